@@ -1,0 +1,36 @@
+"""Every OpInfo, over every executor and dtype: the same type, dtype, shape, values and effects as the reference."""
+
+import pytest
+
+import tnp.testing.opinfos
+from tnp.testing import check_error, check_sample, opinfos
+from tnp.testing.opinfo import EXECUTORS
+
+assert tnp.testing.opinfos
+
+
+def _cases(test_name):
+    for info in opinfos:
+        for executor in EXECUTORS:
+            if not info.tests_executor(executor):
+                continue
+            for dtype in info.dtypes:
+                marks = [d.decorator for d in info.test_directives if d.applies(test_name, executor, dtype)]
+                yield pytest.param(info, executor, dtype, id=f"{info.name}-{executor}-{dtype}", marks=marks)
+
+
+@pytest.mark.parametrize(("info", "executor", "dtype"), _cases("test_consistency"))
+def test_consistency(info, executor, dtype):
+    for i, sample in enumerate(info.samples(dtype)):
+        try:
+            check_sample(info, sample, executor, dtype)
+        except BaseException as error:
+            command = f"python -m tnp.testing {info.name} --executor {executor} --dtype {dtype} --sample {i}"
+            error.add_note(f"{sample}\nreproduce with: {command}")
+            raise
+
+
+@pytest.mark.parametrize("info", [pytest.param(i, id=i.name) for i in opinfos if i.error_input_generator])
+def test_errors(info):
+    for sample, error, pattern in info.errors():
+        check_error(info, sample, error, pattern)

@@ -1,0 +1,466 @@
+"""What users call: ``jit``, and the functions that look into what it made."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tnp.core.errors import (
+    EagerFallbackWarning,
+    LateGuardFailed,
+    NeedsEager,
+    NoExecutorError,
+    TraceError,
+    UserLocation,
+    hide_frames_of,
+    user_location,
+)
+from tnp.core.printing import compile_source
+from tnp.core.symbol import OpTags, call_outside_trace_with
+from tnp.core.trace import Trace, detached
+from tnp.executors import registry
+from tnp.executors.base import Region
+from tnp.frontend import state
+from tnp.frontend.acquire import acquire
+from tnp.frontend.sources import MISS, Prologue
+from tnp.transforms.in_place import MemoryOperations
+from tnp.transforms.pipeline import Backend, compile_trace
+
+__all__ = ["CacheInfo", "Jitted", "cache_info", "explain", "jit", "last_prologue_traces", "last_traces", "trace"]
+
+hide_frames_of(np.__path__[0])
+
+
+class CacheInfo(NamedTuple):
+    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept."""
+
+    hits: int
+    misses: int
+    size: int
+
+
+@dataclass
+class _Entry:
+    """One compiled program, or (``run`` is ``None``) the finding that calls of its kind run eagerly."""
+
+    prologue: Prologue
+    run: Callable[..., Any]
+    traces: list[Trace] = field(default_factory=list)
+    eager_reason: str | None = None
+    seconds: float = 0.0
+
+
+#: programs kept a function; the one used longest ago goes first
+MAX_PROGRAMS = 64
+
+
+class Jitted:
+    """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
+
+    def __init__(self, function: Callable[..., Any], *, executors: Any = None, strict: bool = False) -> None:
+        _check_compilable(function)
+        functools.update_wrapper(self, function, updated=())
+        self.__tnp_function__ = function
+        self._executors = None if executors is None else tuple(executors)
+        if self._executors is not None:
+            registry.resolve(self._executors)
+        self._strict = strict
+        self._entries: tuple[_Entry, ...] = ()
+        self._runs: tuple[Callable[..., Any], ...] = ()
+        self._lock = threading.RLock()
+        self._hits = 0
+        self._misses = 0
+        self._recompiled: list[str] = []
+        self._warned = False
+        self._make_binder()
+
+    def _make_binder(self) -> None:
+        try:
+            signature = inspect.signature(self.__tnp_function__)
+        except (TypeError, ValueError):
+            signature = inspect.Signature(
+                [
+                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+                ]
+            )
+        self._parameters = list(signature.parameters)
+        self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != self._positional:
+            args = self._bind(*args, **kwargs)
+        for run in self._runs:
+            result = run(*args)
+            if result is not MISS:
+                self._hits += 1
+                return result
+        return self._call_slowly(args)
+
+    def _call_slowly(self, values: tuple[Any, ...]) -> Any:
+        """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
+        if state.running() is not None:
+            return self._apply(self.__tnp_function__, values)
+        with self._lock:
+            for entry in self._entries:
+                if entry.prologue.first_failure(values) is None:
+                    break
+            else:
+                entry = self._compile(values)
+        result = entry.run(*values)
+        if result is MISS:
+            return self._apply(self.__tnp_function__, values)
+        return result
+
+    def _compile(self, values: tuple[Any, ...]) -> _Entry:
+        start = time.perf_counter()
+        self._misses += 1
+        if self._entries:
+            failure = self._entries[0].prologue.first_failure(values)
+            self._recompiled.append(f"not {failure}" if failure else "other arguments")
+        prologue = Prologue(self._parameters)
+        try:
+            acquired = acquire(
+                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
+            )
+            traces = compile_trace(acquired.trace, _backend(self._executor_list()))
+            program = traces[-1].python_callable()
+            if any(b.has_tag_inside(OpTags.LATE_GUARD) for b in acquired.trace.bound_symbols):
+                program = self._starting_over(program, acquired.trace, acquired.expressions)
+            run = prologue.compile([acquired.expressions[p.name] for p in traces[-1].args], program)
+            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+        except NeedsEager as reason:
+            entry = self._eager_entry(prologue, reason)
+        except (TraceError, NoExecutorError) as error:
+            raise _located(error, self.__tnp_function__) from None
+        except Exception as error:
+            # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
+            return self._once_eagerly(error)
+        self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
+        self._runs = tuple(e.run for e in self._entries)
+        return entry
+
+    def _starting_over(self, program: Callable[..., Any], trace: Trace, expressions: Any) -> Callable[..., Any]:
+        def run(*inputs: Any) -> Any:
+            try:
+                return program(*inputs)
+            except LateGuardFailed:
+                return MISS
+
+        return run
+
+    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
+        text = f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that") from None
+        if not self._warned:
+            self._warned = True
+            warnings.warn(text, EagerFallbackWarning, stacklevel=_stack_level())
+        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
+        return _Entry(prologue, run, eager_reason=text)
+
+    def _once_eagerly(self, error: Exception) -> _Entry:
+        def run(*values: Any) -> Any:
+            result = self._apply(self.__tnp_function__, values)
+            if self._strict:
+                raise TraceError(f"tracing raised {error!r}, which eager does not") from error
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not",
+                    EagerFallbackWarning,
+                    stacklevel=_stack_level(),
+                )
+            return result
+
+        return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
+
+    def _executor_list(self) -> list[Any]:
+        named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
+        return [*named, *(e for e in registry.get_always_executors() if e not in named)]
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        if _is_found_by_name(self):
+            return self.__qualname__
+        return _rebuild, (self.__tnp_function__, self._executors, self._strict)
+
+    def __repr__(self) -> str:
+        return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def _rebuild(function: Callable[..., Any], executors: Any, strict: bool) -> Jitted:
+    return Jitted(function, executors=executors, strict=strict)
+
+
+def _is_found_by_name(jitted: Jitted) -> bool:
+    try:
+        found: Any = importlib.import_module(jitted.__module__)
+        for part in jitted.__qualname__.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return False
+    return found is jitted
+
+
+def _check_compilable(function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
+    kinds = {
+        "a generator": inspect.isgeneratorfunction,
+        "a coroutine": inspect.iscoroutinefunction,
+        "an asynchronous generator": inspect.isasyncgenfunction,
+        "a class": inspect.isclass,
+    }
+    for kind, is_it in kinds.items():
+        if is_it(function):
+            code = getattr(function, "__code__", None)
+            where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+            raise TraceError(
+                f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
+                "jit the functions that it calls"
+            )
+
+
+def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
+    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
+    ``apply(f, values)``, and how many positional arguments need no binding."""
+    parts: list[str] = []
+    passed: list[str] = []
+    context: dict[str, Any] = {}
+    seen_star = seen_positional_only = False
+    plain = 0
+    for i, p in enumerate(signature.parameters.values()):
+        if p.kind is p.POSITIONAL_ONLY:
+            seen_positional_only = True
+        elif seen_positional_only:
+            parts.append("/")
+            seen_positional_only = False
+        if p.kind is p.VAR_POSITIONAL:
+            parts.append(f"*{p.name}")
+            passed.append(f"*values[{i}]")
+            seen_star = True
+            continue
+        if p.kind is p.VAR_KEYWORD:
+            parts.append(f"**{p.name}")
+            passed.append(f"**values[{i}]")
+            continue
+        if p.kind is p.KEYWORD_ONLY and not seen_star:
+            parts.append("*")
+            seen_star = True
+        text = p.name
+        if p.default is not p.empty:
+            context[f"_default_{i}"] = p.default
+            text += f"=_default_{i}"
+        parts.append(text)
+        passed.append(f"{p.name}=values[{i}]" if p.kind is p.KEYWORD_ONLY else f"values[{i}]")
+        plain += p.kind is not p.KEYWORD_ONLY
+    if seen_positional_only:
+        parts.append("/")
+    names = "".join(f"{p}, " for p in signature.parameters)
+    simple = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values())
+    function_name = name if name.isidentifier() else "function"
+    bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
+    apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
+    return bind, apply, plain if simple else -1
+
+
+def _located(error: Exception, function: Any) -> Exception:
+    """The error with the user's line at its end, if it does not name one yet."""
+    text = str(error)
+    if "\n" in text or " at " in text.rsplit(";", 1)[-1]:
+        return error
+    code = getattr(function, "__code__", None)
+    where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)
+    return type(error)(f"{text} (at {where})")
+
+
+def _stack_level() -> int:
+    """The stack level at which a warning names the user's call."""
+    import sys
+
+    wanted = user_location()
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename != wanted.filename:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+@functools.cache
+def _memory() -> tuple[MemoryOperations, Any, Any]:
+    from tnp.executors import numpy as numpy_executor
+
+    memory = MemoryOperations(numpy_executor.copied, numpy_executor.empty_like)
+    return memory, numpy_executor.as_scalar, numpy_executor.as_array
+
+
+def _backend(executors: Iterable[Any]) -> Backend:
+    memory, as_scalar, as_array = _memory()
+    return Backend(tuple(executors), memory, as_scalar, as_array, Region)
+
+
+def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False) -> Any:
+    """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
+
+    The result is called as the function, with any arguments that it takes: arrays, numbers, containers and objects of
+    them. The first call for arguments of a kind (shapes, dtypes, …) compiles; later ones run what was compiled.
+
+    Args:
+        function: a Python function, method, lambda or partial.
+        executors: executors, or their names, to be asked before the ones that are always there.
+        strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
+
+    Raises:
+        TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
+
+    >>> import numpy as np, tnp
+    >>> @tnp.jit
+    ... def halve(x):
+    ...     x /= 2
+    ...     return x.sum()
+    >>> a = np.array([2.0, 4.0])
+    >>> halve(a), a
+    (np.float64(3.0), array([1., 2.]))
+    """
+    if function is None:
+        return lambda f: jit(f, executors=executors, strict=strict)
+    if isinstance(function, Jitted):
+        function = function.__tnp_function__
+    return Jitted(function, executors=executors, strict=strict)
+
+
+def trace() -> Callable[..., Trace]:
+    """``tnp.trace()(f, *args, **kwargs)``: the acquired trace of ``f`` for these arguments, nothing run.
+
+    >>> import numpy as np, tnp
+    >>> print(tnp.trace()(lambda a: a + 1, np.ones(2)).bound_symbols[1])
+    t0 = lnp.add(a, 1)  # t0: "cpu f64[2]"
+      # t0 = prims.add(a, 1)  # t0: "cpu f64[2]"
+    """
+
+    def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
+        jitted = function if isinstance(function, Jitted) else Jitted(function)
+        values = jitted._bind(*args, **kwargs)
+        prologue = Prologue(jitted._parameters)
+        try:
+            return acquire(
+                jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue
+            ).trace
+        except NeedsEager as reason:
+            raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
+
+    return make
+
+
+def _entry(f: Any) -> _Entry:
+    if not isinstance(f, Jitted):
+        raise TypeError(f"not a jitted function: {f!r}")
+    if not f._entries:
+        raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
+    return f._entries[0]
+
+
+def last_traces(f: Any) -> list[Trace]:
+    """The traces of the program that ``f`` compiled last, after each pass; the last one is what runs.
+
+    Empty if that call was found to run eagerly. Raises ``RuntimeError`` if ``f`` has not been called.
+    """
+    return list(_entry(f).traces)
+
+
+def last_prologue_traces(f: Any) -> list[str]:
+    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
+    return [_entry(f).run.__tnp_source__]  # type: ignore[attr-defined]
+
+
+def cache_info(f: Any) -> CacheInfo:
+    """Hits, misses and the number of programs of a jitted function."""
+    if not isinstance(f, Jitted):
+        raise TypeError(f"not a jitted function: {f!r}")
+    return CacheInfo(f._hits, f._misses, len(f._entries))
+
+
+class Explanation(str):
+    """A text that shows itself as it is in an interactive session."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(f: Any) -> Explanation:
+    """What was compiled, as text: each program's operations by executor, opaque calls, guards, and why it recompiled.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: np.sin(x) + 1)
+    >>> f(np.zeros(3))
+    array([1., 1., 1.])
+    >>> print(tnp.explain(f))  # doctest: +ELLIPSIS
+    <lambda>: 1 program, 0 hits, 1 miss
+    program 0 (compiled in ... ms)
+      executors: numpy 2
+      ...
+    """
+    if not isinstance(f, Jitted):
+        raise TypeError(f"not a jitted function: {f!r}")
+    name = getattr(f, "__qualname__", "function")
+    lines = [f"{name}: {_count(len(f._entries), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
+    for i, entry in enumerate(f._entries):
+        if entry.eager_reason is not None:
+            lines += [f"program {i}: eager", f"  {entry.eager_reason}"]
+            continue
+        lines.append(f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)")
+        lines += [f"  {line}" for line in _claims(entry.traces)]
+        lines.append("  guards:")
+        lines += [f"    {g.description}" for g in entry.prologue.guards]
+    lines += [f"recompiled because {reason}" for reason in f._recompiled]
+    return Explanation("\n".join(lines))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
+
+
+def _claims(traces: list[Trace]) -> list[str]:
+    counts: dict[str, int] = {}
+    for b in traces[-1].body:
+        if b.sym.executor is not None:
+            counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
+    lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
+    for b in traces[0].bound_symbols:
+        if isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") and OpTags.RANDOM not in b.sym.tags:
+            where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
+            lines.append(f"opaque call: np.{b.sym.id.removeprefix('opaque.')}{where}")
+    return lines
+
+
+_single: dict[Any, Jitted] = {}
+
+
+def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A symbol called outside any trace: that one operation, compiled and run."""
+    jitted = _single.get(symbol)
+    if jitted is None:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return state.current().call(symbol, args, kwargs)
+
+        call.__name__ = call.__qualname__ = symbol.name
+        jitted = _single[symbol] = Jitted(call)
+    with detached():
+        return jitted(*args, **kwargs)
+
+
+call_outside_trace_with(_call_one)

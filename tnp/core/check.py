@@ -1,0 +1,61 @@
+"""The trace checker: what must hold of a trace after every pass.
+
+On under ``TNP_CHECK=1``, and in the tests.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tnp.core.errors import TraceCheckError
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Trace
+
+__all__ = ["check_trace", "enabled"]
+
+
+def enabled() -> bool:
+    """Whether passes are checked."""
+    return os.environ.get("TNP_CHECK", "") not in ("", "0")
+
+
+def check_trace(trace: Trace) -> None:
+    """Raises :class:`TraceCheckError` unless every name is defined once, before it is used, with one type.
+
+    The last line must be the return, and the outputs of an operation must be among those of its subsymbols or its inputs.
+    """
+    defined: dict[str, str] = {}
+    for p in trace.args:
+        if p.name in defined:
+            raise TraceCheckError(f"argument {p.name} stands twice")
+        defined[p.name] = p.type_string()
+    for bsym in trace.bound_symbols:
+        _check_one(bsym, defined, trace)
+    last = trace.bound_symbols[-1] if trace.bound_symbols else None
+    if last is None or last.sym.name != "python_return":
+        raise TraceCheckError(f"the trace does not end with its return:\n{trace}")
+
+
+def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None:
+    if bsym.sym.name in ("unpack_trivial", "python_del"):
+        return
+    for p in bsym.flat_inputs:
+        if p.name not in defined:
+            raise TraceCheckError(f"{p.name} is used before it is defined, in\n{bsym}\nof\n{trace}")
+        if isinstance(p, TensorProxy) and defined[p.name] != p.type_string():
+            raise TraceCheckError(f"{p.name} is {defined[p.name]}, but used as {p.type_string()} in\n{bsym}")
+    inner = dict(defined)
+    for sub in bsym.subsymbols:
+        _check_one(sub, inner, trace)
+    for p in bsym.flat_outputs:
+        if p.name in defined:
+            if all(p.name != q.name for q in bsym.flat_inputs):
+                raise TraceCheckError(f"{p.name} is defined twice, the second time in\n{bsym}")
+            continue
+        if bsym.subsymbols and bsym.sym.executor is None and p.name not in inner:
+            raise TraceCheckError(f"{p.name} comes out of\n{bsym}\nbut of none of its subsymbols")
+        defined[p.name] = p.type_string()
+        for d in p.shape if isinstance(p, TensorProxy) else ():
+            if type(d) is not int:
+                defined.setdefault(d.name, d.type_string())  # type: ignore[union-attr]

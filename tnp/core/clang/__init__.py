@@ -1,0 +1,52 @@
+"""The core language: what all user languages share, over the prims.
+
+Its functions broadcast, and take dtypes that already agree. They are inlined: a trace shows the prims that they
+called, under the language function that called them.
+"""
+
+from tnp.core.clang.base import clangop
+from tnp.core.clang import elementwise, indexing, shape
+from tnp.core.clang.elementwise import *  # noqa: F403 — the names are made from the table
+from tnp.core.clang.indexing import basic_index, getitem, is_basic, setitem
+from tnp.core.clang.shape import (
+    broadcast,
+    broadcast_to,
+    concatenate,
+    contiguous,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    repeat_dim,
+    reshape,
+    slice_dim,
+    squeeze,
+    stack,
+    transpose,
+    unfold,
+)
+
+__all__ = [
+    "basic_index",
+    "broadcast",
+    "broadcast_to",
+    "clangop",
+    "concatenate",
+    "contiguous",
+    "expand_dims",
+    "flip",
+    "getitem",
+    "is_basic",
+    "matrix_transpose",
+    "moveaxis",
+    "repeat_dim",
+    "reshape",
+    "setitem",
+    "slice_dim",
+    "squeeze",
+    "stack",
+    "transpose",
+    "unfold",
+    *elementwise.__all__,
+]
+assert indexing and shape

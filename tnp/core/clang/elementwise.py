@@ -1,0 +1,82 @@
+"""Elementwise functions of the core language: the prims of the table, with broadcasting.
+
+Dtypes must already agree: promotion belongs to the languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tnp.core import prims
+from tnp.core.clang.base import clangop
+from tnp.core.clang.shape import broadcast
+from tnp.core.devices import Device, cpu
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
+from tnp.core.sizes import Shape
+
+__all__ = ["arange", "convert", "full", "full_like", "where"]
+
+
+def _function_of(row: Row) -> Callable[..., Any]:
+    prim = prims.registry[row.name]
+    if row.nargs == 1:
+
+        def unary(a: Any) -> Any:
+            return prim(a)
+
+        return unary
+
+    def binary(a: Any, b: Any) -> Any:
+        if isinstance(a, TensorProxy) and isinstance(b, TensorProxy):
+            a, b = broadcast(a, b)
+        return prim(a, b)
+
+    return binary
+
+
+for _row in ROWS:
+    _function = _function_of(_row)
+    _function.__name__ = _function.__qualname__ = _row.name
+    _function.__doc__ = f"``prims.{_row.name}`` of arguments that broadcast."
+    globals()[_row.name] = clangop(method_name=_row.name)(_function)
+    __all__.append(_row.name)
+
+
+@clangop(method_name="divmod")
+def divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    """``a // b, a % b``."""
+    return prims.floor_divide(a, b), prims.remainder(a, b)
+
+
+def convert(a: TensorProxy | Number, dtype: DType) -> TensorProxy:
+    """``a`` as ``dtype``: itself if it is that already; a number becomes a 0-d array."""
+    if isinstance(a, TensorProxy) and a.dtype is dtype:
+        return a
+    if is_number(a) and not isinstance(a, NumberProxy):
+        return prims.full((), a, device=cpu, dtype=dtype)  # type: ignore[no-any-return]
+    return prims.convert_element_type(a, dtype)  # type: ignore[no-any-return]
+
+
+def where(condition: TensorProxy, a: TensorProxy | Number, b: TensorProxy | Number) -> TensorProxy:
+    """``a`` where ``condition``, else ``b``; all three broadcast. One of ``a`` and ``b`` is an array."""
+    tensors = broadcast(*(x for x in (condition, a, b) if isinstance(x, TensorProxy)))
+    rest = iter(tensors)
+    return prims.where(*(next(rest) if isinstance(x, TensorProxy) else x for x in (condition, a, b)))  # type: ignore[no-any-return]
+
+
+def full(shape: Shape, value: Number, *, dtype: DType, device: Device = cpu) -> TensorProxy:
+    """An array of ``value``."""
+    return prims.full(shape, value, device=device, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> TensorProxy:
+    """An array of ``value`` with the shape, device and (by default) dtype of ``a``."""
+    return full(a.shape, value, dtype=a.dtype if dtype is None else dtype, device=a.device)
+
+
+def arange(length: int, *, dtype: DType, device: Device = cpu) -> TensorProxy:
+    """0, 1, … below ``length``."""
+    return prims.iota(length, device=device, dtype=dtype)  # type: ignore[no-any-return]

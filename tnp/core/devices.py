@@ -1,0 +1,65 @@
+"""Where an array lives: ``cpu``, ``cuda:0``, …
+
+>>> from tnp.core.devices import Device, DeviceType
+>>> Device("cuda:1").index, Device("cpu").devicetype is DeviceType.CPU
+(1, True)
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+__all__ = ["Device", "DeviceType", "cpu", "to_device"]
+
+
+class DeviceType(Enum):
+    """A kind of device; each kind is numbered from 0."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    META = "meta"
+
+
+class Device:
+    """One device. ``Device("cuda")`` is ``cuda:0``; equal devices are the same object.
+
+    Raises ``ValueError`` for a name that is not ``cpu``, ``meta`` or ``cuda[:index]``.
+    """
+
+    __slots__ = ("devicetype", "index")
+    _known: dict[tuple[DeviceType, int], Device] = {}
+    devicetype: DeviceType
+    index: int
+
+    def __new__(cls, name: str) -> Device:
+        kind, _, index = name.partition(":")
+        try:
+            key = DeviceType(kind), int(index or 0)
+        except ValueError:
+            raise ValueError(f"no such device: {name!r}; devices are 'cpu', 'meta' and 'cuda:<index>'") from None
+        known = cls._known.get(key)
+        if known is None:
+            known = super().__new__(cls)
+            known.devicetype, known.index = key
+            known = cls._known.setdefault(key, known)
+        return known
+
+    def __str__(self) -> str:
+        if self.devicetype is DeviceType.CUDA:
+            return f"cuda:{self.index}"
+        return self.devicetype.value
+
+    def __repr__(self) -> str:
+        return f'devices.Device("{self}")'
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Device, (str(self),)
+
+
+cpu: Final = Device("cpu")
+
+
+def to_device(device: Device | str) -> Device:
+    """``device`` itself, or the device of that name."""
+    return device if isinstance(device, Device) else Device(device)

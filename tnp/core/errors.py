@@ -1,0 +1,127 @@
+"""Every kind of trouble that tnp reports, and the user's line that it belongs to.
+
+What the *program* does wrong raises what eager would raise (``IndexError``, ``ValueError``, …). The classes here
+are for what *tnp* cannot do, and each message names the user's file and line, the operation, the reason, and
+the way out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+__all__ = [
+    "AmbiguousView",
+    "EagerFallbackWarning",
+    "LateGuardFailed",
+    "NeedsConcreteSize",
+    "NeedsEager",
+    "NeedsValue",
+    "NoExecutorError",
+    "TraceCheckError",
+    "TraceError",
+    "UserLocation",
+    "user_location",
+]
+
+
+class TraceError(TypeError):
+    """A program, or an argument, that tnp refuses; its arguments are untouched.
+
+    >>> import numpy as np, tnp
+    >>> tnp.jit(lambda x: x)(np.array(["a"]))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.TraceError: ... has dtype <U1, which tnp does not compile ...
+    """
+
+
+class NoExecutorError(RuntimeError):
+    """No executor in the list runs an operation; says which refused it."""
+
+
+class TraceCheckError(AssertionError):
+    """A pass left a trace that breaks the rules of :mod:`tnp.core.check`: a bug in tnp or in an extension."""
+
+
+class EagerFallbackWarning(UserWarning):
+    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function."""
+
+
+class LateGuardFailed(Exception):
+    """What an opaque call returned is not what its dry run promised: the call starts over, eagerly."""
+
+
+class NeedsEager(BaseException):
+    """Raised while tracing to say: this program runs eagerly. Not an ``Exception``, so that a program's own
+    ``except Exception`` does not swallow it.
+
+    ``reason`` is a clause that completes "runs eagerly because …".
+    """
+
+    def __init__(self, reason: str, location: UserLocation | None = None) -> None:
+        self.reason = reason
+        self.location = location if location is not None else user_location()
+        super().__init__(f"{self.location}: {reason}")
+
+
+class NeedsValue(NeedsEager):
+    """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …)."""
+
+
+class AmbiguousView(NeedsEager):
+    """A write to memory of which tnp cannot tell whether another array shares it."""
+
+
+class NeedsConcreteSize(NeedsEager):
+    """An operation that cannot work with a size known only at run time."""
+
+
+class UserLocation:
+    """A line of the user's program."""
+
+    __slots__ = ("filename", "line", "name")
+
+    def __init__(self, filename: str, line: int, name: str) -> None:
+        self.filename = filename
+        self.line = line
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line} in {self.name}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserLocation) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash((self.filename, self.line))
+
+
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_internal_folders: list[str] = [_OWN_FOLDER]
+_is_internal: dict[str, bool] = {}
+
+
+def hide_frames_of(folder: str) -> None:
+    """Frames of files under ``folder`` are not the user's (an array library says so of itself)."""
+    _internal_folders.append(folder + os.sep)
+    _is_internal.clear()
+
+
+def user_location() -> UserLocation:
+    """The innermost line being executed that is neither tnp's nor an array library's."""
+    frame: FrameType | None = sys._getframe(1)
+    last = frame
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        internal = _is_internal.get(filename)
+        if internal is None:
+            internal = filename.startswith("<tnp") or any(filename.startswith(f) for f in _internal_folders)
+            _is_internal[filename] = internal
+        if not internal:
+            break
+        last, frame = frame, frame.f_back
+    found = frame if frame is not None else last
+    assert found is not None
+    return UserLocation(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)

@@ -1,0 +1,180 @@
+"""How a prim is made, and the checks that metas share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tnp.core import sizes
+from tnp.core.devices import Device
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Printer, Symbol
+
+__all__ = [
+    "PrimID",
+    "PrimIDs",
+    "canonicalize_dim",
+    "canonicalize_dims",
+    "check",
+    "check_same_device",
+    "check_same_dtype",
+    "make_prim",
+    "namespace",
+]
+
+namespace = Namespace("prims", "from tnp.core import prims")
+
+
+class PrimID:
+    """The id of a prim; prints as ``PrimIDs.ADD``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"PrimIDs.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (PrimIDs, self.name)
+
+
+class _PrimIDs:
+    """The ids of all prims, as attributes: ``PrimIDs.ADD``. Filled as prims are made."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, PrimID] = {}
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> PrimID:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._ids[name]
+        except KeyError:
+            raise AttributeError(f"there is no prim with the id {name}") from None
+
+    def __iter__(self) -> Any:
+        return iter(tuple(self._ids.values()))
+
+    def __contains__(self, x: object) -> bool:
+        return isinstance(x, PrimID) and self._ids.get(x.name) is x
+
+    def __reduce__(self) -> str:
+        return "PrimIDs"
+
+    def add(self, name: str) -> PrimID:
+        """The id ``PrimIDs.<NAME>``, made if new."""
+        with self._lock:
+            return self._ids.setdefault(name, PrimID(name))
+
+
+PrimIDs = _PrimIDs()
+
+#: every prim of tnp, by name
+registry: dict[str, Symbol] = {}
+
+
+def make_prim(
+    id: Any,
+    name: str,
+    *,
+    meta: Callable[..., Any],
+    tags: Iterable[OpTags] = (),
+    printer: Printer | None = None,
+    fn: Callable[..., Any] | None = None,
+) -> Symbol:
+    """A new primitive operation.
+
+    ``meta`` takes the operation's arguments, arrays as :class:`TensorProxy`, raises what a wrong use shall raise,
+    and returns proxies of the results' shapes and dtypes. ``id`` is any hashable object (tnp's own are
+    ``PrimIDs``); executors claim the prim by it.
+    """
+    return Symbol(name, meta, id=id, is_prim=True, tags=tags, namespace=namespace, printer=printer, fn=fn)
+
+
+def own_prim(
+    name: str, meta: Callable[..., Any], tags: Iterable[OpTags] = (), printer: Printer | None = None
+) -> Symbol:
+    """A prim of tnp itself: its id is ``PrimIDs.<NAME>``, and :data:`registry` lists it."""
+    symbol = make_prim(PrimIDs.add(name.upper()), name, meta=meta, tags=tags, printer=printer)
+    registry[name] = symbol
+    return symbol
+
+
+def prim(*tags: OpTags) -> Callable[[Callable[..., Any]], Symbol]:
+    """Makes a meta function the prim of its name: ``@prim(OpTags.SHAPE_OP)``."""
+
+    def decorate(meta: Callable[..., Any]) -> Symbol:
+        return own_prim(meta.__name__, meta, tags)
+
+    return decorate
+
+
+def check(condition: bool | None, message: Callable[[], str], error: type[BaseException] = ValueError) -> None:
+    """Raises ``error(message())`` if the condition is surely false (``None``: known at run time only)."""
+    if condition is False:
+        raise error(message())
+
+
+def canonicalize_dim(ndim: int, dim: int) -> int:
+    """``dim`` in ``[0, ndim)``. Raises ``IndexError`` (NumPy raises a subclass of it) if out of range."""
+    if not -max(ndim, 1) <= dim < max(ndim, 1):
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+        )
+    return dim + ndim if dim < 0 else dim
+
+
+def canonicalize_dims(ndim: int, dims: int | Sequence[int] | None) -> tuple[int, ...]:
+    """Dimensions in ``[0, ndim)``, ``None`` meaning all. Raises ``ValueError`` for one named twice."""
+    if dims is None:
+        return tuple(range(ndim))
+    wanted = (dims,) if isinstance(dims, int) else tuple(dims)
+    result = tuple(canonicalize_dim(ndim, d) for d in wanted)
+    check(len(set(result)) == len(result), lambda: f"duplicate dimension in {wanted}")
+    return result
+
+
+def check_tensor(a: object, operation: str) -> None:
+    check(isinstance(a, TensorProxy), lambda: f"{operation} takes an array, not {type(a).__name__}", TypeError)
+
+
+def check_kind(dtype: DType, kinds: str, operation: str) -> None:
+    check(dtype.kind in kinds, lambda: f"{operation} does not take {dtype}", TypeError)
+
+
+def check_same_dtype(operation: str, *arrays: Any) -> DType:
+    """The dtype that all arrays share. Raises ``TypeError`` if they do not."""
+    found = [a.dtype for a in arrays if isinstance(a, TensorProxy)]
+    check(len(set(found)) <= 1, lambda: f"{operation} takes arrays of one dtype, not {found}", TypeError)
+    return found[0]
+
+
+def check_same_device(operation: str, *arrays: Any) -> Device:
+    """The device that all arrays are on. Raises ``ValueError`` if they are on several."""
+    found = [a.device for a in arrays if isinstance(a, TensorProxy)]
+    check(len(set(found)) <= 1, lambda: f"{operation} takes arrays of one device, not {found}")
+    return found[0]
+
+
+def check_same_shape(operation: str, *arrays: Any) -> sizes.Shape:
+    """The shape that all arrays share; where sizes differ in what is known of them, the better known one."""
+    shapes = [a.shape for a in arrays if isinstance(a, TensorProxy)]
+    best = shapes[0]
+    for s in shapes[1:]:
+        check(
+            sizes.shapes_equal(best, s),
+            lambda: f"{operation} takes arrays of one shape, not {', '.join(map(sizes.show, shapes))}",
+        )
+        if s is not best and s != best:
+            best = tuple(x if type(x) is int else y for x, y in zip(best, s))
+    return best
+
+
+def size_proxy(bound: int) -> NumberProxy:
+    """A new size with that upper bound, to be defined by the prim whose output it is part of."""
+    return NumberProxy(None, int, bound=bound)

@@ -1,0 +1,212 @@
+"""Elementwise prims: the rows of the table, and the few that no row can say.
+
+Arguments have one shape, one device and (where not said otherwise) one dtype; a Python number stands for an array
+of that number in the arrays' dtype. If every argument is a Python number, so is the result, by Python's rules.
+"""
+
+from __future__ import annotations
+
+import cmath
+import importlib
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.devices import Device
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.prims.base import (
+    check,
+    check_kind,
+    check_same_device,
+    check_same_dtype,
+    check_same_shape,
+    check_tensor,
+    own_prim,
+    prim,
+)
+from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import OpTags, Symbol
+
+__all__ = ["number_function"]
+
+
+def number_function(row: Row) -> Callable[..., Any] | None:
+    """What the row means on Python numbers (``operator.add``); complex numbers take :mod:`cmath`'s functions."""
+    if not row.number:
+        return None
+    module, _, name = row.number.partition(".")
+    real: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    over_complex = getattr(cmath, name, None)
+    if module != "math" or over_complex is None:
+        return real
+
+    def choose(*xs: Any) -> Any:
+        return over_complex(*xs) if any(type(x) is complex for x in xs) else real(*xs)
+
+    choose.__name__ = name
+    return choose
+
+
+def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[Any, ...]) -> NumberProxy:
+    check(function is not None, lambda: f"{row.name} does not take Python numbers", TypeError)
+    assert function is not None
+    types = [a.python_type if isinstance(a, NumberProxy) else type(a) for a in args]
+    values = [a.value if isinstance(a, NumberProxy) else a for a in args]
+    if None not in values:
+        value = function(*values)
+        return NumberProxy(None, type(value), value)
+    # The result's type by example: arithmetic on Python numbers has a type that depends on their types, but for
+    # an integer to a negative power, which is a float only for negative exponents.
+    return NumberProxy(None, type(function(*(t(1) for t in types))))
+
+
+def _result_dtype(row: Row, dtype: DType) -> DType:
+    if row.result == "bool":
+        return dtypes.bool8
+    if row.result == "real":
+        return dtypes.real_counterpart(dtype)
+    return dtypes.int32 if row.result == "int32" else dtype
+
+
+def _meta_of(row: Row) -> Callable[..., Any]:
+    function = number_function(row)
+
+    if row.nargs == 1:
+
+        def unary(a: TensorProxy | Number, /) -> TensorProxy | NumberProxy:
+            if not isinstance(a, TensorProxy):
+                check(is_number(a), lambda: f"{row.name} does not take {type(a).__name__}", TypeError)
+                return _number_result(row, function, (a,))
+            check_kind(a.dtype, row.takes, row.name)
+            return TensorProxy(like=a, dtype=_result_dtype(row, a.dtype))
+
+        return unary
+
+    def binary(a: TensorProxy | Number, b: TensorProxy | Number, /) -> TensorProxy | NumberProxy:
+        tensors = [x for x in (a, b) if isinstance(x, TensorProxy)]
+        for x in (a, b):
+            if not isinstance(x, TensorProxy):
+                check(is_number(x), lambda: f"{row.name} does not take {type(x).__name__}", TypeError)
+        if not tensors:
+            return _number_result(row, function, (a, b))
+        dtype = check_same_dtype(row.name, *tensors)
+        check_kind(dtype, row.takes, row.name)
+        shape = check_same_shape(row.name, *tensors)
+        device = check_same_device(row.name, *tensors)
+        return TensorProxy(shape=shape, device=device, dtype=_result_dtype(row, dtype))
+
+    return binary
+
+
+def _prim_of(row: Row) -> Symbol:
+    meta = _meta_of(row)
+    meta.__doc__ = f"``{row.name}`` of each element ({row.numpy or row.torch or row.number} of NumPy, torch or Python)."
+    return own_prim(row.name, meta, (OpTags.ELEMENTWISE,))
+
+
+for _row in ROWS:
+    globals()[_row.name] = _prim_of(_row)
+    __all__.append(_row.name)
+
+
+@prim(OpTags.ELEMENTWISE)
+def where(condition: TensorProxy, a: TensorProxy | Number, b: TensorProxy | Number, /) -> TensorProxy:
+    """``a`` where the bool array ``condition`` holds, else ``b``."""
+    check_tensor(condition, "where")
+    check_kind(condition.dtype, "b", "where's condition")
+    tensors = [x for x in (a, b) if isinstance(x, TensorProxy)]
+    check(bool(tensors), lambda: "where needs an array among its values", TypeError)
+    shape = check_same_shape("where", condition, *tensors)
+    check_same_device("where", condition, *tensors)
+    return TensorProxy(like=condition, shape=shape, dtype=check_same_dtype("where", *tensors))
+
+
+@prim(OpTags.ELEMENTWISE)
+def ldexp(a: TensorProxy, b: TensorProxy, /) -> TensorProxy:
+    """``a * 2**b``; ``a`` floating, ``b`` int32 or int64."""
+    check_kind(a.dtype, "f", "ldexp")
+    check_kind(b.dtype, "i", "ldexp's exponent")
+    return TensorProxy(like=a, shape=check_same_shape("ldexp", a, b))
+
+
+@prim()
+def frexp(a: TensorProxy, /) -> tuple[TensorProxy, TensorProxy]:
+    """Mantissas in [0.5, 1) and int32 exponents of floating ``a``."""
+    check_kind(a.dtype, "f", "frexp")
+    return TensorProxy(like=a), TensorProxy(like=a, dtype=dtypes.int32)
+
+
+@prim(OpTags.ELEMENTWISE)
+def convert_element_type(a: TensorProxy | Number, /, dtype: DType) -> TensorProxy | NumberProxy:
+    """``a`` as ``dtype``: NumPy's ``astype`` with unsafe casting; a number becomes a 0-d array."""
+    if not isinstance(a, TensorProxy):
+        return TensorProxy(shape=(), dtype=dtype)
+    return TensorProxy(like=a, dtype=dtype, scalar=a.scalar)
+
+
+@prim(OpTags.VIEW)
+def bitcast(a: TensorProxy, /, dtype: DType) -> TensorProxy:
+    """The same bytes as another dtype of the same width."""
+    check(a.dtype.bits == dtype.bits, lambda: f"bitcast needs dtypes of one width, not {a.dtype} and {dtype}")
+    return TensorProxy(like=a, dtype=dtype)
+
+
+@prim(OpTags.VIEW)
+def real(a: TensorProxy, /) -> TensorProxy:
+    """The real part of a complex array."""
+    check_kind(a.dtype, "c", "real")
+    return TensorProxy(like=a, dtype=dtypes.real_counterpart(a.dtype))
+
+
+@prim(OpTags.VIEW)
+def imag(a: TensorProxy, /) -> TensorProxy:
+    """The imaginary part of a complex array."""
+    check_kind(a.dtype, "c", "imag")
+    return TensorProxy(like=a, dtype=dtypes.real_counterpart(a.dtype))
+
+
+@prim(OpTags.ELEMENTWISE)
+def complex(a: TensorProxy, b: TensorProxy, /) -> TensorProxy:
+    """``a + b·i`` of two float32 or float64 arrays."""
+    check_kind(a.dtype, "f", "complex")
+    dtype = dtypes.complex_counterpart(check_same_dtype("complex", a, b))
+    return TensorProxy(like=a, shape=check_same_shape("complex", a, b), dtype=dtype)
+
+
+@prim()
+def item(a: TensorProxy, /) -> NumberProxy:
+    """The element of an array of one element, as a Python number known at run time."""
+    check_tensor(a, "item")
+    python_type = {"b": bool, "i": int, "u": int, "f": float, "c": __builtins_complex}[a.dtype.kind]
+    return NumberProxy(None, python_type)
+
+
+@prim()
+def convert_number(a: Number, /, python_type: type) -> NumberProxy:
+    """``python_type(a)`` of a Python number: ``int``, ``float``, ``bool`` or ``complex``."""
+    value = a.value if isinstance(a, NumberProxy) else a
+    return NumberProxy(None, python_type, None if value is None else python_type(value))
+
+
+__builtins_complex = type(1j)
+assert operator  # named by rows of the table
+
+
+@prim(OpTags.FACTORY)
+def full(shape: Any, fill_value: Number, *, device: Device, dtype: DType) -> TensorProxy:
+    """An array of that shape with every element ``fill_value``."""
+    return TensorProxy(shape=tuple(shape), device=device, dtype=dtype)
+
+
+@prim(OpTags.FACTORY)
+def iota(length: Any, *, start: Number = 0, step: Number = 1, device: Device, dtype: DType) -> TensorProxy:
+    """``start + step * i`` for i below ``length``, computed so in ``dtype``."""
+    return TensorProxy(shape=(length,), device=device, dtype=dtype)
+
+
+@prim(OpTags.FACTORY)
+def empty(shape: Any, *, device: Device, dtype: DType) -> TensorProxy:
+    """An array of that shape whose elements are whatever the memory held."""
+    return TensorProxy(shape=tuple(shape), device=device, dtype=dtype)

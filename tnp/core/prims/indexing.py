@@ -1,0 +1,157 @@
+"""Indexing prims: reading and writing at positions that are values of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import dtypes, sizes
+from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.sizes import Dim
+from tnp.core.symbol import OpTags
+
+__all__ = [
+    "dynamic_slice",
+    "gather",
+    "index_get",
+    "index_put",
+    "nonzero",
+    "scatter",
+    "scatter_add",
+    "searchsorted",
+    "select",
+    "slice_update",
+    "take",
+]
+
+
+@prim(OpTags.VIEW, OpTags.MAY_RAISE)
+def select(a: TensorProxy, /, dim: int, index: int | NumberProxy) -> TensorProxy:
+    """``a`` at position ``index`` of ``dim``, without that dimension. Raises ``IndexError`` at run time if there is none.
+
+    Negative indices count from the end.
+    """
+    check_tensor(a, "select")
+    if type(index) is int:
+        limit = sizes.bound(a.shape[dim])
+        check(
+            -limit <= index < limit,
+            lambda: f"index {index} is out of bounds for axis {dim} with size {limit}",
+            IndexError,
+        )
+    return TensorProxy(like=a, shape=tuple(n for i, n in enumerate(a.shape) if i != dim))
+
+
+@prim(OpTags.VIEW)
+def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int = 1) -> TensorProxy:
+    """``a[start:stop:step]`` along ``dim`` as Python slices, with bounds that are known at run time."""
+    check_tensor(a, "dynamic_slice")
+    limit = sizes.bound(a.shape[dim])
+    length = size_proxy((limit + abs(step) - 1) // abs(step))
+    return TensorProxy(like=a, shape=tuple(length if i == dim else n for i, n in enumerate(a.shape)))
+
+
+@prim(OpTags.MAY_RAISE)
+def take(a: TensorProxy, indices: TensorProxy, /, dim: int) -> TensorProxy:
+    """``a`` at integer ``indices`` (any shape, negative from the end) of ``dim``; their dimensions replace it.
+
+    Raises ``IndexError`` at run time for an index out of bounds.
+    """
+    check_kind(indices.dtype, "iu", "take's indices")
+    check_same_device("take", a, indices)
+    check(0 <= dim < a.ndim, lambda: f"dimension {dim} is not one of {a.ndim}")
+    return TensorProxy(like=a, shape=(*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :]))
+
+
+@prim(OpTags.MAY_RAISE)
+def gather(a: TensorProxy, indices: TensorProxy, /, dim: int) -> TensorProxy:
+    """``result[i][j] = a[indices[i][j]][j]`` for dim 0: NumPy's take_along_axis, torch's gather. Indices ≥ 0."""
+    check_kind(indices.dtype, "iu", "gather's indices")
+    check(a.ndim == indices.ndim, lambda: "gather needs indices of the array's rank")
+    return TensorProxy(like=a, shape=indices.shape)
+
+
+@prim(OpTags.UPDATE, OpTags.MAY_RAISE)
+def scatter(a: TensorProxy, indices: TensorProxy, source: TensorProxy, /, dim: int) -> TensorProxy:
+    """``a`` with ``result[indices[i][j]][j] = source[i][j]`` for dim 0 (torch's scatter). The last of equals wins."""
+    check_kind(indices.dtype, "iu", "scatter's indices")
+    check_same_dtype("scatter", a, source)
+    return TensorProxy(like=a)
+
+
+@prim(OpTags.UPDATE, OpTags.MAY_RAISE)
+def scatter_add(a: TensorProxy, indices: TensorProxy, source: TensorProxy, /, dim: int) -> TensorProxy:
+    """``a`` with ``result[indices[i][j]][j] += source[i][j]`` for dim 0 (torch's scatter_add)."""
+    check_kind(indices.dtype, "iu", "scatter_add's indices")
+    check_same_dtype("scatter_add", a, source)
+    return TensorProxy(like=a)
+
+
+@prim(OpTags.UPDATE, OpTags.MAY_RAISE)
+def index_put(
+    a: TensorProxy, indices: Sequence[TensorProxy], values: TensorProxy, /, accumulate: bool
+) -> TensorProxy:
+    """``a`` with ``values`` at the positions that integer arrays of one shape give for its first dimensions.
+
+    ``values`` has the indices' shape followed by the dimensions not indexed. With ``accumulate`` they are added,
+    once for each time that a position is named; without, the last one wins.
+    """
+    for i in indices:
+        check_kind(i.dtype, "iu", "index_put's indices")
+    check_same_dtype("index_put", a, values)
+    check(len(indices) <= a.ndim, lambda: f"too many indices for {a.ndim} dimensions", IndexError)
+    expected = (*indices[0].shape, *a.shape[len(indices) :])
+    check(
+        sizes.shapes_equal(values.shape, expected),
+        lambda: f"index_put needs values of shape {sizes.show(expected)}, not {sizes.show(values.shape)}",
+    )
+    return TensorProxy(like=a)
+
+
+@prim(OpTags.UPDATE)
+def slice_update(
+    a: TensorProxy, b: TensorProxy, /, starts: Sequence[int], strides: Sequence[int] | None = None
+) -> TensorProxy:
+    """``a`` with the elements of :func:`~tnp.core.prims.shape.slice` at ``starts`` replaced by ``b``."""
+    check_same_dtype("slice_update", a, b)
+    check_same_device("slice_update", a, b)
+    check(len(starts) == a.ndim == b.ndim, lambda: f"slice_update needs {a.ndim} starts and an update of that rank")
+    steps = (1,) * a.ndim if strides is None else strides
+    for n, m, start, step in zip(a.shape, b.shape, starts, steps):
+        if type(n) is int and type(m) is int:
+            last = start + (m - 1) * step
+            check(m == 0 or 0 <= start <= last < n, lambda: f"an update of {m} from {start} does not fit into {n}")
+    return TensorProxy(like=a)
+
+
+@prim()
+def nonzero(a: TensorProxy, /) -> tuple[TensorProxy, ...]:
+    """The int64 positions of the true elements, an array a dimension, in C order. Their length is a size."""
+    check_kind(a.dtype, "b", "nonzero")
+    bound = 1
+    for n in a.shape:
+        bound *= sizes.bound(n)
+    length: Dim = size_proxy(bound)
+    return tuple(TensorProxy(like=a, shape=(length,), dtype=dtypes.int64) for _ in range(a.ndim))
+
+
+@prim()
+def searchsorted(a: TensorProxy, values: TensorProxy, /, right: bool = False) -> TensorProxy:
+    """Where to insert each value into the ascending 1-d ``a`` so that it stays sorted; int64."""
+    check(a.ndim == 1, lambda: "searchsorted needs a 1-d sorted array")
+    check_same_dtype("searchsorted", a, values)
+    return TensorProxy(like=values, dtype=dtypes.int64)
+
+
+@prim(OpTags.MAY_RAISE)
+def index_get(a: TensorProxy, indices: Sequence[TensorProxy], /) -> TensorProxy:
+    """``a`` at the positions that integer arrays of one shape give for its first dimensions.
+
+    The result has the indices' shape followed by the dimensions not indexed. Negative indices count from the end;
+    one out of bounds raises ``IndexError`` at run time.
+    """
+    for i in indices:
+        check_kind(i.dtype, "iu", "index_get's indices")
+    check(len(indices) <= a.ndim, lambda: f"too many indices for {a.ndim} dimensions", IndexError)
+    return TensorProxy(like=a, shape=(*indices[0].shape, *a.shape[len(indices) :]))

@@ -1,0 +1,48 @@
+"""Prims of which programs are written down rather than computed: arguments, results, ``del``, and effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core.prims.base import check, check_tensor, own_prim, prim
+from tnp.core.printing import literal
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags
+
+__all__ = ["copy_", "python_del", "python_return", "set_attribute", "unpack_trivial"]
+
+
+def _print_unpack(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    p = bsym.output
+    return f'# {p.name}: "{p.type_string()}"'
+
+
+def _print_return(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    return f"return {literal(bsym.args[0], context)}"
+
+
+def _print_del(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    return "del " + ", ".join(p.name for p in bsym.args)
+
+
+def _nothing(*args: Any) -> None:
+    """Part of how a program is written; computes nothing."""
+
+
+unpack_trivial = own_prim("unpack_trivial", _nothing, (OpTags.PROGRAM,), _print_unpack)
+python_return = own_prim("python_return", _nothing, (OpTags.PROGRAM,), _print_return)
+python_del = own_prim("python_del", _nothing, (OpTags.PROGRAM,), _print_del)
+
+
+@prim(OpTags.EFFECT)
+def copy_(source: TensorProxy, destination: TensorProxy, /) -> TensorProxy:
+    """Stores ``source`` into the memory of ``destination``, an argument of the program, and returns that."""
+    check_tensor(source, "copy_")
+    check_tensor(destination, "copy_")
+    check(source.dtype is destination.dtype, lambda: f"copy_ of {source.dtype} into {destination.dtype}", TypeError)
+    return TensorProxy(like=destination)
+
+
+@prim(OpTags.EFFECT)
+def set_attribute(obj: Proxy, name: str, value: Any, /) -> None:
+    """``obj.name = value``, on an object that was an argument of the program or reached from one."""

@@ -1,0 +1,195 @@
+"""Traces as Python source, and the source as functions.
+
+What a constant looks like is a table keyed by type, to which languages add their own kinds
+(:func:`register_printer`). An object that has no literal gets a name in the program's context.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tnp.core.devices import Device
+from tnp.core.dtypes import DType
+from tnp.core.proxies import Proxy
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+
+if TYPE_CHECKING:
+    from tnp.core.trace import Trace
+
+__all__ = ["bound_symbol_lines", "call_string", "compile_source", "literal", "register_printer", "trace_source"]
+
+_IMPORTS_KEY = "__imports__"
+
+Literal = Callable[[Any, dict[str, Any]], str]
+
+
+def _number(x: Any, context: dict[str, Any]) -> str:
+    if type(x) is float and not math.isfinite(x):
+        return f'float("{x}")'
+    if type(x) is complex and not (math.isfinite(x.real) and math.isfinite(x.imag)):
+        return f"complex({_number(x.real, context)}, {_number(x.imag, context)})"
+    return repr(x)
+
+
+def _plain(x: Any, context: dict[str, Any]) -> str:
+    return repr(x)
+
+
+def _sequence(x: Any, context: dict[str, Any]) -> str:
+    inner = ", ".join(literal(y, context) for y in x)
+    if hasattr(x, "_fields"):
+        return f"{_named(type(x), context)}({inner})"
+    if isinstance(x, list):
+        return f"[{inner}]"
+    return f"({inner},)" if len(x) == 1 else f"({inner})"
+
+
+def _mapping(x: dict[Any, Any], context: dict[str, Any]) -> str:
+    return "{" + ", ".join(f"{literal(k, context)}: {literal(v, context)}" for k, v in x.items()) + "}"
+
+
+def _imported(import_line: str) -> Literal:
+    def print_it(x: Any, context: dict[str, Any]) -> str:
+        context.setdefault(_IMPORTS_KEY, set()).add(import_line)
+        return repr(x)
+
+    return print_it
+
+
+def _slice(x: slice, context: dict[str, Any]) -> str:
+    return f"slice({literal(x.start, context)}, {literal(x.stop, context)}, {literal(x.step, context)})"
+
+
+_printers: dict[type, Literal] = {
+    bool: _plain,
+    int: _plain,
+    float: _number,
+    complex: _number,
+    str: _plain,
+    bytes: _plain,
+    type(None): _plain,
+    type(...): lambda x, context: "...",
+    slice: _slice,
+    tuple: _sequence,
+    list: _sequence,
+    dict: _mapping,
+    DType: _imported("from tnp.core import dtypes"),
+    Device: _imported("from tnp.core import devices"),
+}
+
+
+def register_printer(kind: type, printer: Literal, import_line: str | None = None) -> None:
+    """Sets how constants of ``kind`` (and its subclasses without a printer of their own) print.
+
+    ``import_line`` is added to programs that print one.
+    """
+
+    def with_import(x: Any, context: dict[str, Any]) -> str:
+        if import_line is not None:
+            context.setdefault(_IMPORTS_KEY, set()).add(import_line)
+        return printer(x, context)
+
+    _printers[kind] = with_import
+
+
+def literal(x: Any, context: dict[str, Any]) -> str:
+    """``x`` as a Python expression; names that it uses are put into ``context``."""
+    if isinstance(x, Proxy):
+        return x.name
+    for kind in type(x).__mro__:
+        printer = _printers.get(kind)
+        if printer is not None:
+            return printer(x, context)
+    if hasattr(x, "__tnp_literal__"):
+        return str(x.__tnp_literal__(context))
+    return _named(x, context)
+
+
+def _named(x: Any, context: dict[str, Any]) -> str:
+    base = getattr(x, "__name__", type(x).__name__)
+    base = base if base.isidentifier() else "obj"
+    for name in itertools.chain([f"_{base}"], (f"_{base}_{i}" for i in itertools.count(1))):
+        if name not in context:
+            context[name] = x
+            return name
+        if context[name] is x:
+            return name
+    raise AssertionError("unreachable")
+
+
+def call_string(sym: Symbol, args: Iterable[Any], kwargs: dict[str, Any], context: dict[str, Any]) -> str:
+    """``prims.add(t0, 2.0)``, its import or its callable put into ``context``."""
+    if sym.namespace is not None:
+        context.setdefault(_IMPORTS_KEY, set()).add(sym.namespace.import_line)
+    elif sym.fn is not None:
+        bound = context.setdefault(sym.name, sym.fn)
+        assert bound is sym.fn, f"two operations print as {sym.name}"
+    else:
+        context.setdefault(sym.name, sym)
+    parts = [literal(a, context) for a in args]
+    parts += [f"{k}={literal(v, context)}" for k, v in kwargs.items()]
+    return f"{sym.qualified_name}({', '.join(parts)})"
+
+
+def _targets(output: Any, inputs: set[str]) -> str:
+    if isinstance(output, Proxy):
+        return output.name
+    if isinstance(output, (tuple, list)):
+        inner = [_targets(x, inputs) for x in output]
+        return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
+    return "_"
+
+
+def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: bool = True) -> list[str]:
+    """The lines that a bound symbol prints as: a statement, its result's type, its subsymbols as comments."""
+    if bsym.sym.printer is not None and OpTags.PROGRAM in bsym.sym.tags:
+        line = bsym.sym.printer(bsym, context)
+        return [line] if comments or not line.startswith("#") else []
+    if bsym.sym.printer is not None:
+        statement = bsym.sym.printer(bsym, context)
+    else:
+        statement = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+        if bsym.flat_outputs:
+            statement = f"{_targets(bsym.output, set())} = {statement}"
+    if not comments:
+        return [statement]
+    if isinstance(bsym.output, Proxy):
+        statement += f'  # {bsym.output.name}: "{bsym.output.type_string()}"'
+    lines = [statement]
+    for sub in bsym.subsymbols:
+        for line in bound_symbol_lines(sub, {}):
+            hash_at = len(line) - len(line.lstrip())
+            lines.append(f"  {line[:hash_at]}# {line.lstrip()}" if not line.lstrip().startswith("#") else f"  {line}")
+    return lines
+
+
+def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:
+    """The trace as a Python function; ``context`` receives the names that it uses beside its imports."""
+    body: list[str] = []
+    for bsym in trace.bound_symbols:
+        body += [f"  {line}" for line in bound_symbol_lines(bsym, context, comments=comments)]
+    if not body or all(line.lstrip().startswith("#") for line in body):
+        body.append("  pass")
+    imports = sorted(context.pop(_IMPORTS_KEY, ()), key=lambda line: (line.startswith("from"), line))
+    header = [] if trace.provenance is None or not comments else [str(trace.provenance)]
+    parameters = ", ".join(p.name for p in trace.args)
+    spacer = [""] if header or imports else []
+    return "\n".join([*header, *imports, *spacer, f"def {trace.name}({parameters}):", *body]) + "\n"
+
+
+_counter = itertools.count()
+
+
+def compile_source(source: str, name: str, context: dict[str, Any]) -> Callable[..., Any]:
+    """The function ``name`` that ``source`` defines. Its lines show in tracebacks and debuggers."""
+    filename = f"<tnp program {next(_counter)}>"
+    scope = dict(context)
+    exec(compile(source, filename, "exec"), scope)
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    function = scope[name]
+    function.__tnp_source__ = source
+    return function  # type: ignore[no-any-return]

@@ -1,0 +1,256 @@
+"""Proxies: what stands for a run-time value while a program is traced.
+
+They are immutable values of a program in SSA form: an operation makes new ones and changes none. What user code
+holds, and may write to, are the handles of :mod:`tnp.frontend.handles`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tnp.core import devices, langs, sizes
+from tnp.core.devices import Device
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsValue
+from tnp.core.sizes import Shape
+
+if TYPE_CHECKING:
+    from tnp.core.langs import Language
+
+__all__ = ["Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
+
+
+class Proxy:
+    """A named value of a trace."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def type_string(self) -> str:
+        """What a trace prints as the value's type."""
+        return "object"
+
+    def __repr__(self) -> str:
+        return f'<{type(self).__name__} {self.name}: "{self.type_string()}">'
+
+
+class ObjectProxy(Proxy):
+    """A Python object that operations pass along without looking inside, such as a random generator."""
+
+    __slots__ = ("python_type",)
+
+    def __init__(self, name: str | None, python_type: type) -> None:
+        super().__init__(make_name("obj") if name is None else name)
+        self.python_type = python_type
+
+    def type_string(self) -> str:
+        return self.python_type.__name__
+
+
+class NumberProxy(Proxy):
+    """A Python number.
+
+    ``value`` is the number in the call being traced where it is known (an argument, or arithmetic on arguments),
+    else ``None``. ``bound`` is an upper bound of a number that is a size.
+    """
+
+    __slots__ = ("bound", "python_type", "value")
+
+    def __init__(
+        self,
+        name: str | None,
+        python_type: type,
+        value: bool | int | float | complex | None = None,
+        bound: int | None = None,
+    ) -> None:
+        super().__init__(make_name("n") if name is None else name)
+        self.python_type = python_type
+        self.value = value
+        self.bound = bound
+
+    def type_string(self) -> str:
+        return self.python_type.__name__
+
+    def known(self) -> bool | int | float | complex:
+        """The value, which the trace from now on depends on (a guard compares it at each call).
+
+        Raises :class:`NeedsValue` if it is known only at run time.
+        """
+        from tnp.core.trace import current_trace
+
+        if self.value is None:
+            raise NeedsValue(f"the number {self.name} is known only when the program runs")
+        trace = current_trace()
+        if trace is not None:
+            trace.depend_on_value(self)
+        return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self.known())
+
+    def __index__(self) -> int:
+        if self.python_type not in (int, bool):
+            raise TypeError(f"'{self.python_type.__name__}' object cannot be interpreted as an integer")
+        return int(self.known())  # type: ignore[arg-type]
+
+    def __int__(self) -> int:
+        return int(self.known())  # type: ignore[arg-type]
+
+    def __float__(self) -> float:
+        return float(self.known())  # type: ignore[arg-type]
+
+    def __complex__(self) -> complex:
+        return complex(self.known())
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    if TYPE_CHECKING:  # the operators below are made by a loop, which a type checker does not see
+
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __floordiv__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __le__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+        def __ge__(self, other: Any) -> Any: ...
+
+
+Number: TypeAlias = "bool | int | float | complex | NumberProxy"
+
+
+def is_number(x: object) -> bool:
+    """Whether ``x`` is a Python number (exactly: NumPy's scalars are not) or stands for one."""
+    return type(x) in _PYTHON_NUMBERS or isinstance(x, NumberProxy)
+
+
+_PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def pyval(x: Any) -> Any:
+    """A number's Python value; a proxy's becomes a guard, see :meth:`NumberProxy.known`."""
+    return x.known() if isinstance(x, NumberProxy) else x
+
+
+class TensorProxy(Proxy):
+    """An array: shape, dtype, device, and the language that its methods belong to.
+
+    ``scalar`` marks a NumPy scalar (``x[0]``, ``x.sum()``): 0-d, immutable, and returned to the user as
+    ``np.generic`` rather than as a 0-d array.
+
+    ``TensorProxy(like=a, shape=…)`` takes from ``a`` what is not given.
+    """
+
+    __slots__ = ("device", "dtype", "lang", "scalar", "shape")
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        like: TensorProxy | None = None,
+        shape: Shape | list[int] | None = None,
+        dtype: DType | None = None,
+        device: Device | None = None,
+        lang: Language | None = None,
+        scalar: bool = False,
+    ) -> None:
+        super().__init__(make_name("t") if name is None else name)
+        if like is not None:
+            shape = like.shape if shape is None else shape
+            dtype = like.dtype if dtype is None else dtype
+            device = like.device if device is None else device
+        assert shape is not None and dtype is not None, "a TensorProxy needs a shape and a dtype, or like="
+        self.shape: Shape = tuple(shape)
+        self.dtype: DType = dtype
+        self.device: Device = devices.cpu if device is None else device
+        self.lang: Language = langs.current() if lang is None else lang
+        self.scalar = scalar
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def numel(self) -> sizes.Dim:
+        """The number of elements: an int, or a size."""
+        return sizes.product(self.shape)
+
+    def type_string(self) -> str:
+        dims = ", ".join(str(d) if type(d) is int else d.name for d in self.shape)  # type: ignore[union-attr]
+        return f"{self.device} {self.dtype.shortname}[{dims}]"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        prop = self.lang.properties.get(name)
+        if prop is not None:
+            return prop(self)
+        method = self.lang.method(name)
+        return lambda *args, **kwargs: method(self, *args, **kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.lang.method("getitem")(self, key)
+
+    def __bool__(self) -> bool:
+        raise NeedsValue(f"the truth of {self.name} is known only when the program runs")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    if TYPE_CHECKING:
+
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __lt__(self, other: Any) -> Any: ...
+        def __gt__(self, other: Any) -> Any: ...
+
+
+def make_name(prefix: str) -> str:
+    """A name that the current trace has not used. Outside a trace the prefix itself."""
+    from tnp.core.trace import current_trace
+
+    trace = current_trace()
+    return prefix if trace is None else trace.make_name(prefix)
+
+
+def _language_of(a: object, b: object) -> Language:
+    found = langs.core
+    for x in (a, b):
+        if isinstance(x, TensorProxy) and x.lang.rank >= found.rank:
+            found = x.lang
+    return found
+
+
+def _binary(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        if not (isinstance(other, Proxy) or type(other) in _PYTHON_NUMBERS or hasattr(other, "dtype")):
+            return NotImplemented
+        a, b = (other, self) if reflected else (self, other)
+        return _language_of(a, b).method(method)(a, b)
+
+    return operator
+
+
+def _unary(method: str) -> Callable[[Any], Any]:
+    def operator(self: Any) -> Any:
+        return _language_of(self, None).method(method)(self)
+
+    return operator
+
+
+for _class in (NumberProxy, TensorProxy):
+    for _dunder, _method in langs.BINARY_OPERATORS.items():
+        setattr(_class, f"__{_dunder}__", _binary(_method, reflected=False))
+        setattr(_class, f"__r{_dunder}__", _binary(_method, reflected=True))
+    for _dunder in langs.COMPARISONS:
+        setattr(_class, f"__{_dunder}__", _binary(_dunder, reflected=False))
+    for _dunder, _method in langs.UNARY_OPERATORS.items():
+        setattr(_class, f"__{_dunder}__", _unary(_method))

@@ -1,0 +1,147 @@
+"""Sizes: what a dimension is, and the only place where dimensions are compared and combined.
+
+A dimension is an ``int``, or a *size*: an integer :class:`~tnp.core.proxies.NumberProxy` whose value is known at
+run time only and whose upper ``bound`` is known now (``x[mask]`` is never longer than ``x``). Questions about
+dimensions therefore have three answers, ``True``, ``False`` and ``None`` (not known). Metas never compare
+dimensions themselves: where the answer is *not known* they carry on as if it were yes, and the operation raises at
+run time what eager would raise.
+
+>>> from tnp.core import sizes
+>>> sizes.equal(3, 3), sizes.broadcast((3, 1), (4,)), sizes.product((2, 3))
+(True, (3, 4), 6)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from tnp.core.errors import NeedsConcreteSize
+
+if TYPE_CHECKING:
+    from tnp.core.proxies import NumberProxy
+
+__all__ = [
+    "Dim",
+    "Shape",
+    "bound",
+    "broadcast",
+    "concrete",
+    "equal",
+    "is_known",
+    "normalize_shape",
+    "product",
+    "shapes_equal",
+]
+
+Dim: TypeAlias = "int | NumberProxy"
+Shape: TypeAlias = "tuple[Dim, ...]"
+
+
+def is_known(shape: Sequence[Dim]) -> bool:
+    """Whether every dimension is an ``int``."""
+    return all(type(d) is int for d in shape)
+
+
+def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:
+    """``shape`` as ints. Raises :class:`NeedsConcreteSize` if one is known only at run time."""
+    if not is_known(shape):
+        raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
+    return cast("tuple[int, ...]", tuple(shape))
+
+
+def bound(d: Dim) -> int:
+    """The largest value that ``d`` can have. Raises :class:`NeedsConcreteSize` for a size without one."""
+    if isinstance(d, int):
+        return d
+    if d.bound is None:
+        raise NeedsConcreteSize(f"the size {d.name} has no upper bound")
+    return d.bound
+
+
+def equal(a: Dim, b: Dim) -> bool | None:
+    """Whether two dimensions are equal; ``None`` if that is known only at run time."""
+    if a is b:
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    if not isinstance(a, int) and not isinstance(b, int) and a.name == b.name:
+        return True
+    known, unknown = (a, b) if isinstance(a, int) else (b, a)
+    if isinstance(known, int) and not isinstance(unknown, int) and unknown.bound is not None and known > unknown.bound:
+        return False
+    return None
+
+
+def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
+    """Whether two shapes are equal: ``False`` if any pair of dimensions surely differs."""
+    if len(a) != len(b):
+        return False
+    answer: bool | None = True
+    for x, y in zip(a, b):
+        same = equal(x, y)
+        if same is False:
+            return False
+        if same is None:
+            answer = None
+    return answer
+
+
+def broadcast(*shapes: Sequence[Dim]) -> Shape:
+    """The shape that ``shapes`` broadcast to, by NumPy's rule.
+
+    Raises ``ValueError`` where two dimensions surely differ and neither is 1. A size against an ``int`` other than
+    1 gives the ``int``: at run time the size is that or 1, or the operation raises.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[Dim] = [1] * rank
+    for s in shapes:
+        offset = rank - len(s)
+        for i, d in enumerate(s):
+            current = result[offset + i]
+            if d == 1 and isinstance(d, int):
+                continue
+            if isinstance(current, int) and current == 1:
+                result[offset + i] = d
+                continue
+            same = equal(current, d)
+            if same is False:
+                described = " ".join(show(x) for x in shapes)
+                raise ValueError(f"operands could not be broadcast together with shapes {described}")
+            if same is None and isinstance(d, int):
+                result[offset + i] = d
+    return tuple(result)
+
+
+def product(shape: Sequence[Dim]) -> Dim:
+    """The number of elements; a size if a dimension is one."""
+    result: Dim = 1
+    for d in shape:
+        result = result * d if isinstance(result, int) and isinstance(d, int) else _multiply(result, d)
+    return result
+
+
+def _multiply(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and a == 1:
+        return b
+    if isinstance(b, int) and b == 1:
+        return a
+    if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
+        return 0
+    result = cast("NumberProxy", a * b)
+    try:
+        result.bound = bound(a) * bound(b)
+    except NeedsConcreteSize:
+        result.bound = None
+    return result
+
+
+def normalize_shape(shape: Dim | Sequence[Dim]) -> Shape:
+    """A shape argument (``3``, ``(2, 3)``) as a tuple of dimensions."""
+    return tuple(shape) if isinstance(shape, (tuple, list)) else (cast("Dim", shape),)
+
+
+def show(shape: Sequence[Dim]) -> str:
+    """``(3,n0)``: the form in which NumPy's messages print shapes."""
+    inner = ",".join(str(d) if isinstance(d, int) else d.name for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"

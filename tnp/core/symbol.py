@@ -1,0 +1,280 @@
+"""Operations, and their uses in a program.
+
+A :class:`Symbol` is an operation. Its *meta* function takes proxies, checks them, and returns proxies for the
+results. Called inside a trace, a symbol records a :class:`BoundSymbol`: the operation, its arguments and results, and
+as ``subsymbols`` what its meta function called. A *prim* calls nothing: it is a leaf that an executor must run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+from typing import Any
+
+from tnp.core import langs
+from tnp.core.errors import UserLocation
+from tnp.core.proxies import Proxy
+
+__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
+
+
+class OpTags(Enum):
+    """What passes need to know of an operation beyond its meta."""
+
+    #: result i depends on element i of each (equally shaped) argument only; implementations take ``out=``
+    ELEMENTWISE = auto()
+    #: the result may be a view of the first argument's memory
+    VIEW = auto()
+    #: the result is the first argument with some elements replaced, and may use its memory
+    UPDATE = auto()
+    #: changes something outside the program or depends on it: kept, once, in order
+    EFFECT = auto()
+    #: may raise at run time because of values (a singular matrix, an index out of bounds)
+    MAY_RAISE = auto()
+    #: what it returns is compared with what the trace was told; on a difference the call starts over, eagerly
+    LATE_GUARD = auto()
+    #: makes an array of nothing: merging two of them saves nothing
+    FACTORY = auto()
+    #: draws random numbers
+    RANDOM = auto()
+    #: shape manipulation
+    SHAPE_OP = auto()
+    #: reduces dimensions
+    REDUCTION = auto()
+    #: an executor's operation that takes ``out=``
+    TAKES_OUT = auto()
+    #: part of how a program is written down, not something to execute
+    PROGRAM = auto()
+
+
+class Namespace:
+    """Where a symbol's printed name lives: ``Namespace("np", "import numpy as np")`` prints ``np.add``."""
+
+    __slots__ = ("import_line", "prefix")
+
+    def __init__(self, prefix: str, import_line: str) -> None:
+        self.prefix = prefix
+        self.import_line = import_line
+
+
+Printer = Callable[["BoundSymbol", dict[str, Any]], str]
+
+_outside_trace: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
+
+
+def call_outside_trace_with(handler: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """Sets what a symbol called outside any trace does (the API compiles and runs that one operation)."""
+    _outside_trace[:] = [handler]
+
+
+class Symbol:
+    """An operation.
+
+    ``id`` is what tables are keyed by; ``namespace`` and ``printer`` say how uses print; ``executor`` is the
+    executor it belongs to, if it is one's own operation, and ``fn`` then the callable that runs it.
+    """
+
+    __slots__ = ("__dict__", "executor", "fn", "id", "is_prim", "language", "meta", "name", "namespace", "printer", "tags")
+
+    def __init__(
+        self,
+        name: str,
+        meta: Callable[..., Any],
+        *,
+        id: Any = None,
+        is_prim: bool = False,
+        tags: Iterable[OpTags] = (),
+        namespace: Namespace | None = None,
+        printer: Printer | None = None,
+        language: langs.Language | None = None,
+        executor: Any = None,
+        fn: Callable[..., Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.__name__ = name
+        self.meta = meta
+        self.id = name if id is None else id
+        self.is_prim = is_prim
+        self.tags = frozenset(tags)
+        self.namespace = namespace
+        self.printer = printer
+        self.language = language
+        self.executor = executor
+        self.fn = fn
+        self.__doc__ = meta.__doc__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from tnp.core.trace import _state
+
+        trace = _state.trace
+        if trace is None:
+            return _outside_trace[0](self, args, kwargs)
+        if self.is_prim:
+            output = self.meta(*args, **kwargs)
+            trace.record(BoundSymbol(self, args, kwargs, output))
+            return output
+        before = None if self.language is None else langs.set_current(self.language)
+        scope = trace.push_scope()
+        try:
+            output = self.meta(*args, **kwargs)
+        finally:
+            trace.pop_scope()
+            if before is not None:
+                langs.set_current(before)
+        if scope or not self._returns_its_input(args, kwargs, output):
+            trace.record(BoundSymbol(self, args, kwargs, output, scope))
+        return output
+
+    @staticmethod
+    def _returns_its_input(args: Any, kwargs: Any, output: Any) -> bool:
+        inputs = {p.name for p in flat_proxies((args, kwargs))}
+        return all(p.name in inputs for p in flat_proxies(output))
+
+    def bind(
+        self, *args: Any, output: Any, subsymbols: Iterable[BoundSymbol] = (), **kwargs: Any
+    ) -> BoundSymbol:
+        """A use of the operation with a given result, recorded nowhere."""
+        return BoundSymbol(self, args, kwargs, output, subsymbols)
+
+    def __repr__(self) -> str:
+        return f"<symbol {self.qualified_name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _find_symbol, (self.namespace.import_line if self.namespace else "", self.qualified_name)
+
+    @property
+    def qualified_name(self) -> str:
+        """The name that a trace prints: ``prims.add``."""
+        return f"{self.namespace.prefix}.{self.name}" if self.namespace is not None else self.name
+
+
+def _find_symbol(import_line: str, qualified_name: str) -> Any:
+    scope: dict[str, Any] = {}
+    exec(import_line, scope)
+    prefix, *path = qualified_name.split(".")
+    found = scope[prefix]
+    for name in path:
+        found = getattr(found, name)
+    return found
+
+
+class BoundSymbol:
+    """A use of a symbol: ``output = sym(*args, **kwargs)``, and what it does in terms of ``subsymbols``."""
+
+    __slots__ = ("_inputs", "_outputs", "args", "kwargs", "location", "output", "subsymbols", "sym")
+
+    def __init__(
+        self,
+        sym: Symbol,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        output: Any,
+        subsymbols: Iterable[BoundSymbol] = (),
+        location: UserLocation | None = None,
+    ) -> None:
+        self.sym = sym
+        self.args = args
+        self.kwargs = kwargs
+        self.output = output
+        self.subsymbols = tuple(subsymbols)
+        self.location = location
+        self._inputs: tuple[Proxy, ...] | None = None
+        self._outputs: tuple[Proxy, ...] | None = None
+
+    @property
+    def flat_inputs(self) -> tuple[Proxy, ...]:
+        """The proxies among the arguments, in order, repeats included."""
+        if self._inputs is None:
+            found = flat_proxies(self.args)
+            if self.kwargs:
+                found += flat_proxies(self.kwargs)
+            self._inputs = tuple(found)
+        return self._inputs
+
+    @property
+    def flat_outputs(self) -> tuple[Proxy, ...]:
+        if self._outputs is None:
+            self._outputs = tuple(flat_proxies(self.output))
+        return self._outputs
+
+    def has_tag(self, tag: OpTags) -> bool:
+        return tag in self.sym.tags
+
+    def has_tag_inside(self, tag: OpTags) -> bool:
+        """Whether the symbol, or one that it is made of, has ``tag``."""
+        return tag in self.sym.tags or any(s.has_tag_inside(tag) for s in self.subsymbols)
+
+    def replace(self, **changes: Any) -> BoundSymbol:
+        """A copy with other ``sym``, ``args``, ``kwargs``, ``output``, ``subsymbols`` or ``location``."""
+        fields = {name: changes.get(name, getattr(self, name)) for name in _FIELDS}
+        return BoundSymbol(**fields)
+
+    def substitute(self, names: dict[str, Any]) -> BoundSymbol:
+        """A copy, subsymbols included, in which proxies are replaced by name."""
+        if not names:
+            return self
+
+        def swap(p: Proxy) -> Any:
+            return names.get(p.name, p)
+
+        return BoundSymbol(
+            self.sym,
+            map_proxies(swap, self.args),
+            map_proxies(swap, self.kwargs),
+            map_proxies(swap, self.output),
+            [s.substitute(names) for s in self.subsymbols],
+            self.location,
+        )
+
+    def __str__(self) -> str:
+        from tnp.core.printing import bound_symbol_lines
+
+        return "\n".join(bound_symbol_lines(self, {}))
+
+    __repr__ = __str__
+
+
+_FIELDS = ("sym", "args", "kwargs", "output", "subsymbols", "location")
+
+
+def flat_proxies(x: Any) -> list[Proxy]:
+    """The proxies in nested tuples, lists, dicts and slices, in order."""
+    found: list[Proxy] = []
+    _collect(x, found)
+    return found
+
+
+def _collect(x: Any, found: list[Proxy]) -> None:
+    if isinstance(x, Proxy):
+        found.append(x)
+    elif type(x) in _SEQUENCES or isinstance(x, (tuple, list)):
+        for y in x:
+            _collect(y, found)
+    elif isinstance(x, dict):
+        for y in x.values():
+            _collect(y, found)
+    elif type(x) is slice:
+        _collect((x.start, x.stop, x.step), found)
+    elif hasattr(x, "__tnp_children__"):
+        _collect(x.__tnp_children__(), found)
+
+
+_SEQUENCES = frozenset((tuple, list))
+
+
+def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
+    """``x`` with ``f`` applied to the proxies in nested tuples, lists, dicts and slices."""
+    if isinstance(x, Proxy):
+        return f(x)
+    if isinstance(x, tuple):
+        items = [map_proxies(f, y) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
+    if isinstance(x, list):
+        return [map_proxies(f, y) for y in x]
+    if isinstance(x, dict):
+        return {k: map_proxies(f, y) for k, y in x.items()}
+    if type(x) is slice:
+        return slice(map_proxies(f, x.start), map_proxies(f, x.stop), map_proxies(f, x.step))
+    if hasattr(x, "__tnp_children__"):
+        return x.__tnp_rebuild__(map_proxies(f, x.__tnp_children__()))
+    return x

@@ -1,0 +1,196 @@
+"""Traces: programs as lists of bound symbols, which print as Python and run as what they print.
+
+>>> import numpy as np, tnp
+>>> trace = tnp.trace()(lambda a, b: a + b * a, np.ones((2, 2)), np.ones((2, 1)))
+>>> [b.sym.qualified_name for b in trace.bound_symbols]
+['prims.unpack_trivial', 'prims.unpack_trivial', 'lnp.multiply', 'lnp.add', 'prims.python_return']
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tnp.core.errors import user_location
+from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.symbol import BoundSymbol
+
+__all__ = ["Provenance", "Trace", "current_trace", "detached", "tracing"]
+
+
+class Provenance:
+    """Which pass made a trace, and how long it took."""
+
+    __slots__ = ("name", "seconds")
+
+    def __init__(self, name: str, seconds: float | None = None) -> None:
+        self.name = name
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        took = "" if self.seconds is None else f" (took {self.seconds * 1000:.0f} milliseconds)"
+        return f"# Constructed by {self.name}{took}"
+
+
+class Trace:
+    """A program: its argument proxies, its bound symbols in order, and what it returns.
+
+    The last bound symbol is ``prims.python_return``; the first ones are ``prims.unpack_trivial``, one an argument.
+    """
+
+    def __init__(self, name: str = "computation") -> None:
+        self.name = name
+        self.args: list[Proxy] = []
+        self.bound_symbols: list[BoundSymbol] = []
+        self.output: Any = None
+        self.provenance: Provenance | None = None
+        #: numbers whose value the trace came to depend on, in the order in which it did
+        self.value_guards: dict[str, NumberProxy] = {}
+        self._names: set[str] = set()
+        self._counters: dict[str, int] = {}
+        self._scopes: list[list[BoundSymbol]] = [self.bound_symbols]
+        self._callable: Callable[..., Any] | None = None
+
+    @classmethod
+    def like(cls, other: Trace, bound_symbols: Iterable[BoundSymbol] = ()) -> Trace:
+        """A trace with the names, arguments and result of ``other`` and other bound symbols."""
+        new = cls(other.name)
+        new.args = list(other.args)
+        new.bound_symbols.extend(bound_symbols)
+        new.output = other.output
+        new.value_guards = other.value_guards
+        new._names = set(other._names)
+        new._counters = dict(other._counters)
+        return new
+
+    # Building
+
+    def make_name(self, prefix: str) -> str:
+        """A name not used yet: the prefix and the next number."""
+        counter = self._counters.get(prefix, 0)
+        name = f"{prefix}{counter}"
+        while name in self._names:
+            counter += 1
+            name = f"{prefix}{counter}"
+        self._counters[prefix] = counter + 1
+        self._names.add(name)
+        return name
+
+    def add_name(self, wanted: str) -> str:
+        """``wanted``, or it with a number behind it if that is taken."""
+        if wanted in self._names:
+            return self.make_name(f"{wanted}_")
+        self._names.add(wanted)
+        return wanted
+
+    def record(self, bsym: BoundSymbol) -> None:
+        """Appends a bound symbol to the innermost open scope."""
+        scope = self._scopes[-1]
+        if scope is self.bound_symbols and bsym.location is None:
+            bsym.location = user_location()
+        scope.append(bsym)
+
+    def push_scope(self) -> list[BoundSymbol]:
+        """Bound symbols go to the list returned, until ``pop_scope``."""
+        scope: list[BoundSymbol] = []
+        self._scopes.append(scope)
+        return scope
+
+    def pop_scope(self) -> list[BoundSymbol]:
+        return self._scopes.pop()
+
+    @property
+    def in_outer_scope(self) -> bool:
+        """Whether what is recorded now is a line of the program, not part of an operation's body."""
+        return len(self._scopes) == 1
+
+    def depend_on_value(self, number: NumberProxy) -> None:
+        """The trace holds only for calls in which ``number`` has the value that it has now."""
+        self.value_guards.setdefault(number.name, number)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    # Reading
+
+    @property
+    def body(self) -> list[BoundSymbol]:
+        """The bound symbols without the unpacking and the return."""
+        from tnp.core.symbol import OpTags
+
+        return [b for b in self.bound_symbols if OpTags.PROGRAM not in b.sym.tags]
+
+    def python(self) -> str:
+        """The program as Python source."""
+        from tnp.core.printing import trace_source
+
+        return trace_source(self, {})
+
+    def python_context(self) -> dict[str, Any]:
+        """The names that the printed program uses and that its imports do not give."""
+        from tnp.core.printing import trace_source
+
+        context: dict[str, Any] = {}
+        trace_source(self, context)
+        return context
+
+    def python_callable(self) -> Callable[..., Any]:
+        """The printed program, compiled. Takes the values of ``args`` in order."""
+        if self._callable is None:
+            from tnp.core.printing import compile_source, trace_source
+
+            context: dict[str, Any] = {}
+            source = trace_source(self, context, comments=False)
+            self._callable = compile_source(source, self.name, context)
+        return self._callable
+
+    def __str__(self) -> str:
+        return self.python()
+
+    __repr__ = __str__
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+_state = _State()
+
+
+def current_trace() -> Trace | None:
+    """The trace that symbols called now are recorded in; ``None`` outside tracing."""
+    return _state.trace
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[Trace]:
+    """Symbols called inside are recorded in ``trace``."""
+    before = _state.trace
+    _state.trace = trace
+    try:
+        yield trace
+    finally:
+        _state.trace = before
+
+
+@contextmanager
+def detached() -> Iterator[None]:
+    """Symbols called inside run; they are recorded in no trace."""
+    before = _state.trace
+    _state.trace = None
+    try:
+        yield
+    finally:
+        _state.trace = before
+
+
+def timed_pass(name: str, f: Callable[[Trace], Trace], trace: Trace) -> Trace:
+    """``f(trace)``, its provenance filled in."""
+    start = time.perf_counter()
+    result = f(trace)
+    if result is not trace:
+        result.provenance = Provenance(name, time.perf_counter() - start)
+    return result

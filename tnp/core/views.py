@@ -1,0 +1,290 @@
+"""Writing through views.
+
+A view is a chain of view operations on an array. :func:`update` replaces, in an array, the elements that such a chain
+selects, and returns the array so changed: it is what ``x[1:-1].T[0] = v`` becomes. Executors that work in memory claim
+it whole (take the view, store into it); for all others it opens into prims, by the inverse of each view prim
+(:data:`inverse_rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tnp.core import prims, sizes
+from tnp.core.devices import cpu
+from tnp.core.errors import NeedsEager
+from tnp.core.prims.base import check
+from tnp.core.proxies import Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+
+__all__ = ["Path", "Step", "inverse_rules", "is_view_of", "prim_chain", "update"]
+
+
+class Step:
+    """One view operation of a path: ``symbol(array, *args, **kwargs)``."""
+
+    __slots__ = ("args", "kwargs", "symbol")
+
+    def __init__(self, symbol: Symbol, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+        self.symbol = symbol
+        self.args = args
+        self.kwargs = kwargs or {}
+
+    def __call__(self, a: TensorProxy) -> TensorProxy:
+        return self.symbol(a, *self.args, **self.kwargs)  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Step)
+            and self.symbol is other.symbol
+            and _same(self.args, other.args)
+            and _same(self.kwargs, other.kwargs)
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.symbol), repr(self.args)))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Structural equality; proxies are the same if they have one name."""
+    if isinstance(a, Proxy) or isinstance(b, Proxy):
+        return isinstance(a, Proxy) and isinstance(b, Proxy) and a.name == b.name
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
+    if isinstance(a, slice):
+        return _same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+    return bool(a == b)
+
+
+class Path:
+    """A chain of view operations, from an array to a view of it; callable on an array's proxy.
+
+    Prints as a lambda: ``lambda x: lnp.transpose(lnp.getitem(x, 0))``.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: Iterable[Step] = ()) -> None:
+        self.steps = tuple(steps)
+
+    def __call__(self, a: TensorProxy) -> TensorProxy:
+        for step in self.steps:
+            a = step(a)
+        return a
+
+    def __add__(self, other: Path) -> Path:
+        return Path(self.steps + other.steps)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Path) and self.steps == other.steps
+
+    def __hash__(self) -> int:
+        return hash(self.steps)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __tnp_children__(self) -> list[Any]:
+        return [(s.args, s.kwargs) for s in self.steps]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Path:
+        return Path(Step(s.symbol, args, kwargs) for s, (args, kwargs) in zip(self.steps, children))
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import call_string
+
+        expression = "x"
+        for step in self.steps:
+            inner = _Verbatim(expression)
+            expression = call_string(step.symbol, (inner, *step.args), step.kwargs, context)
+        return f"lambda x: {expression}"
+
+
+class _Verbatim:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        return self.text
+
+
+def prim_chain(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: TensorProxy) -> list[BoundSymbol] | None:
+    """The view prims, in order, that lead from ``source`` to ``result`` in ``bsyms``; ``None`` if others do."""
+    producers: dict[str, BoundSymbol] = {}
+    _collect_prims(bsyms, producers)
+    chain: list[BoundSymbol] = []
+    current: Any = result
+    while current.name != source.name:
+        bsym = producers.get(current.name)
+        if bsym is None or OpTags.VIEW not in bsym.sym.tags:
+            return None
+        chain.append(bsym)
+        current = bsym.args[0]
+    return chain[::-1]
+
+
+def _collect_prims(bsyms: Iterable[BoundSymbol], producers: dict[str, BoundSymbol]) -> None:
+    for b in bsyms:
+        if b.subsymbols:
+            _collect_prims(b.subsymbols, producers)
+        else:
+            for p in b.flat_outputs:
+                producers[p.name] = b
+
+
+def is_view_of(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: TensorProxy) -> bool:
+    """Whether only view prims lead from ``source`` to ``result``."""
+    return prim_chain(bsyms, result, source) is not None
+
+
+#: Of each view prim, how to write: ``rule(a, new, *args)`` is ``a`` with the elements that ``prim(a, *args)`` selects
+#: replaced by ``new``, an array of the view's shape.
+inverse_rules: dict[Any, Callable[..., TensorProxy]] = {}
+
+
+def _inverse(prim: Symbol) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(rule: Callable[..., Any]) -> Callable[..., Any]:
+        inverse_rules[prim.id] = rule
+        return rule
+
+    return decorate
+
+
+@_inverse(prims.slice)
+def _write_slice(a: TensorProxy, new: TensorProxy, starts: Any, stops: Any, strides: Any = None) -> Any:
+    return prims.slice_update(a, new, starts, strides)
+
+
+@_inverse(prims.transpose)
+def _write_transpose(a: TensorProxy, new: TensorProxy, permutation: Any) -> Any:
+    return prims.transpose(new, [list(permutation).index(d) for d in range(a.ndim)])
+
+
+@_inverse(prims.reshape)
+def _write_reshape(a: TensorProxy, new: TensorProxy, shape: Any) -> Any:
+    return prims.reshape(new, a.shape)
+
+
+@_inverse(prims.squeeze)
+def _write_squeeze(a: TensorProxy, new: TensorProxy, dims: Any) -> Any:
+    return prims.reshape(new, a.shape)
+
+
+@_inverse(prims.flip)
+def _write_flip(a: TensorProxy, new: TensorProxy, dims: Any) -> Any:
+    return prims.flip(new, dims)
+
+
+@_inverse(prims.broadcast_in_dim)
+def _write_broadcast(a: TensorProxy, new: TensorProxy, shape: Any, dims: Any) -> Any:
+    if sizes.equal(a.numel, sizes.product(tuple(shape))) is not True:
+        raise ValueError("assignment destination is read-only")
+    return prims.reshape(new, a.shape)
+
+
+@_inverse(prims.select)
+def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any:
+    wide = prims.broadcast_in_dim(
+        new,
+        tuple(1 if i == dim else n for i, n in enumerate(a.shape)),
+        [i for i in range(a.ndim) if i != dim],
+    )
+    if type(index) is int:
+        at = index + sizes.bound(a.shape[dim]) if index < 0 else index
+        return prims.slice_update(a, wide, [at if i == dim else 0 for i in range(a.ndim)])
+    from tnp.core import dtypes
+
+    position = prims.convert_element_type(index, dtypes.int64)
+    position = prims.reshape(position, (1,))
+    order = [dim, *(i for i in range(a.ndim) if i != dim)]
+    moved = prims.index_put(prims.transpose(a, order), [position], prims.transpose(wide, order), False)
+    return prims.transpose(moved, [order.index(i) for i in range(a.ndim)])
+
+
+@_inverse(prims.bitcast)
+def _write_bitcast(a: TensorProxy, new: TensorProxy, dtype: Any) -> Any:
+    return prims.bitcast(new, a.dtype)
+
+
+@_inverse(prims.real)
+def _write_real(a: TensorProxy, new: TensorProxy) -> Any:
+    return prims.complex(new, prims.imag(a))
+
+
+@_inverse(prims.imag)
+def _write_imag(a: TensorProxy, new: TensorProxy) -> Any:
+    return prims.complex(prims.real(a), new)
+
+
+@_inverse(prims.diagonal)
+def _write_diagonal(a: TensorProxy, new: TensorProxy, offset: int, dim1: int, dim2: int) -> Any:
+    from tnp.core import dtypes
+
+    order = [dim1, dim2, *(i for i in range(a.ndim) if i not in (dim1, dim2))]
+    length = new.shape[-1]
+    rows = prims.iota(length, start=max(0, -offset), device=cpu, dtype=dtypes.int64)
+    columns = prims.iota(length, start=max(0, offset), device=cpu, dtype=dtypes.int64)
+    front = prims.transpose(new, [new.ndim - 1, *range(new.ndim - 1)])
+    moved = prims.index_put(prims.transpose(a, order), [rows, columns], front, False)
+    return prims.transpose(moved, [order.index(i) for i in range(a.ndim)])
+
+
+def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] | None = None) -> TensorProxy:
+    """``a`` with the elements that the view ``at(a)`` selects replaced by ``value``.
+
+    ``value`` is a number, or an array of the same dtype that broadcasts to the view. Raises ``ValueError`` if it does
+    not. The result may use the memory of ``a``.
+    """
+    from tnp.core.trace import current_trace
+
+    trace = current_trace()
+    assert trace is not None
+    scope = trace._scopes[-1]
+    view = a if at is None else at(a)
+    if is_number(value):
+        new = prims.full(view.shape, value, device=a.device, dtype=a.dtype)
+    else:
+        check(value.dtype is a.dtype, lambda: f"update of {a.dtype} with {value.dtype}", TypeError)
+        new = _fit(value, view.shape)
+    chain = prim_chain(scope, view, a)
+    if chain is None:
+        raise NeedsEager("it writes through an operation that is not a view")
+    for bsym in reversed(chain):
+        rule = inverse_rules.get(bsym.sym.id)
+        if rule is None:
+            raise NeedsEager(f"there is no rule for writing through {bsym.sym.qualified_name}")
+        new = rule(bsym.args[0], new, *bsym.args[1:], **bsym.kwargs)
+    if not chain:
+        new = prims.clone(new)
+    return new
+
+
+def _fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
+    """``value`` broadcast to ``shape``, leading dimensions of 1 too many dropped, as assignment does."""
+    while value.ndim > len(shape) and type(value.shape[0]) is int and value.shape[0] == 1:
+        value = prims.squeeze(value, (0,))
+    if value.shape == shape:
+        return value
+    fits = value.ndim <= len(shape) and all(
+        (type(n) is int and n == 1) or sizes.equal(n, m) is not False
+        for n, m in zip(value.shape, shape[len(shape) - value.ndim :])
+    )
+    check(
+        fits,
+        lambda: f"could not broadcast input array from shape {sizes.show(value.shape)} into shape {sizes.show(shape)}",
+    )
+    return prims.broadcast_in_dim(value, shape, tuple(range(len(shape) - value.ndim, len(shape))))  # type: ignore[no-any-return]
+
+
+update = Symbol(
+    "update",
+    _update_meta,
+    id="core.update",
+    tags=(OpTags.UPDATE,),
+    namespace=Namespace("views", "from tnp.core import views"),
+)

@@ -1,0 +1,366 @@
+"""The numpy executor: every prim, and every function of the NumPy language, as a call of NumPy.
+
+A function of the language runs as itself, which is what eager does; a prim that stands alone (from a transform, or from
+another language) runs as the NumPy function that the elementwise table names, or as one of :mod:`kernels`.
+
+``prims_only`` is the same without the functions of the language: it opens them down to prims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core import prims, views
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS
+from tnp.core.errors import LateGuardFailed
+from tnp.core.printing import call_string, literal
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+from tnp.executors.base import Implementation, OperatorExecutor
+from tnp.executors.numpy import kernels
+from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
+from tnp.executors.registry import register_executor
+
+__all__ = ["executor", "prims_only"]
+
+_np = Namespace("np", "import numpy as np")
+
+
+def _on_cpu(*args: Any, **kwargs: Any) -> bool:
+    """Whether every array argument is a CPU array of a dtype that NumPy has."""
+    from tnp.core.symbol import flat_proxies
+
+    return all(
+        str(p.device) == "cpu" and p.dtype.name != "bfloat16"
+        for p in flat_proxies((args, kwargs))
+        if isinstance(p, TensorProxy)
+    )
+
+
+def _statement(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any:
+    """A printer of ``result = <expression>``."""
+
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        text = expression(bsym, context)
+        outputs = bsym.flat_outputs
+        if not outputs:
+            return text
+        if isinstance(bsym.output, Proxy):
+            return f"{bsym.output.name} = {text}"
+        names = ", ".join(p.name for p in outputs)
+        return f"({names},) = {text}" if len(outputs) == 1 else f"({names}) = {text}"
+
+    return printer
+
+
+class NumpyExecutor(OperatorExecutor):
+    """Looks functions of the NumPy language up by their names, so that no table repeats them."""
+
+    array_kind = "numpy"
+
+    def __init__(self, name: str, *, whole_functions: bool) -> None:
+        super().__init__(name, version=np.__version__)
+        self._whole_functions = whole_functions
+
+    def implementation_of(self, sym: Symbol) -> Implementation | None:
+        found = self.implementations.get(sym.id)
+        if found is None and isinstance(sym.id, str):
+            kind, _, name = sym.id.partition(".")
+            if kind == "numpy" and not self._whole_functions:
+                found = Implementation(opens=True)
+            elif kind == "numpy":
+                found = _method(sym, name) if name.startswith("ndarray.") else _function(sym, name)
+            elif kind == "opaque":
+                found = _opaque(sym, name)
+            elif kind == "generator":
+                found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
+            if found is not None:
+                self.implementations[sym.id] = found
+        return found
+
+
+def _symbol(name: str, meta: Any, tags: Any, printer: Any, fn: Any, namespace: Namespace | None = None) -> Symbol:
+    return Symbol(
+        name, meta, id=f"np.{name}", is_prim=True, tags=tags, printer=printer, fn=fn, namespace=namespace,
+        executor=executor,
+    )  # fmt: skip
+
+
+def _resolve(name: str) -> Any:
+    found: Any = np
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _np_namespace(path: str) -> Namespace:
+    return Namespace(f"np.{path}", "import numpy as np") if path else _np
+
+
+def _function(sym: Symbol, name: str) -> Implementation | None:
+    """``numpy.<name>`` as itself."""
+    if _resolve(name) is None:
+        return None
+    path, _, short = name.rpartition(".")
+    tags = set(sym.tags)
+    if OpTags.UPDATE in tags:
+        in_place = _symbol(short, sym.meta, (), _print_statement, None, _np_namespace(path))
+        return Implementation(in_place=in_place, checker=_on_cpu)
+    if isinstance(_resolve(name), np.ufunc) and OpTags.ELEMENTWISE in tags:
+        tags.add(OpTags.TAKES_OUT)
+    return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=_on_cpu)
+
+
+def _print_statement(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    return call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+
+
+@_statement
+def _print_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    parts = [literal(a, context) for a in bsym.args[1:]]
+    parts += [f"{k}={literal(v, context)}" for k, v in bsym.kwargs.items()]
+    return f"{literal(bsym.args[0], context)}.{bsym.sym.name}({', '.join(parts)})"
+
+
+def _method(sym: Symbol, name: str) -> Implementation | None:
+    """An ndarray method as itself."""
+    short = name.removeprefix("ndarray.")
+    if not hasattr(np.ndarray, short):
+        return None
+    return Implementation(_symbol(short, sym.meta, sym.tags, _print_method, None), checker=_on_cpu)
+
+
+def _metadata(output: Any) -> Any:
+    """What a run-time value must look like: shape and dtype of arrays, nothing of other things."""
+    if isinstance(output, TensorProxy):
+        return output.shape, output.dtype.name
+    if isinstance(output, (tuple, list)):
+        return [_metadata(x) for x in output]
+    return None
+
+
+def checked(expected: Any, value: Any) -> Any:
+    """``value``, if an opaque call returned what its dry run did. Raises :class:`LateGuardFailed`."""
+    if isinstance(expected, tuple):
+        if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
+            raise LateGuardFailed
+    elif isinstance(expected, list):
+        if len(value) != len(expected):
+            raise LateGuardFailed
+        for e, v in zip(expected, value):
+            checked(e, v)
+    return value
+
+
+def _opaque(sym: Symbol, name: str) -> Implementation | None:
+    path, _, _short = name.rpartition(".")
+
+    @_statement
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        text = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+        if OpTags.LATE_GUARD not in bsym.sym.tags:
+            return text
+        context["checked"] = checked
+        return f"checked({literal(_metadata(bsym.output), context)}, {text})"
+
+    return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None, _np_namespace(path)), checker=_on_cpu)
+
+
+executor = NumpyExecutor("numpy", whole_functions=True)
+prims_only = NumpyExecutor("numpy_prims", whole_functions=False)
+
+
+def _both(symbol: Symbol, implementation: Implementation) -> None:
+    executor.implementations[symbol.id] = implementation
+    prims_only.implementations[symbol.id] = implementation
+
+
+def _register(symbol: Symbol, op: Symbol | None = None, in_place: Symbol | None = None) -> None:
+    _both(symbol, Implementation(op, _on_cpu, in_place=in_place))
+
+
+# Elementwise prims: NumPy's function of the row, or a kernel of the prim's name.
+for _row in ROWS:
+    _prim = prims.registry[_row.name]
+    if _row.numpy and hasattr(np, _row.numpy):
+        _op = _symbol(_row.numpy, _prim.meta, {*_prim.tags, OpTags.TAKES_OUT}, None, None, _np)
+    else:
+        _op = _symbol(_row.name, _prim.meta, _prim.tags, None, getattr(kernels, _row.name))
+    _register(_prim, _op)
+for _name in ("where", "ldexp", "frexp"):
+    _prim = prims.registry[_name]
+    _register(_prim, _symbol(_name, _prim.meta, _prim.tags, None, None, _np))
+
+# Views print as the expressions that they are.
+for _name in ("slice", "transpose", "reshape", "squeeze", "flip", "select", "dynamic_slice", "broadcast_in_dim",
+              "diagonal", "bitcast", "real", "imag"):  # fmt: skip
+    _prim = prims.registry[_name]
+
+    def _print_view(bsym: BoundSymbol, context: dict[str, Any], _prim: Symbol = _prim) -> str:
+        source = literal(bsym.args[0], context)
+        return f"{bsym.output.name} = {view_expression(_prim, source, bsym.args[1:], bsym.kwargs, context)}"
+
+    _register(_prim, _symbol(_name, _prim.meta, _prim.tags, _print_view, None))
+
+
+def _print_getitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, key = bsym.args
+    return f"{bsym.output.name} = {literal(a, context)}[{key_string(key, context)}]"
+
+
+executor.implementations["numpy.ndarray.getitem"] = Implementation(
+    Symbol("getitem", lambda a, key: a, id="np.getitem", is_prim=True, tags=(OpTags.VIEW, OpTags.MAY_RAISE),
+           printer=_print_getitem, executor=executor), _on_cpu
+)  # fmt: skip
+
+
+def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, key, value = bsym.args
+    return f"{literal(a, context)}[{key_string(key, context)}] = {literal(value, context)}"
+
+
+executor.implementations["numpy.ndarray.setitem"] = Implementation(
+    in_place=_symbol("setitem", None, (), _print_setitem, None), checker=_on_cpu
+)
+
+
+def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, value, *rest = bsym.args
+    target = literal(a, context)
+    path = rest[0] if rest else None
+    if path is None:
+        return f"{target}[...] = {literal(value, context)}"
+    *before, last = path.steps
+    for step in before:
+        target = view_expression(step.symbol, target, step.args, step.kwargs, context) or ""
+    if last.symbol.id == "numpy.ndarray.getitem":
+        return f"{target}[{key_string(last.args[0], context)}] = {literal(value, context)}"
+    target = view_expression(last.symbol, target, last.args, last.kwargs, context) or ""
+    return f"{target}[...] = {literal(value, context)}"
+
+
+def _expressible(a: Any, value: Any, path: Any = None) -> bool:
+    """Whether every step of an update's path is a NumPy expression that views."""
+    if not _on_cpu(a, value):
+        return False
+    return path is None or (
+        isinstance(path, views.Path)
+        and all(view_expression(s.symbol, "x", s.args, s.kwargs, {}) is not None for s in path.steps)
+    )
+
+
+_update = Implementation(in_place=_symbol("update", None, (), _print_update, None), checker=_expressible)
+_both(views.update, _update)
+
+
+def _expression(prim_name: str) -> Callable[[Callable[..., str]], None]:
+    """Registers a prim that prints as an expression of its literals."""
+
+    def decorate(f: Callable[..., str]) -> None:
+        prim = prims.registry[prim_name]
+
+        @_statement
+        def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+            return f(context, *bsym.args, **bsym.kwargs)
+
+        _register(prim, _symbol(prim_name, prim.meta, prim.tags, printer, None))
+
+    return decorate
+
+
+@_expression("convert_element_type")
+def _print_convert(context: dict[str, Any], a: Any, dtype: DType) -> str:
+    kind = dtype_string(dtype, context)
+    if isinstance(a, TensorProxy):
+        return f"{a.name}.astype({kind})"
+    return f"{kind}({literal(a, context)})"
+
+
+@_expression("clone")
+def _print_clone(context: dict[str, Any], a: Any) -> str:
+    return f"{a.name}.copy()"
+
+
+@_expression("full")
+def _print_full(context: dict[str, Any], shape: Any, fill_value: Any, *, device: Any, dtype: DType) -> str:
+    kind = dtype_string(dtype, context)
+    if shape == ():
+        return f"{kind}({literal(fill_value, context)})"
+    return f"np.full({literal(shape, context)}, {literal(fill_value, context)}, {kind})"
+
+
+@_expression("empty")
+def _print_empty(context: dict[str, Any], shape: Any, *, device: Any, dtype: DType) -> str:
+    return f"np.empty({literal(shape, context)}, {dtype_string(dtype, context)})"
+
+
+@_expression("concatenate")
+def _print_concatenate(context: dict[str, Any], arrays: Any, dim: int) -> str:
+    dtype_string(arrays[0].dtype, context)
+    return f"np.concatenate({literal(list(arrays), context)}, axis={dim})"
+
+
+@_expression("item")
+def _print_item(context: dict[str, Any], a: Any) -> str:
+    return f"{a.name}.item()"
+
+
+@_expression("iota")
+def _print_iota(
+    context: dict[str, Any], length: Any, *, start: Any = 0, step: Any = 1, device: Any, dtype: DType
+) -> str:
+    kind = dtype_string(dtype, context)
+    if (start, step) == (0, 1):
+        return f"np.arange({literal(length, context)}, dtype={kind})"
+    context["iota"] = kernels.iota
+    parts = f"{literal(length, context)}, start={literal(start, context)}, step={literal(step, context)}"
+    return f"iota({parts}, device=None, dtype={kind})"
+
+
+def _print_copy(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    source, destination = bsym.args
+    return f"{destination.name}[...] = {source.name}"
+
+
+_copy = prims.registry["copy_"]
+_register(_copy, _symbol("copy_", _copy.meta, _copy.tags, _print_copy, None))
+
+for _name in ("matmul", "cholesky", "inv", "det"):
+    _prim = prims.registry[_name]
+    _namespace = _np if _name == "matmul" else _np_namespace("linalg")
+    _tags = {*_prim.tags, OpTags.TAKES_OUT} if _name == "matmul" else _prim.tags
+    _register(_prim, _symbol(_name, _prim.meta, _tags, None, None, _namespace))
+for _name in ("scatter", "scatter_add", "index_put", "slice_update"):
+    _prim = prims.registry[_name]
+    _register(_prim, in_place=_symbol(f"{_name}_", None, (), None, getattr(kernels, f"{_name}_")))
+
+
+def _dtype_as_numpy(fn: Any) -> Any:
+    def call(*args: Any, dtype: DType, **kwargs: Any) -> Any:
+        return fn(*args, dtype=np.dtype(dtype.name), **kwargs)
+
+    return call
+
+
+for _name, _prim in prims.registry.items():
+    if _prim.id in executor.implementations or OpTags.PROGRAM in _prim.tags:
+        continue
+    _kernel = getattr(kernels, _name, None)
+    if _kernel is not None:
+        _kernel = _dtype_as_numpy(_kernel) if _name in ("uniform", "normal") else _kernel
+        _register(_prim, _symbol(_name, _prim.meta, _prim.tags, None, _kernel))
+
+#: how the ends of a program make 0-d results what the language says they are
+as_array = _symbol("as_array", None, (), None, kernels.as_array)
+as_scalar = _symbol("as_scalar", None, (), None, kernels.as_scalar)
+#: how memory of its own is made for an update whose argument's memory is still needed
+copied = _symbol("array", None, (), None, None, _np)
+empty_like = _symbol("empty_like", None, (), None, None, _np)
+
+register_executor(executor)
+register_executor(prims_only)
+assert NumberProxy

@@ -1,0 +1,73 @@
+"""Arithmetic on Python numbers, as Python does it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core import prims
+from tnp.core.elementwise_table import ROWS
+from tnp.core.printing import literal
+from tnp.core.prims.elementwise import number_function
+from tnp.core.proxies import is_number
+from tnp.core.symbol import BoundSymbol, Symbol
+from tnp.executors.base import OperatorExecutor
+from tnp.executors.registry import register_executor
+
+executor = OperatorExecutor("python", version="builtin")
+register_executor(executor)
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**",
+    "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+_PREFIX = {"neg": "-", "positive": "+", "bitwise_not": "~", "logical_not": "not "}
+
+
+def _numbers_only(*args: Any) -> bool:
+    return all(is_number(a) for a in args)
+
+
+def _printer(name: str) -> Any:
+    def infix(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        a, b = (literal(x, context) for x in bsym.args)
+        return f"{bsym.output.name} = {a} {_INFIX[name]} {b}"
+
+    def prefix(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        return f"{bsym.output.name} = {_PREFIX[name]}{literal(bsym.args[0], context)}"
+
+    return infix if name in _INFIX else prefix if name in _PREFIX else None
+
+
+for _row in ROWS:
+    _function = number_function(_row)
+    if _function is not None:
+        _prim = prims.registry[_row.name]
+        _name = _row.name if _printer(_row.name) else f"python_{_row.name}"
+        _op = executor.register_operator(_name, meta=_prim.meta, fn=_function, printer=_printer(_row.name))
+        executor.register_implementation(_prim, _op, checker=_numbers_only)
+
+
+def _print_conversion(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    number, python_type = bsym.args
+    return f"{bsym.output.name} = {python_type.__name__}({literal(number, context)})"
+
+
+_convert: Symbol = executor.register_operator(
+    "convert_number",
+    meta=prims.registry["convert_number"].meta,
+    fn=lambda a, python_type: python_type(a),
+    printer=_print_conversion,
+)
+executor.register_implementation(prims.registry["convert_number"], _convert)
+
+
+def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    obj, name, value = bsym.args
+    return f"{literal(obj, context)}.{name} = {literal(value, context)}"
+
+
+_set_attribute = executor.register_operator(
+    "set_attribute", meta=prims.registry["set_attribute"].meta, fn=setattr, printer=_print_set_attribute
+)
+executor.register_implementation(prims.registry["set_attribute"], _set_attribute)

@@ -1,0 +1,106 @@
+"""The executors there are, those used by default, and those that always stand behind."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from tnp.executors.base import Executor
+
+__all__ = [
+    "add_default_executor",
+    "deregister_executor",
+    "get_all_executors",
+    "get_always_executors",
+    "get_default_executors",
+    "get_executor",
+    "register_executor",
+    "remove_default_executor",
+    "resolve",
+    "set_default_executors",
+]
+
+_lock = threading.Lock()
+_executors: dict[str, Executor] = {}
+_default: list[Executor] = []
+
+#: executors of tnp itself, by the module that registers them on import and the package that it needs
+_BUILT_IN = {"python": ("tnp.executors.python", None), "numpy": ("tnp.executors.numpy", None), "torch": ("tnp.executors.torch", "torch")}
+
+
+def register_executor(executor: Executor) -> Executor:
+    """Makes an executor known by its name, replacing one of that name."""
+    with _lock:
+        _executors[executor.name] = executor
+    return executor
+
+
+def deregister_executor(name_or_executor: str | Executor) -> None:
+    """Forgets an executor, also as a default. Unknown names are ignored."""
+    name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
+    with _lock:
+        _executors.pop(name, None)
+        _default[:] = [e for e in _default if e.name != name]
+
+
+def get_executor(name: str) -> Executor | None:
+    """The executor of that name, imported if it is tnp's own; ``None`` if there is none."""
+    if name not in _executors and name in _BUILT_IN:
+        module, package = _BUILT_IN[name]
+        if package is None or importlib.util.find_spec(package) is not None:
+            importlib.import_module(module)
+    return _executors.get(name)
+
+
+def get_all_executors() -> tuple[Executor, ...]:
+    """Every executor known, tnp's own that can be imported here among them."""
+    for name in _BUILT_IN:
+        get_executor(name)
+    return tuple(_executors.values())
+
+
+def get_default_executors() -> tuple[Executor, ...]:
+    """The executors that ``jit`` uses where it is given none."""
+    return tuple(_default)
+
+
+def get_always_executors() -> tuple[Executor, ...]:
+    """The executors behind all others: whatever they refuse, nobody runs."""
+    found = (get_executor("python"), get_executor("numpy"))
+    return tuple(e for e in found if e is not None)
+
+
+def set_default_executors(executors: Iterable[Any]) -> None:
+    """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority."""
+    found = resolve(executors)
+    with _lock:
+        _default[:] = found
+
+
+def add_default_executor(executor: Any) -> None:
+    """Puts an executor before the other defaults."""
+    (found,) = resolve([executor])
+    with _lock:
+        _default[:] = [found, *(e for e in _default if e is not found)]
+
+
+def remove_default_executor(executor: Any) -> None:
+    """Takes an executor out of the defaults."""
+    (found,) = resolve([executor])
+    with _lock:
+        _default[:] = [e for e in _default if e is not found]
+
+
+def resolve(executors: Iterable[Any]) -> list[Executor]:
+    """Executors for what a user named. Raises ``ValueError``, listing those known, for a name that is none."""
+    found = []
+    for e in executors:
+        made = e if isinstance(e, Executor) else get_executor(e)
+        if made is None:
+            known = ", ".join(sorted({*_executors, *_BUILT_IN}))
+            raise ValueError(f"there is no executor {e!r} here; known are {known}")
+        found.append(made)
+    return found

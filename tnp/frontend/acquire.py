@@ -1,0 +1,181 @@
+"""Acquiring a trace: a user's function, run once on handles."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core import langs, prims
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Provenance, Trace, tracing
+from tnp.frontend import state
+from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
+from tnp.frontend.inputs import Inputs
+from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
+from tnp.frontend.runtime import Runtime
+from tnp.frontend.sources import Prologue, Source
+from tnp.frontend.tracer import Tracer, is_traced
+from tnp.lang import numpy as lnp
+
+__all__ = ["Acquired", "acquire"]
+
+
+@dataclasses.dataclass
+class Acquired:
+    """A trace, the prologue that guards it, and the expression that fetches each of its arguments."""
+
+    trace: Trace
+    prologue: Prologue
+    expressions: dict[str, str]
+
+
+def acquire(
+    function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
+    prologue: Prologue, strict: bool = False,
+) -> Acquired:  # fmt: skip
+    """Traces ``function`` for the arguments ``values`` of ``parameters``.
+
+    ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
+    """
+    start = time.perf_counter()
+    trace = Trace()
+    inputs = Inputs(trace, prologue)
+    tracer = Tracer(trace, inputs, strict=strict)
+    before = state.set_current(tracer)
+    language = langs.set_current(lnp.language)
+    try:
+        with tracing(trace), np.errstate(all="ignore"):
+            handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
+            runtime = Runtime(_no_function)
+            result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
+            _check_containers(inputs)
+            _finish(trace, inputs, tracer, result)
+    finally:
+        langs.set_current(language)
+        state.set_current(before)
+    trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
+    return Acquired(trace, prologue, inputs.expressions)
+
+
+def _no_function() -> None:
+    """Whose globals and closure a runtime has that belongs to no function."""
+
+
+def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
+    """Stores what was written into the caller's memory and objects, and returns the result."""
+    tracer.flush()
+    for shadow in inputs.shadows:
+        source, kind, stored = stored_attributes(shadow)
+        if stored:
+            obj = inputs.object_proxy(source, kind)
+            for name, value in stored.items():
+                prims.set_attribute(obj, name, _output(value))
+    output = _output(result)
+    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in _proxies(output)}
+    inputs.finish(used)
+    _guard_numbers(trace, inputs)
+    trace.args = list(inputs.proxies)
+    unpacking = [
+        BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies
+    ]
+    prims.python_return(output)
+    trace.output = output
+    trace.bound_symbols[:0] = unpacking
+
+
+def _proxies(x: Any) -> list[Proxy]:
+    from tnp.core.symbol import flat_proxies
+
+    return flat_proxies(x)
+
+
+def _check_containers(inputs: Inputs) -> None:
+    for made, original in inputs.containers:
+        if len(made) != len(original) or any(
+            a is not b for a, b in zip(_items(made), _items(original))
+        ):
+            raise NeedsEager("it changes a list or a dict that was passed to it")
+
+
+def _items(x: Any) -> list[Any]:
+    return [*x, *x.values()] if isinstance(x, dict) else list(x)
+
+
+def _output(x: Any) -> Any:
+    """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
+    kind = type(x)
+    if kind is TracedArray:
+        return x.__tnp_value__()
+    if kind in (TracedNumber, TracedObject):
+        return x.proxy
+    if kind in (int, float, str, bool, type(None), complex, bytes):
+        return x
+    if isinstance(x, tuple):
+        items = [_output(y) for y in x]
+        return kind(*items) if hasattr(x, "_fields") else tuple(items)
+    if kind is list:
+        return [_output(y) for y in x]
+    if kind is dict:
+        return {k: _output(y) for k, y in x.items()}
+    if is_shadow(x):
+        source, real_kind, _ = stored_attributes(x)
+        return state.current().inputs.object_proxy(source, real_kind)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return state.current().array_handle(x).__tnp_value__() if isinstance(x, np.ndarray) else x
+    if is_plain_object(x) and not callable(x):
+        attributes = attributes_of(x)
+        if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
+            return Construct(kind, {k: _output(v) for k, v in attributes.items()})
+        raise NeedsEager(f"it returns a new {kind.__name__}")
+    if kind in (set, frozenset) or is_traced(getattr(x, "__dict__", {})) or callable(x) and not isinstance(x, type):
+        raise NeedsEager(f"it returns a {kind.__name__}")
+    return x
+
+
+def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
+    """Guards the numbers that the trace depends on, computed in the prologue from those that it is given."""
+    producers: dict[str, BoundSymbol] = {}
+
+    def collect(bsyms: Any) -> None:
+        for b in bsyms:
+            collect(b.subsymbols)
+            for p in b.flat_outputs:
+                if isinstance(p, NumberProxy):
+                    producers.setdefault(p.name, b)
+
+    if trace.value_guards:
+        collect(trace.bound_symbols)
+    expressions = dict(inputs.expressions)
+
+    def expression(x: Any) -> str:
+        if not isinstance(x, Proxy):
+            return inputs.prologue.constant(x, "type") if isinstance(x, type) else repr(x)
+        if x.name not in expressions:
+            b = producers[x.name]
+            function = inputs.prologue.constant(_number_function(b), "number")
+            text = f"{function}({', '.join(expression(a) for a in b.args)})"
+            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
+        return expressions[x.name]
+
+    for number in trace.value_guards.values():
+        inputs.number_guard(expression(number), number)
+
+
+def _number_function(b: BoundSymbol) -> Callable[..., Any]:
+    from tnp.core.elementwise_table import by_name
+    from tnp.core.prims.elementwise import number_function
+
+    if b.sym.name == "convert_number":
+        python_type = b.args[1]
+        return lambda x, _: python_type(x)
+    function = number_function(by_name[b.sym.name])
+    assert function is not None
+    return function
+

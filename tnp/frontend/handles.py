@@ -1,0 +1,348 @@
+"""Handles: what user code holds while its program is traced.
+
+A :class:`TracedArray` behaves as the ndarray that it stands for. It names a :class:`Storage`, some memory of the
+program, and the view of it that the array is. Reading gives the storage's current value seen through the view; writing
+gives the storage a new value, which every other view of it then sees.
+
+A :class:`TracedNumber` stands for a Python number, a :class:`TracedObject` for an object such as a random generator.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.core import langs, sizes
+from tnp.core.errors import AmbiguousView, NeedsValue
+from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
+from tnp.core.views import Path, Step, update
+from tnp.frontend import state as _tracer
+from tnp.frontend.layout import Strides
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+
+__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject"]
+
+
+class Storage:
+    """Some memory of the program: its current value, and where it came from.
+
+    ``origin`` is the argument's proxy if it is the caller's memory, ``None`` if the program allocated it.
+    ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
+    """
+
+    __slots__ = ("maybe_shared", "origin", "source", "value", "version", "writable")
+
+    def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
+        self.value = value
+        self.origin = origin
+        self.writable = writable
+        self.version = 0
+        self.maybe_shared: list[Storage] = []
+        self.source: Any = None
+
+    def replace(self, value: TensorProxy) -> None:
+        """Gives the memory a new value."""
+        if not self.writable:
+            raise ValueError("assignment destination is read-only")
+        if self.maybe_shared:
+            raise AmbiguousView(
+                "it writes to an array that may or may not share memory with the result of a reshape; "
+                "use .copy() to make them separate"
+            )
+        self.value = value
+        self.version += 1
+
+    @property
+    def dirty(self) -> bool:
+        """Whether it is the caller's memory and was written."""
+        return self.origin is not None and self.version > 0
+
+
+class TracedArray:
+    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced."""
+
+    __slots__ = ("_element_type", "_proxy", "_version", "path", "scalar", "shape_", "storage", "strides_")
+    __array_priority__ = 1000.0
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: Path,
+        proxy: TensorProxy,
+        strides: Strides,
+    ) -> None:
+        self.storage = storage
+        self.path = path
+        self.shape_ = proxy.shape
+        self._element_type = proxy.dtype
+        self.scalar = proxy.scalar
+        self.strides_ = strides
+        self._proxy = proxy
+        self._version = storage.version
+
+    # Values
+
+    def __tnp_value__(self) -> TensorProxy:
+        """The proxy of the array's present value."""
+        if self._version != self.storage.version:
+            with langs.language_context(self.storage.value.lang):
+                self._proxy = self.path(self.storage.value) if self.path else self.storage.value
+            self._version = self.storage.version
+        return self._proxy
+
+    def __tnp_assign__(self, value: Any, at: Step | None = None) -> None:
+        """Stores a number or a proxy (of the array's dtype, broadcastable) into the elements, or those at ``at``."""
+        path = self.path if at is None else self.path + Path([at])
+        current = self.storage.value
+        if not self.storage.writable or self.scalar:
+            raise ValueError("assignment destination is read-only")
+        with langs.language_context(current.lang):
+            new = update(current, value, path if path else None)
+        self.storage.replace(new)
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return np.dtype(self._element_type.name).type if self.scalar else np.ndarray
+
+    # Attributes and methods belong to the language
+
+    def __getattr__(self, name: str) -> Any:
+        return _tracer.current().attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SLOTS:
+            object.__setattr__(self, name, value)
+        else:
+            _tracer.current().set_array_attribute(self, name, value)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(d if type(d) is int else TracedNumber(d) for d in self.shape_)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape_)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return to_numpy_dtype(self._element_type)
+
+    @property
+    def size(self) -> Any:
+        n = sizes.product(self.shape_)
+        return n if type(n) is int else TracedNumber(n)
+
+    def __len__(self) -> int:
+        if not self.shape_:
+            raise TypeError("len() of unsized object")
+        return operator.index(self.shape_[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape_:
+            raise TypeError("iteration over a 0-d array")
+        return iter([self[i] for i in range(len(self))])
+
+    def __getitem__(self, key: Any) -> Any:
+        return _tracer.current().getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _tracer.current().setitem(self, key, value)
+
+    # What Python may ask of an array's value
+
+    def _needs_value(self, what: str) -> NeedsValue:
+        return NeedsValue(f"{what} needs the value of {self._proxy.name}, which is known only when the program runs")
+
+    def __bool__(self) -> bool:
+        n = sizes.product(self.shape_)
+        if type(n) is int and n != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        raise self._needs_value("a condition")
+
+    def __float__(self) -> float:
+        raise self._needs_value("float()")
+
+    def __int__(self) -> int:
+        raise self._needs_value("int()")
+
+    def __complex__(self) -> complex:
+        raise self._needs_value("complex()")
+
+    def __index__(self) -> int:
+        if self.shape_ or self._element_type.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        known = _tracer.current().known_scalar(self)
+        if known is None:
+            raise self._needs_value("an index")
+        return int(known)
+
+    def __format__(self, spec: str) -> str:
+        raise self._needs_value("formatting")
+
+    def __str__(self) -> str:
+        raise self._needs_value("str()")
+
+    def __repr__(self) -> str:
+        kind = "scalar" if self.scalar else "array"
+        return f'<traced {kind} {self._proxy.name}: "{self._proxy.type_string()}">'
+
+    def __hash__(self) -> int:
+        if self.scalar:
+            raise self._needs_value("hash()")
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._needs_value("a function that tnp does not trace")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _tracer.current().numpy_function(function, args, kwargs)
+
+
+_SLOTS = frozenset(TracedArray.__slots__)
+
+
+class TracedNumber:
+    """A Python number of the program being traced: an argument, or arithmetic on arguments."""
+
+    __slots__ = ("proxy",)
+    __array_priority__ = 999.0
+
+    def __init__(self, proxy: NumberProxy) -> None:
+        self.proxy = proxy
+
+    def __tnp_value__(self) -> NumberProxy:
+        return self.proxy
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return self.proxy.python_type
+
+    def _known(self) -> Any:
+        return self.proxy.known()
+
+    def __bool__(self) -> bool:
+        return bool(self._known())
+
+    def __index__(self) -> int:
+        return operator.index(self.proxy)
+
+    def __int__(self) -> int:
+        return int(self._known())
+
+    def __float__(self) -> float:
+        return float(self._known())
+
+    def __complex__(self) -> complex:
+        return complex(self._known())
+
+    def __hash__(self) -> int:
+        return hash(self._known())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._known(), spec)
+
+    def __str__(self) -> str:
+        return str(self._known())
+
+    def __repr__(self) -> str:
+        return repr(self._known())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self._known(), ndigits) if ndigits is not None else round(self._known())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "real":
+            return self
+        return getattr(self._known(), name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _tracer.current().numpy_function(function, args, kwargs)
+
+
+class TracedObject:
+    """An object that the program passes along and calls methods of: a random generator."""
+
+    __slots__ = ("example", "proxy")
+
+    def __init__(self, proxy: ObjectProxy, example: Any) -> None:
+        self.proxy = proxy
+        self.example = example
+
+    def __tnp_value__(self) -> ObjectProxy:
+        return self.proxy
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return self.proxy.python_type
+
+    def __getattr__(self, name: str) -> Any:
+        return _tracer.current().object_method(self, name)
+
+
+_PYTHON_NUMBERS = (bool, int, float, complex)
+
+
+def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedArray, other: Any) -> Any:
+        tracer = _tracer.current()
+        if not tracer.is_operand(other):
+            return NotImplemented
+        return tracer.operate(method, *((other, self) if reflected else (self, other)))
+
+    return operate
+
+
+def _in_place_operator(method: str) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedArray, other: Any) -> Any:
+        return _tracer.current().in_place(method, self, other)
+
+    return operate
+
+
+def _number_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedNumber, other: Any) -> Any:
+        if type(other) in _PYTHON_NUMBERS or type(other) is TracedNumber or isinstance(other, np.generic):
+            return _tracer.current().operate(method, *((other, self) if reflected else (self, other)))
+        return NotImplemented
+
+    return operate
+
+
+def _unary_operator(method: str) -> Callable[[Any], Any]:
+    def operate(self: Any) -> Any:
+        return _tracer.current().operate(method, self)
+
+    return operate
+
+
+for _class, _make in ((TracedArray, _array_operator), (TracedNumber, _number_operator)):
+    for _dunder, _method in langs.BINARY_OPERATORS.items():
+        setattr(_class, f"__{_dunder}__", _make(_method, reflected=False))
+        setattr(_class, f"__r{_dunder}__", _make(_method, reflected=True))
+    for _dunder in langs.COMPARISONS:
+        setattr(_class, f"__{_dunder}__", _make(_dunder, reflected=False))
+    for _dunder, _method in langs.UNARY_OPERATORS.items():
+        setattr(_class, f"__{_dunder}__", _unary_operator(_method))
+for _dunder, _method in langs.BINARY_OPERATORS.items():
+    if _dunder != "divmod":
+        setattr(TracedArray, f"__i{_dunder}__", _in_place_operator(_method))

@@ -1,0 +1,303 @@
+"""Lifting: values that a program reads become inputs of its trace.
+
+Arrays and NumPy scalars become array handles, numbers number handles, containers containers of those; whatever else can
+be compared becomes a constant. Each lifting leaves the guards under which the trace may be used again.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.trace import Trace
+from tnp.core.views import Path
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.objects import is_plain_object, shadow
+from tnp.frontend.sources import Prologue, Source
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import to_dtype
+
+if TYPE_CHECKING:
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["Inputs"]
+
+_CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
+_IDENTITY_TYPES = (
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.ModuleType,
+    np.ufunc,
+    type(np.sum),
+)
+
+
+class Inputs:
+    """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""
+
+    tracer: Tracer
+
+    def __init__(self, trace: Trace, prologue: Prologue) -> None:
+        self.trace = trace
+        self.prologue = prologue
+        self.storages: list[Storage] = []
+        #: the expression that fetches each input proxy
+        self.expressions: dict[str, str] = {}
+        self.proxies: list[Proxy] = []
+        #: containers made for the program, with what they were made of: a program that changes one runs eagerly
+        self.containers: list[tuple[Any, Any]] = []
+        #: stand-ins for objects of the user's classes
+        self.shadows: list[Any] = []
+        self._by_identity: dict[int, tuple[Any, Any, str]] = {}
+        self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage]] = {}
+        self._scalars: dict[str, Any] = {}
+
+    def _name(self, source: Source) -> str:
+        return self.trace.add_name(_identifier(source.description))
+
+    def _add(self, proxy: Proxy, source: Source) -> None:
+        self.proxies.append(proxy)
+        self.expressions[proxy.name] = source.expression
+
+    def lift(self, value: Any, source: Source) -> Any:
+        """What the program gets in place of ``value``. Raises :class:`TraceError` for kinds that tnp refuses."""
+        kind = type(value)
+        if kind in (int, float, complex):
+            return self._lift_number(value, source)
+        if kind is bool:
+            self.prologue.guard(f"{source.expression} is {value}", f"{source.description} is {value}")
+            return value
+        if isinstance(value, np.ndarray):
+            return self._lift_array(value, self.prologue.let(source))
+        if isinstance(value, np.generic):
+            return self._lift_scalar(value, source)
+        if kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            return self._lift_container(value, self.prologue.let(source))
+        if isinstance(value, _CONSTANT_TYPES):
+            self._guard_equal(value, source)
+            return value
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            return self._lift_object(value, self.prologue.let(source))
+        if isinstance(value, _IDENTITY_TYPES):
+            self._guard_identity(value, source)
+            return value
+        if kind is slice:
+            parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
+            self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
+            return slice(*parts)
+        module = kind.__module__.partition(".")[0]
+        if module == "torch":
+            raise TraceError(f"{source.description} is a {kind.__name__}; the torch language is not available yet")
+        if is_plain_object(value):
+            return self._lift_instance(value, self.prologue.let(source))
+        self._guard_identity(value, source)
+        return value
+
+    def _guard_equal(self, value: Any, source: Source) -> None:
+        e = source.expression
+        name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
+        if value is None or value is ...:
+            self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
+        else:
+            kind = self.prologue.constant(type(value), "type")
+            self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
+
+    def _guard_identity(self, value: Any, source: Source) -> None:
+        name = self.prologue.constant(value)
+        if source.expression != name:
+            self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
+
+    def _lift_number(self, value: Any, source: Source) -> TracedNumber:
+        kind = type(value)
+        self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
+        proxy = NumberProxy(self._name(source), kind, value)
+        self._add(proxy, source)
+        return TracedNumber(proxy)
+
+    def _lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+        known = self._by_identity.get(id(value))
+        if known is not None:
+            _, handle, expression = known
+            if expression != source.expression:
+                self.prologue.guard(
+                    f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"
+                )
+            return handle  # type: ignore[no-any-return]
+        dtype = self._check_array(value, source)
+        e = source.expression
+        dtype_name = self.prologue.constant(value.dtype, "dtype")
+        self.prologue.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
+        self.prologue.guard(f"{e}.dtype == {dtype_name}", f"{source.description} has dtype {value.dtype}")
+        self.prologue.guard(f"{e}.shape == {value.shape}", f"{source.description} has shape {value.shape}")
+        if value.flags.c_contiguous:
+            self.prologue.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")
+        else:
+            self.prologue.guard(f"{e}.strides == {value.strides}", f"{source.description} has strides {value.strides}")
+        proxy = TensorProxy(self._name(source), shape=value.shape, dtype=dtype, lang=lnp.language)
+        self._add(proxy, source)
+        storage = Storage(proxy, origin=proxy, writable=value.flags.writeable)
+        storage.source = proxy.name
+        self.storages.append(storage)
+        strides = tuple(s // value.itemsize for s in value.strides) if value.itemsize else None
+        if any(s % value.itemsize for s in value.strides):
+            strides = None
+        handle = TracedArray(storage, Path(), proxy, strides)
+        self._by_identity[id(value)] = (value, handle, e)
+        self._arrays[proxy.name] = (value, storage)
+        return handle
+
+    def _check_array(self, value: np.ndarray[Any, Any], source: Source) -> Any:
+        if type(value) is not np.ndarray:
+            raise TraceError(
+                f"{source.description} is a {type(value).__module__}.{type(value).__name__}, which tnp does not compile; "
+                "pass a plain array (np.asarray(…)), or a mask as an array of its own"
+            )
+        if not value.dtype.isnative:
+            raise NeedsEager(f"{source.description} is in foreign byte order")
+        try:
+            return to_dtype(value.dtype)
+        except TraceError:
+            raise TraceError(
+                f"{source.description} has dtype {value.dtype}, which tnp does not compile "
+                "(it takes bool, integer, floating and complex arrays); convert it with .astype(…)"
+            ) from None
+
+    def _lift_scalar(self, value: np.generic, source: Source) -> TracedArray:
+        source = self.prologue.let(source)
+        try:
+            dtype = to_dtype(value.dtype)
+        except TraceError:
+            raise TraceError(f"{source.description} has dtype {value.dtype}, which tnp does not compile") from None
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        proxy = TensorProxy(self._name(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
+        self._add(proxy, source)
+        self._scalars[proxy.name] = (value, source)
+        return TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
+
+    def known_scalar(self, a: TracedArray) -> Any:
+        """The value of a NumPy scalar that is an input, which becomes a guard; ``None`` for any other array."""
+        found = self._scalars.get(a._proxy.name)
+        if found is None or a.path:
+            return None
+        value, source = found
+        self.prologue.guard(f"{source.expression} == {value.item()!r}", f"{source.description} == {value.item()!r}")
+        return value.item()
+
+    def _lift_object(self, value: Any, source: Source) -> TracedObject:
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        proxy = ObjectProxy(self._name(source), type(value))
+        self._add(proxy, source)
+        return TracedObject(proxy, value)
+
+    def _lift_container(self, value: Any, source: Source) -> Any:
+        e = source.expression
+        kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
+        if isinstance(value, dict):
+            keys = self.prologue.constant(list(value), "keys")
+            self.prologue.guard(
+                f"type({e}) is {kind} and list({e}) == {keys}", f"{source.description} is a dict with keys {list(value)}"
+            )
+            made: Any = {k: self.lift(v, Source(f"{e}[{self._key(k)}]", f"{source.description}[{k!r}]")) for k, v in value.items()}
+            self.containers.append((made, dict(made)))
+            return made
+        self.prologue.guard(
+            f"type({e}) is {kind} and len({e}) == {len(value)}",
+            f"{source.description} is a {type(value).__name__} of {len(value)}",
+        )
+        items = [self.lift(v, source.item(i)) for i, v in enumerate(value)]
+        if hasattr(value, "_fields"):
+            return type(value)(*items)
+        if isinstance(value, tuple):
+            return tuple(items)
+        self.containers.append((items, list(items)))
+        return items
+
+    def _key(self, key: Any) -> str:
+        return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
+
+    def _lift_instance(self, value: Any, source: Source) -> Any:
+        known = self._by_identity.get(id(value))
+        if known is not None:
+            if known[2] != source.expression:
+                self.prologue.guard(f"{source.expression} is {known[2]}", f"{source.description} is {known[2]}")
+            return known[1]
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        made = shadow(value, source, self)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        self.shadows.append(made)
+        return made
+
+    def object_proxy(self, source: Source, kind: type) -> ObjectProxy:
+        """An input for an object that the program writes attributes of."""
+        for p in self.proxies:
+            if self.expressions[p.name] == source.expression and isinstance(p, ObjectProxy):
+                return p
+        proxy = ObjectProxy(self._name(source), kind)
+        self._add(proxy, source)
+        return proxy
+
+    def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
+        """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
+        name = self.prologue.constant(value, "array")
+        return self._lift_array(value, Source(name, "captured array"))
+
+    def finish(self, used: set[str]) -> None:
+        """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
+        written = [(n, a) for n, (a, s) in self._arrays.items() if s.dirty]
+        if not written:
+            return
+        for name, _ in written:
+            e = self.expressions[name]
+            self.prologue.guard(f"{e}.flags.writeable", f"{name} is writable")
+        others = [(n, a) for n, (a, s) in self._arrays.items() if n in used or s.dirty]
+        done = set()
+        for name, a in written:
+            for other, b in others:
+                if name == other or (other, name) in done:
+                    continue
+                done.add((name, other))
+                x, y = self.expressions[name], self.expressions[other]
+                if np.may_share_memory(a, b):
+                    self.prologue.guard(f"not disjoint({x}, {y})", f"{name} and {other} may overlap in memory")
+                    raise NeedsEager(f"{name}, which it writes, may overlap {other} in memory")
+                condition = f"disjoint({x}, {y})"
+                if a.base is None and b.base is None:  # the common case, told without a call
+                    condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
+                self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
+
+    def number_guard(self, expression: str, number: NumberProxy) -> None:
+        """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
+        value = number.value
+        if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
+            text = "float('nan')" if value != value else f"float('{value!r}')"
+            condition = f"same_float({expression}, {text})"
+        else:
+            condition = f"{expression} == {value!r}"
+        self.prologue.guard(condition, f"{expression} == {value!r}, which the program's shape depends on")
+
+
+def _identifier(description: str) -> str:
+    name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
+    return name if name.isidentifier() and not _taken(name) else f"x_{name}" if name else "x"
+
+
+def _taken(name: str) -> bool:
+    import keyword
+
+    return keyword.iskeyword(name) or name in ("np", "prims", "dtypes", "devices", "views", "lnp", "slice", "float", "math")
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"

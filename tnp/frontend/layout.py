@@ -1,0 +1,136 @@
+"""Strides of traced arrays, as far as they are known: they decide whether a reshape is a view or a copy.
+
+Strides are counted in elements; ``None`` means that they are not known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core import sizes
+from tnp.core.symbol import BoundSymbol
+
+__all__ = ["Strides", "follow", "is_contiguous", "reshape_strides", "row_major"]
+
+Strides = tuple[int, ...] | None
+
+
+def row_major(shape: tuple[Any, ...]) -> Strides:
+    """The strides of a C-contiguous array; ``None`` if a size is known at run time only."""
+    if not sizes.is_known(shape):
+        return None
+    strides: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def is_contiguous(shape: tuple[Any, ...], strides: Strides) -> bool:
+    """Whether an array with these strides is surely C-contiguous (dimensions of 1 do not matter)."""
+    expected = row_major(shape)
+    if strides is None or expected is None:
+        return False
+    return 0 in shape or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected))
+
+
+def reshape_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> Strides:
+    """The strides of the view that a C-order reshape gives, or ``None`` if it must copy (NumPy's rule).
+
+    Dimensions are matched in groups of equal size; within a group the old ones must be one run of memory.
+    """
+    if 0 in shape:
+        return row_major(new)
+    kept = [(n, s) for n, s in zip(shape, strides) if n != 1]
+    result: list[int] = []
+    i = j = 0
+    targets = list(new)
+    while i < len(kept) or j < len(targets):
+        if j < len(targets) and targets[j] == 1:
+            result.append(0)
+            j += 1
+            continue
+        if i >= len(kept) or j >= len(targets):
+            return None
+        old_first, new_first = i, j
+        old_size, new_size = kept[i][0], targets[j]
+        while old_size != new_size:
+            if old_size < new_size:
+                i += 1
+                if i >= len(kept):
+                    return None
+                old_size *= kept[i][0]
+            else:
+                j += 1
+                if j >= len(targets):
+                    return None
+                new_size *= targets[j]
+        for k in range(old_first, i):
+            if kept[k][1] != kept[k + 1][0] * kept[k + 1][1]:
+                return None
+        run = [0] * (j + 1 - new_first)
+        step = kept[i][1]
+        for k in range(j, new_first - 1, -1):
+            run[k - new_first] = step
+            step *= targets[k]
+        result += run
+        i, j = i + 1, j + 1
+    return tuple(result)
+
+
+class NotAView(Exception):
+    """A reshape on the way copies."""
+
+
+def follow(chain: list[BoundSymbol], strides: Strides) -> Strides:
+    """The strides after a chain of view prims, from those of the array that it starts from.
+
+    Raises :class:`NotAView` where a reshape must copy.
+    """
+    for bsym in chain:
+        if strides is None:
+            return None
+        strides = _after(bsym, strides)
+    return strides
+
+
+def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
+    a = bsym.args[0]
+    name = bsym.sym.name
+    if name == "slice":
+        steps = bsym.args[3] if len(bsym.args) > 3 else (1,) * a.ndim
+        return tuple(s * step for s, step in zip(strides, steps))
+    if name == "dynamic_slice":
+        dim, step = bsym.args[1], bsym.args[4]
+        return tuple(s * step if i == dim else s for i, s in enumerate(strides))
+    if name == "flip":
+        return tuple(-s if i in bsym.args[1] else s for i, s in enumerate(strides))
+    if name == "transpose":
+        return tuple(strides[d] for d in bsym.args[1])
+    if name == "squeeze":
+        return tuple(s for i, s in enumerate(strides) if i not in bsym.args[1])
+    if name == "select":
+        return tuple(s for i, s in enumerate(strides) if i != bsym.args[1])
+    if name == "broadcast_in_dim":
+        shape, dims = bsym.args[1], list(bsym.args[2])
+        return tuple(
+            0 if d not in dims or (a.shape[dims.index(d)] == 1 and n != 1) else strides[dims.index(d)]
+            for d, n in enumerate(shape)
+        )
+    if name == "diagonal":
+        _, _, dim1, dim2 = bsym.args
+        rest = tuple(s for i, s in enumerate(strides) if i not in (dim1, dim2))
+        return (*rest, strides[dim1] + strides[dim2])
+    if name == "reshape":
+        if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
+            if is_contiguous(a.shape, strides):
+                return None
+            return None
+        found = reshape_strides(a.shape, strides, bsym.output.shape)
+        if found is None:
+            raise NotAView
+        return found
+    if name in ("real", "imag"):
+        return tuple(2 * s for s in strides)
+    return strides if name == "bitcast" else None

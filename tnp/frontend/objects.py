@@ -1,0 +1,183 @@
+"""Objects of the user's classes as arguments: ``self`` of a jitted method, a dataclass of arrays.
+
+The program gets a *shadow*: an instance of a subclass made for it, which reads attributes of the real object as inputs
+of the trace, when they are read, and keeps what is stored. At the end of each call the program's stores are made on the
+real object.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager
+
+if TYPE_CHECKING:
+    from tnp.frontend.inputs import Inputs
+    from tnp.frontend.sources import Source
+
+__all__ = ["Construct", "is_plain_object", "is_shadow", "shadow", "stored_attributes"]
+
+_MISSING = object()
+
+
+def is_plain_object(value: Any) -> bool:
+    """Whether ``value`` is an instance of a class written in Python whose attributes a program may read and write."""
+    kind = type(value)
+    if kind.__module__ in ("builtins", "types", "functools") or isinstance(value, (type, BaseException)):
+        return False
+    if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+        return False
+    if isinstance(value, (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)):
+        return False
+    return hasattr(value, "__dict__") or hasattr(kind, "__slots__")
+
+
+class _Shadowed:
+    """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
+
+    __slots__ = ("inputs", "read", "real", "source", "stored")
+
+    def __init__(self, real: Any, source: Source, inputs: Inputs) -> None:
+        self.real = real
+        self.source = source
+        self.inputs = inputs
+        self.read: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
+
+
+_shadow_classes: dict[type, type] = {}
+
+
+def _instance_attribute(real: Any, name: str) -> Any:
+    own = getattr(real, "__dict__", None)
+    if own is not None and name in own:
+        return own[name]
+    descriptor = _class_attribute(type(real), name)
+    if isinstance(descriptor, types.MemberDescriptorType):
+        return descriptor.__get__(real, type(real))
+    return _MISSING
+
+
+def _class_attribute(kind: type, name: str) -> Any:
+    for c in kind.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    return _MISSING
+
+
+def _shadow_class(kind: type) -> type:
+    known = _shadow_classes.get(kind)
+    if known is not None:
+        return known
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
+        if name in ("_tnp_shadowed", "__class__"):
+            return state if name == "_tnp_shadowed" else kind
+        if name in state.stored:
+            return state.stored[name]
+        if name in state.read:
+            return state.read[name]
+        descriptor = _class_attribute(kind, name)
+        if isinstance(descriptor, property):
+            return descriptor.__get__(self, kind)
+        if name == "__dict__":
+            raise NeedsEager(f"it reads __dict__ of {state.source.description}")
+        found = _instance_attribute(state.real, name)
+        if found is _MISSING:
+            return object.__getattribute__(self, name)
+        lifted = state.inputs.lift(found, state.source.attribute(name))
+        state.read[name] = lifted
+        return lifted
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
+        descriptor = _class_attribute(kind, name)
+        if isinstance(descriptor, property):
+            descriptor.__set__(self, value)
+            return
+        parameters = getattr(kind, "__dataclass_params__", None)
+        if parameters is not None and parameters.frozen:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        state.stored[name] = value
+
+    def __delattr__(self: Any, name: str) -> None:
+        raise NeedsEager("it deletes an attribute of an argument")
+
+    body = {
+        "__slots__": ("_tnp_shadowed",),
+        "__getattribute__": __getattribute__,
+        "__setattr__": __setattr__,
+        "__delattr__": __delattr__,
+        "__hash__": object.__hash__,
+    }
+    try:
+        made = type(kind)(kind.__name__, (kind,), body)
+    except TypeError as error:
+        raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
+    _shadow_classes[kind] = made
+    return made
+
+
+def shadow(real: Any, source: Source, inputs: Inputs) -> Any:
+    """A stand-in for ``real`` in the program being traced."""
+    made = object.__new__(_shadow_class(type(real)))
+    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs))
+    return made
+
+
+def is_shadow(x: Any) -> bool:
+    return type(x) in _shadow_classes.values()
+
+
+def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
+    """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
+    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return state.source, type(state.real), state.stored
+
+
+class Construct:
+    """An object that the program made and returns: rebuilt at each call from its class and its attributes."""
+
+    __slots__ = ("attributes", "kind")
+
+    def __init__(self, kind: type, attributes: dict[str, Any]) -> None:
+        self.kind = kind
+        self.attributes = attributes
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.attributes]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Construct:
+        return Construct(self.kind, children[0])
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        context["_construct"] = construct
+        return f"_construct({literal(self.kind, context)}, {literal(self.attributes, context)})"
+
+
+def construct(kind: type, attributes: dict[str, Any]) -> Any:
+    """An instance of ``kind`` with these attributes, its ``__init__`` not run."""
+    made = object.__new__(kind)
+    for name, value in attributes.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes of an object that the program made."""
+    found = dict(getattr(x, "__dict__", {}))
+    for c in type(x).__mro__:
+        for name in getattr(c, "__slots__", ()):
+            if hasattr(x, name):
+                found[name] = getattr(x, name)
+    return found
+
+
+assert np

@@ -1,0 +1,302 @@
+"""The source rewriter: hooks in user functions, where Python's protocols do not reach.
+
+A user function is parsed once, and compiled again with these changes, its line numbers kept:
+
+- a call ``f(x)`` becomes ``__tnp__.call(f, x)``, so that ``np.zeros(3)`` makes a traced array, ``max(a, b)`` of traced
+  values is an operation, and the user functions that it calls are rewritten too;
+- a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
+- a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced.
+
+Control flow is left to Python here. Each construct is one visitor method of :class:`_Rewriter`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import os
+import sysconfig
+import textwrap
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["is_user_function", "rewrite"]
+
+RUNTIME = "__tnp__"
+
+#: functions that look at their caller's frame, which must stay the user's
+_FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
+
+_LIBRARY_FOLDERS = tuple(
+    os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
+)
+_OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+
+
+@functools.cache
+def _is_library_file(filename: str) -> bool:
+    path = os.path.realpath(filename)
+    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
+
+
+def is_user_function(f: Any) -> bool:
+    """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
+    return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+class _Names(ast.NodeVisitor):
+    """The names that a function binds, those of the functions and comprehensions in it included."""
+
+    def __init__(self) -> None:
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if not isinstance(node.ctx, ast.Load):
+            self.bound.add(node.id)
+
+    def visit_arg(self, node: ast.arg) -> None:
+        self.bound.add(node.arg)
+
+    def visit_FunctionDef(self, node: Any) -> None:
+        self.bound.add(node.name)
+        self.generic_visit(node)
+
+    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.bound.add((node.asname or node.name).partition(".")[0])
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def visit_Global(self, node: Any) -> None:
+        self.outer.update(node.names)
+
+    visit_Nonlocal = visit_Global
+
+    def visit_MatchAs(self, node: Any) -> None:
+        if node.name:
+            self.bound.add(node.name)
+        self.generic_visit(node)
+
+    visit_MatchStar = visit_MatchAs
+
+
+class _Rewriter(ast.NodeTransformer):
+    """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook."""
+
+    def __init__(self, local: set[str]) -> None:
+        self.local = local
+
+    def _hook(self, name: str, node: ast.AST, *args: ast.expr) -> ast.Call:
+        function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
+        made = ast.Call(function, list(args), [])
+        for n in (made, function, function.value):
+            ast.copy_location(n, node)
+        return made
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
+            return self.generic_visit(node)
+        self.generic_visit(node)
+        made = self._hook("call", node, node.func, *node.args)
+        made.keywords = node.keywords
+        return made
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load) or node.id in self.local or hasattr(builtins, node.id):
+            return node
+        if node.id == "__class__":
+            return node
+        return self._hook("load", node, ast.copy_location(ast.Constant(node.id), node), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+            key = _key_expression(target.slice)
+            # Python evaluates the value first, then the target, then the key; keep that order.
+            made = self._hook("store", node, node.value, target.value, key)
+            return ast.copy_location(ast.Expr(made), node)
+        return node
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        node.body = [self.visit(s) for s in node.body]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        node.target = self.visit(node.target)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+
+def _key_expression(key: ast.expr) -> ast.expr:
+    """A subscript's key as an expression of its own: ``1:3`` becomes ``slice(1, 3)``."""
+    if isinstance(key, ast.Slice):
+        nothing = ast.Constant(None)
+        parts = [p if p is not None else nothing for p in (key.lower, key.upper, key.step)]
+        made: ast.expr = ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), "slice", ast.Load()), parts, [])
+    elif isinstance(key, ast.Tuple):
+        made = ast.Tuple([_key_expression(k) for k in key.elts], ast.Load())
+    else:
+        return key
+    for n in ast.walk(made):
+        if not hasattr(n, "lineno"):
+            ast.copy_location(n, key)
+    return made
+
+
+_cache: dict[types.CodeType, types.CodeType | None] = {}
+_lock = threading.Lock()
+
+
+def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
+    """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
+    with _lock:
+        if f.__code__ not in _cache:
+            _cache[f.__code__] = _rewritten_code(f)
+        code = _cache[f.__code__]
+    if code is None:
+        return None
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+    cells[RUNTIME] = types.CellType(runtime(f))
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(code, f.__globals__, f.__name__, f.__defaults__, closure)
+    made.__kwdefaults__ = f.__kwdefaults__
+    made.__dict__.update(f.__dict__)
+    made.__qualname__ = f.__qualname__
+    return made
+
+
+def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
+    node = _find_node(f)
+    if node is None:
+        return None
+    names = _Names()
+    names.visit(node)
+    rewriter = _Rewriter(names.bound - names.outer)
+    if isinstance(node, ast.Lambda):
+        node.body = rewriter.visit(node.body)
+        made = ast.copy_location(ast.Return(node), node)
+        body: list[ast.stmt] = [made]
+    else:
+        node.decorator_list = []
+        node.returns = None
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        node.body = [rewriter.visit(s) for s in node.body]
+        # Defaults are taken from the original function; here only their number matters.
+        none = ast.copy_location(ast.Constant(None), node)
+        node.args.defaults = [none for _ in node.args.defaults]
+        node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
+        body = [node]
+    free = [ast.arg(name) for name in (RUNTIME, *f.__code__.co_freevars)]
+    factory = ast.FunctionDef(
+        name="__tnp_factory__",
+        args=ast.arguments([], free, None, [], [], None, []),
+        body=body,
+        decorator_list=[],
+        lineno=1,
+        col_offset=0,
+    )
+    if "type_params" in ast.FunctionDef._fields:
+        factory.type_params = []  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    flags = f.__code__.co_flags & _FUTURE_FLAGS
+    try:
+        compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None
+    outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
+    inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
+    if inner is None or inner.co_varnames[: _count(f.__code__)] != f.__code__.co_varnames[: _count(f.__code__)]:
+        return None
+    known = {RUNTIME, *f.__code__.co_freevars}
+    return inner if set(inner.co_freevars) <= known else None
+
+
+_FUTURE_FLAGS = 0
+for _name in ("annotations", "division", "generator_stop"):
+    _FUTURE_FLAGS |= getattr(__import__("__future__"), _name).compiler_flag
+
+
+def _count(code: types.CodeType) -> int:
+    varargs = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + varargs
+
+
+def _find_node(f: types.FunctionType) -> Any:
+    """The syntax tree of ``f``, at its own lines; ``None`` if there is none or several could be it."""
+    try:
+        lines, first = inspect.getsourcelines(f.__code__)
+        source = "".join(lines)
+    except (OSError, TypeError, IndexError):
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:
+        tree = _parse_fragment(source)
+        if tree is None:
+            return None
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    wanted = f.__code__
+    if wanted.co_name == "<lambda>":
+        found = [
+            n for n in ast.walk(tree)
+            if isinstance(n, ast.Lambda) and [a.arg for a in _arguments(n.args)] == list(wanted.co_varnames[: _count(wanted)])
+        ]  # fmt: skip
+        return _only_matching_lambda(found, wanted)
+    for n in ast.walk(tree):
+        if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name:
+            return n
+    return None
+
+
+def _only_matching_lambda(found: list[ast.Lambda], wanted: types.CodeType) -> ast.Lambda | None:
+    """The lambda whose compiled code is the wanted one: a line may hold several."""
+    matching = []
+    for node in found:
+        code = compile(ast.fix_missing_locations(ast.Expression(node)), wanted.co_filename, "eval")
+        inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+        same_names = set(inner.co_names) <= {*wanted.co_names, *wanted.co_freevars}
+        if same_names and _plain_constants(inner) == _plain_constants(wanted):
+            matching.append(node)
+    return matching[0] if len({ast.dump(m) for m in matching}) == 1 else None
+
+
+def _plain_constants(code: types.CodeType) -> list[Any]:
+    return [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+
+
+def _arguments(args: ast.arguments) -> list[ast.arg]:
+    found = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    return found + [a for a in (args.vararg, args.kwarg) if a is not None]
+
+
+def _parse_fragment(source: str) -> ast.Module | None:
+    """A lambda in the middle of an expression: its line does not parse alone, but a part of it may."""
+    text = textwrap.dedent(source)
+    start = text.find("lambda")
+    for stop in range(len(text), start, -1) if start >= 0 else ():
+        try:
+            return ast.parse(text[:start].count("\n") * "\n" + "(" + text[start:stop] + ")")
+        except SyntaxError:
+            continue
+    return None

@@ -1,0 +1,294 @@
+"""What the rewriter's hooks do while a function is traced."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import math
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core import langs, prims
+from tnp.core.elementwise_table import ROWS
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy
+from tnp.core.symbol import Symbol
+from tnp.frontend import state
+from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.rewriter import is_user_function, rewrite
+from tnp.frontend.sources import Source
+from tnp.frontend.tracer import is_traced
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy import opaque
+from tnp.lang.numpy.registry import by_id, symbol_of
+
+__all__ = ["Runtime", "rewritten"]
+
+_MISSING = object()
+
+
+class Runtime:
+    """The hooks of one rewritten function, which knows where its global and closure names come from."""
+
+    slice = slice
+
+    def __init__(self, f: types.FunctionType) -> None:
+        self.globals = f.__globals__
+        self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+        self.module = f.__globals__.get("__name__", "?")
+
+    def load(self, name: str, value: Any) -> Any:
+        """The value of a global or closure name; data in it becomes an input of the trace."""
+        if type(value) in _CODE_TYPES or is_traced(value):
+            return value
+        tracer = state.running()
+        if tracer is None:
+            return value
+        constant = tracer.inputs.prologue.constant
+        cell = self.cells.get(name)
+        if cell is not None:
+            return tracer.inputs.lift(value, Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}"))
+        if self.globals.get(name, _MISSING) is not value:
+            return value
+        return tracer.inputs.lift(value, Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}"))
+
+    def store(self, value: Any, target: Any, key: Any) -> None:
+        """``target[key] = value``."""
+        if isinstance(target, np.ndarray) and type(target) is not TracedArray:
+            tracer = state.running()
+            if tracer is not None:
+                target = tracer.inputs.constant_array(target)
+        target[key] = value
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``f(*args, **kwargs)``, traced."""
+        kind = type(f)
+        if kind is types.FunctionType:
+            symbol = symbol_of(f)
+            if symbol is None:
+                return rewritten(f)(*args, **kwargs) if is_user_function(f) else self._call_library(f, args, kwargs)
+            return self._call_numpy(f, symbol, args, kwargs)
+        if kind is types.MethodType:
+            if is_user_function(f.__func__):
+                return rewritten(f.__func__)(f.__self__, *args, **kwargs)
+            return f(*args, **kwargs)
+        if kind is Symbol:
+            return state.current().call(f, args, kwargs)
+        try:
+            special = _BUILTINS.get(f)
+        except TypeError:
+            special = None
+        if special is not None:
+            return special(*args, **kwargs) if is_traced(args) or f in _ALWAYS else f(*args, **kwargs)
+        if kind in _NUMPY_TYPES:
+            symbol = symbol_of(f)
+            if symbol is not None:
+                return self._call_numpy(f, symbol, args, kwargs)
+            if _is_numpy_random(f):
+                return state.current().call(opaque.symbol_for(f), args, kwargs)
+            if is_traced(args) or is_traced(kwargs):
+                owner = getattr(f, "__self__", None)
+                if isinstance(owner, np.ufunc):
+                    return state.current().ufunc(owner, f.__name__, args, kwargs)
+                if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
+                    return state.current().opaque_call(f, args, kwargs)
+            return f(*args, **kwargs)
+        if kind is functools.partial:
+            return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+        if isinstance(f, type):
+            return self._construct(f, args, kwargs)
+        inner = getattr(f, "__tnp_function__", None)
+        if inner is not None:
+            return self.call(inner, *args, **kwargs)
+        called = getattr(kind, "__call__", None)
+        if is_user_function(called):
+            return rewritten(called)(f, *args, **kwargs)
+        return f(*args, **kwargs)
+
+    def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (by_id[symbol.id].factory or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
+            return f(*args, **kwargs)
+        return state.current().numpy_function(f, args, kwargs)
+
+    def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f):
+            return f(*args, **kwargs)
+        return f(*args, **kwargs)
+
+    def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An instance of a class, its ``__init__`` traced if it is the user's."""
+        if issubclass(cls, np.generic) and (is_traced(args) or not args):
+            return state.current().call(lnp.scalar_of, (cls, *args), kwargs)
+        init = cls.__init__
+        plain = type(cls) is type and cls.__new__ is object.__new__
+        if not (plain and is_user_function(init) and hasattr(init, "__code__")):
+            return cls(*args, **kwargs)
+        made = cls.__new__(cls)
+        rewritten(init)(made, *args, **kwargs)
+        return made
+
+
+def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
+
+
+def _is_numpy_random(f: Any) -> bool:
+    owner = getattr(f, "__self__", None)
+    return isinstance(owner, np.random.RandomState) or f is np.random.default_rng
+
+
+_rewritten: dict[types.FunctionType, Callable[..., Any]] = {}
+
+
+def rewritten(f: types.FunctionType) -> Callable[..., Any]:
+    """``f`` with the hooks in it, or itself where it has no source."""
+    if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
+        raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
+    return rewrite(f, Runtime) or f
+
+
+_CODE_TYPES = frozenset(
+    (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum), type(None))
+)
+_NUMPY_TYPES = frozenset(
+    (types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType)
+)
+
+
+# Python's own functions on traced values.
+
+
+def _number(x: Any) -> Any:
+    """An array of one element, or a traced number, as a traced number."""
+    if type(x) is TracedArray:
+        return state.current().call(prims.item, (x,), {})
+    return x
+
+
+def _converted(python_type: type) -> Callable[..., Any]:
+    def convert(x: Any = 0, *rest: Any) -> Any:
+        if rest or not isinstance(x, (TracedArray, TracedNumber)):
+            return python_type(x, *rest)
+        if type(x) is TracedArray and x.size != 1:
+            if python_type is bool:
+                return bool(x)
+            raise TypeError("only length-1 arrays can be converted to Python scalars")
+        number = _number(x)
+        if number.proxy.python_type is python_type:
+            return number
+        if number.proxy.python_type is complex:
+            raise TypeError(f"{python_type.__name__}() argument must be a string or a real number, not 'complex'")
+        return state.current().call(prims.convert_number, (number, python_type), {})
+
+    return convert
+
+
+def _fold(comparison: str) -> Callable[..., Any]:
+    """``max`` and ``min``: the first of equals, as Python's comparisons decide."""
+
+    def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
+        builtin = builtins.max if comparison == "gt" else builtins.min
+        keywords = {} if default is _MISSING else {"default": default}
+        items = list(xs[0]) if len(xs) == 1 else list(xs)
+        if key is not None or not items:
+            return builtin(items, key=key, **keywords)
+        best = items[0]
+        for x in items[1:]:
+            better = getattr(operator, comparison)(x, best)
+            if type(better) is TracedArray:
+                if better.ndim or not _same_kind(x, best):
+                    return builtin(items)
+                best = state.current().call(lnp.where_scalar, (better, x, best), {})
+            elif better:
+                best = x
+        return best
+
+    return fold
+
+
+def _same_kind(x: Any, y: Any) -> bool:
+    return type(x) is TracedArray and type(y) is TracedArray and x._element_type is y._element_type and x.scalar and y.scalar
+
+
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    total = start
+    for x in items:
+        total = total + x
+    return total
+
+
+def _len(x: Any) -> Any:
+    if type(x) is TracedArray:
+        if not x.shape_:
+            raise TypeError("len() of unsized object")
+        n = x.shape_[0]
+        return n if type(n) is int else TracedNumber(n)
+    return len(x)
+
+
+def _type(x: Any, *rest: Any) -> Any:
+    return x.__class__ if not rest else type(x, *rest)
+
+
+def _range(*xs: Any) -> range:
+    return range(*(operator.index(x) for x in xs))
+
+
+def _round(x: Any, ndigits: Any = None) -> Any:
+    if type(x) is TracedArray:
+        if ndigits is None:
+            raise NeedsEager("round() of a traced value to an int needs the value")
+        return state.current().call(lnp.round, (x, ndigits), {})
+    return round(x, ndigits)
+
+
+def _pow(x: Any, y: Any, mod: Any = None) -> Any:
+    return x**y if mod is None else pow(x, y, mod)
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    return isinstance(x, kinds)
+
+
+def _print(*args: Any, **kwargs: Any) -> None:
+    raise NeedsEager("it prints")
+
+
+def _over_numbers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
+
+    def call(*args: Any) -> Any:
+        numbers = [_number(a) for a in args]
+        floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
+        result = langs.core.method(name)(*(n.proxy if type(n) is TracedNumber else n for n in floats))
+        return TracedNumber(result) if isinstance(result, NumberProxy) else result
+
+    return call
+
+
+_BUILTINS: dict[Any, Callable[..., Any]] = {
+    float: _converted(float),
+    int: _converted(int),
+    complex: _converted(complex),
+    max: _fold("gt"),
+    min: _fold("lt"),
+    sum: _sum,
+    len: _len,
+    type: _type,
+    range: _range,
+    round: _round,
+    pow: _pow,
+    isinstance: _isinstance,
+    print: _print,
+}
+for _row in ROWS:
+    _module, _, _name = _row.number.partition(".")
+    if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
+        _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name, getattr(math, _name))
+#: builtins whose effect must not happen while tracing, whatever their arguments
+_ALWAYS = frozenset((print,))

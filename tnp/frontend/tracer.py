@@ -1,0 +1,478 @@
+"""The tracer: what happens when traced arrays are computed with.
+
+Every operation on handles comes through :meth:`Tracer.call`: handles become the proxies of their values, the
+language's symbol records itself, and the proxies that it returns become handles again, sharing the memory of an
+argument where the operation is a view of it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, langs, prims
+from tnp.core.errors import LateGuardFailed, NeedsEager, NeedsValue, TraceError
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.symbol import OpTags, Symbol
+from tnp.core.trace import Trace
+from tnp.core.views import Path, Step, prim_chain
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.inputs import Inputs
+from tnp.frontend.layout import NotAView, Strides, follow, is_contiguous, row_major
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy import opaque
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.numpy.registry import by_id, symbol_of
+
+__all__ = ["Tracer"]
+
+_HANDLES = (TracedArray, TracedNumber, TracedObject)
+
+
+def is_traced(x: Any) -> bool:
+    """Whether ``x`` is a handle, or a list, tuple, dict or slice that holds one."""
+    kind = type(x)
+    if kind in _HANDLES:
+        return True
+    if kind in (list, tuple) or isinstance(x, (list, tuple)):
+        return any(is_traced(y) for y in x)
+    if kind is dict:
+        return any(is_traced(y) for y in x.values())
+    if kind is slice:
+        return is_traced((x.start, x.stop, x.step))
+    return False
+
+
+class Tracer:
+    """One trace being made: its inputs, and the meaning of operations on its handles."""
+
+    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False) -> None:
+        self.trace = trace
+        self.inputs = inputs
+        self.strict = strict
+        inputs.tracer = self
+        self._known_scalars: dict[str, Any] = {}
+
+    # Values in and out
+
+    def value(self, x: Any, seen: dict[str, TracedArray]) -> Any:
+        """``x`` with handles replaced by the proxies of their values; ``seen`` collects the array handles."""
+        kind = type(x)
+        if kind is TracedArray:
+            proxy = x.__tnp_value__()
+            seen[proxy.name] = x
+            return proxy
+        if kind in (int, float, str, bool, type(None)):
+            return x
+        if kind is TracedNumber or kind is TracedObject:
+            return x.proxy
+        if kind is tuple:
+            return tuple([self.value(y, seen) for y in x])
+        if kind is list:
+            return [self.value(y, seen) for y in x]
+        if kind is dict:
+            return {k: self.value(y, seen) for k, y in x.items()}
+        if kind is slice:
+            return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
+        if isinstance(x, np.ndarray):
+            return self.value(self.inputs.constant_array(x), seen)
+        if isinstance(x, Proxy):
+            raise NeedsEager("a proxy of the compiler reached the program")
+        return x
+
+    def handle(self, result: Any, seen: dict[str, TracedArray], start: int, view: bool) -> Any:
+        """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began."""
+        if isinstance(result, TensorProxy):
+            known = seen.get(result.name)
+            if known is not None and known._version == known.storage.version:
+                return known
+            if view:
+                found = self._view_handle(result, seen, start)
+                if found is not None:
+                    return found
+            return self._fresh_handle(result, seen)
+        if isinstance(result, NumberProxy):
+            return TracedNumber(result)
+        if isinstance(result, (tuple, list)):
+            items = [self.handle(x, seen, start, view) for x in result]
+            return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+        if isinstance(result, dict):
+            return {k: self.handle(x, seen, start, view) for k, x in result.items()}
+        return result
+
+    def _fresh_handle(self, result: TensorProxy, seen: dict[str, TracedArray]) -> TracedArray:
+        strides: Strides = None
+        if all(is_contiguous(h.shape_, h.strides_) for h in seen.values() if h.shape_):
+            strides = row_major(result.shape)
+        return TracedArray(Storage(result, writable=not result.scalar), Path(), result, strides)
+
+    def _view_handle(self, result: TensorProxy, seen: dict[str, TracedArray], start: int) -> TracedArray | None:
+        bsyms = self.trace.bound_symbols[start:]
+        for name, base in seen.items():
+            source = base._proxy
+            if source.name != name:
+                continue
+            chain = prim_chain(bsyms, result, source)
+            if chain is None:
+                continue
+            if result.scalar:
+                return None
+            try:
+                strides = follow(chain, base.strides_)
+            except NotAView:
+                return None
+            last = bsyms[-1]
+            if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
+                steps = [Step(last.sym, last.args[1:], last.kwargs)]
+            else:
+                steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
+            writable_chain = all(b.sym.name != "broadcast_in_dim" or b.output.numel == b.args[0].numel for b in chain)
+            reshaped = any(b.sym.name == "reshape" for b in chain)
+            if reshaped and base.strides_ is None:
+                copy = TracedArray(Storage(result), Path(), result, None)
+                copy.storage.maybe_shared.append(base.storage)
+                base.storage.maybe_shared.append(copy.storage)
+                return copy
+            handle = TracedArray(base.storage, base.path + Path(steps), result, strides)
+            if not writable_chain:
+                handle = TracedArray(_ReadOnly(base.storage), base.path + Path(steps), result, strides)
+            return handle
+        return None
+
+    # Operations
+
+    def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Records ``symbol`` on handles and gives handles of its results."""
+        info = by_id.get(symbol.id)
+        out = kwargs.pop("out", None) if kwargs else None
+        if out is not None:
+            return self._call_with_out(symbol, args, kwargs, out)
+        if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
+            self.flush()
+        seen: dict[str, TracedArray] = {}
+        proxies = [self.value(a, seen) for a in args]
+        keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
+        start = len(self.trace.bound_symbols)
+        result = symbol(*proxies, **keywords)
+        if info is not None and info.returns == "update":
+            self._store_updated(args[0], result)
+            return None
+        view = OpTags.VIEW in symbol.tags
+        return self.handle(result, seen, start, view)
+
+    def _store_updated(self, target: Any, value: TensorProxy) -> None:
+        if not isinstance(target, TracedArray) or type(target) is not TracedArray:
+            raise NeedsEager("it writes into an object that is not an array of the program")
+        if target.path:
+            target.__tnp_assign__(value)
+        else:
+            target.storage.replace(value)
+
+    def _call_with_out(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+        outs = out if isinstance(out, tuple) else (out,)
+        where = kwargs.get("where", True) if OpTags.ELEMENTWISE in symbol.tags else True
+        if where is not True:
+            kwargs = {k: v for k, v in kwargs.items() if k != "where"}
+        result = self.call(symbol, args, kwargs)
+        results = result if isinstance(result, tuple) else (result,)
+        targets = [self.array_handle(o) if o is not None else None for o in outs]
+        if len(targets) != len(results):
+            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        casting = kwargs.get("casting", "same_kind")
+        final = []
+        for target, value in zip(targets, results):
+            if target is None:
+                final.append(value)
+                continue
+            if not np.can_cast(value.dtype, target.dtype, casting):
+                raise TypeError(f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}")
+            if value.shape_ != target.shape_ and len(value.shape_) > len(target.shape_):
+                raise ValueError("non-broadcastable output operand")
+            if where is not True:
+                mask = self.array_handle(where)
+                value = self.call(lnp.where, (mask, value, target), {})
+            self.store(target, value)
+            final.append(target)
+        return tuple(final) if isinstance(out, tuple) and len(outs) > 1 else final[0]
+
+    def store(self, target: TracedArray, value: Any, key: Step | None = None) -> None:
+        """``target[...] = value``, with assignment's conversion to the target's dtype."""
+        if type(value) is TracedArray and value.storage is target.storage:
+            path = target.path if key is None else target.path + Path([key])
+            if value.path == path:  # the very elements: the second half of ``x[k] += v``
+                return
+        seen: dict[str, TracedArray] = {}
+        new = self.value(value, seen)
+        target.__tnp_assign__(self._converted(new, target), key)
+
+    def _converted(self, value: Any, target: TracedArray) -> Any:
+        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it."""
+        dtype = target._element_type
+        if isinstance(value, TensorProxy):
+            if value.dtype.kind == "c" and dtype.kind != "c":
+                raise NeedsEager("it stores complex values into a real array")
+            return clang.convert(value, dtype)
+        kind = value.python_type if isinstance(value, NumberProxy) else type(value)
+        holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
+        if kind in holds and not isinstance(value, NumberProxy):
+            if dtype.kind in "iu" and not isinstance(value, bool):
+                limits = np.iinfo(to_numpy_dtype(dtype))
+                if not limits.min <= value <= limits.max:
+                    raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+            return value
+        with langs.language_context(lnp.language):
+            return lnp.as_array(value, dtype)
+
+    def operate(self, method: str, *args: Any) -> Any:
+        """A Python operator on handles, numbers and arrays."""
+        if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
+            result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
+            return self.handle(result, {}, 0, False)
+        return self.call(lnp.language.method(method), args, {})
+
+    def in_place(self, method: str, target: TracedArray, other: Any) -> Any:
+        """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
+        if not self.is_operand(other):
+            return NotImplemented
+        if target.scalar:
+            return self.operate(method, target, other)
+        symbol = lnp.language.method(method)
+        return self.call(symbol, (target, other), {"out": target})
+
+    def is_operand(self, x: Any) -> bool:
+        """Whether NumPy's operators take ``x`` for an array."""
+        return type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple))
+
+    def getitem(self, a: TracedArray, key: Any) -> Any:
+        """``a[key]``."""
+        if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+                "and integer or boolean arrays are valid indices"
+            )
+        key = self._static_key(key)
+        self.flush_if_dynamic(key)
+        return self.call(lnp.getitem, (a, key), {})
+
+    def _static_key(self, key: Any) -> Any:
+        """Numbers of a key that are known become ints, so that the key reads as the user wrote it."""
+        if type(key) is tuple:
+            return tuple([self._static_key(k) for k in key])
+        if type(key) is TracedNumber and key.proxy.value is not None:
+            return operator.index(key)
+        if type(key) is TracedArray and key.scalar and key._element_type.kind in "iu":
+            known = self.known_scalar(key)
+            return key if known is None else int(known)
+        if type(key) is slice:
+            return slice(*(self._static_key(x) for x in (key.start, key.stop, key.step)))
+        if isinstance(key, np.integer):
+            return int(key)
+        return key
+
+    def setitem(self, a: TracedArray, key: Any, value: Any) -> None:
+        """``a[key] = value``."""
+        if a.scalar:
+            raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
+        key = self._static_key(key)
+        seen: dict[str, TracedArray] = {}
+        key_value = self.value(key, seen)
+        if clang.is_basic(key_value):
+            self.flush_if_dynamic(key)
+            self.store(a, value, Step(lnp.getitem, (key_value,)))
+            return
+        if not self.is_operand(value):
+            raise TypeError(f"cannot assign {type(value).__name__} to an element of an array")
+        self.flush()
+        new_value = self._converted(self.value(value, seen), a)
+        updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
+        self._store_updated(a, updated)
+
+    def flush_if_dynamic(self, key: Any) -> None:
+        """Writes what is pending if a store may fail at run time because of an index."""
+        if is_traced(key):
+            self.flush()
+
+    def flush(self) -> None:
+        """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""
+        for storage in self.inputs.storages:
+            if storage.dirty and storage.value.name != storage.source:
+                assert storage.origin is not None
+                stored = prims.copy_(storage.value, storage.origin)
+                storage.value = stored
+                storage.version += 1
+                storage.source = stored.name
+
+    def attribute(self, a: TracedArray, name: str) -> Any:
+        """``a.name``: an attribute or a bound method of the language."""
+        prop = lnp.language.properties.get(name)
+        if prop is not None:
+            seen: dict[str, TracedArray] = {}
+            start = len(self.trace.bound_symbols)
+            value = self.value(a, seen)
+            start_after = len(self.trace.bound_symbols)
+            del start
+            with langs.language_context(lnp.language):
+                result = prop(value)
+            return self.handle(result, seen, start_after, True)
+        special = _ARRAY_METHODS.get(name)
+        if special is not None:
+            return lambda *args, **kwargs: special(self, a, *args, **kwargs)
+        symbol = lnp.language.methods.get(name)
+        if symbol is None or name not in _NDARRAY_NAMES:
+            if name in _NDARRAY_NAMES:
+                raise NeedsEager(f"ndarray.{name} is not compiled")
+            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        return lambda *args, **kwargs: self.call_numpy(symbol, (a, *args), kwargs)
+
+    def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
+        """``a.name = value``."""
+        if name == "shape":
+            shape = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+            new = self.call(lnp.reshape, (a, shape), {})
+            if new.storage is not a.storage:
+                raise NeedsEager("it sets the shape of an array that is not contiguous")
+            a.path, a.shape_, a.strides_ = new.path, new.shape_, new.strides_
+            a._proxy, a._version = new._proxy, new._version
+        elif name in ("real", "imag"):
+            self.store(getattr(a, name), value)
+        elif name == "flat":
+            self.store(a, self.call(lnp.reshape, (value, a.shape), {}) if is_traced(value) else value)
+        else:
+            raise NeedsEager(f"it sets the attribute {name!r} of an array")
+
+    def call_numpy(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function on handles; what its definition cannot do runs as an opaque call where that is possible."""
+        return self.call(symbol, args, kwargs)
+
+    def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``__array_ufunc__``: a call or a method of a ufunc."""
+        if method == "__call__":
+            symbol = symbol_of(ufunc)
+            if symbol is None:
+                return self.opaque_call(ufunc, inputs, kwargs)
+            if "out" in kwargs and isinstance(kwargs["out"], tuple) and len(kwargs["out"]) == 1:
+                kwargs["out"] = kwargs["out"][0]
+            return self.call(symbol, inputs, kwargs)
+        if "out" in kwargs and isinstance(kwargs["out"], tuple):
+            kwargs["out"] = kwargs["out"][0]
+        symbol = lnp.ufunc_methods.get(method)
+        if symbol is None:
+            raise NeedsEager(f"the ufunc method {method} is not compiled")
+        return self.call(symbol, (ufunc, *inputs), kwargs)
+
+    def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``__array_function__``: any other function of NumPy."""
+        symbol = symbol_of(function)
+        if symbol is None:
+            return self.opaque_call(function, args, kwargs)
+        return self.call_numpy(symbol, *self._out_to_keyword(function, args, dict(kwargs)))
+
+    @staticmethod
+    def _out_to_keyword(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Moves an ``out`` that was passed by position, which symbols do not have, to the keywords."""
+        position = lnp.out_position(function)
+        if position is not None and len(args) > position:
+            kwargs["out"] = args[position]
+            args = args[:position] + tuple(args[position + 1 :])
+        return args, kwargs
+
+    def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function that the language lacks, run as itself."""
+        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
+        if self.strict:
+            raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
+        return self.call(opaque.symbol_for(function), args, kwargs)
+
+    def known_scalar(self, a: TracedArray) -> Any:
+        """The value of a NumPy scalar that is an argument (the trace then depends on it), else ``None``."""
+        return self.inputs.known_scalar(a)
+
+    def array_handle(self, x: Any) -> TracedArray:
+        """``x`` as an array handle."""
+        if type(x) is TracedArray:
+            return x
+        if isinstance(x, np.ndarray):
+            return self.inputs.constant_array(x)
+        return self.call(lnp.asarray, (x,), {})  # type: ignore[no-any-return]
+
+    def object_method(self, obj: TracedObject, name: str) -> Any:
+        """A method of a random generator, called at run time at its place in the program."""
+        return lambda *args, **kwargs: self.call(
+            opaque.method_symbol(obj.example, name), (obj, *args), kwargs
+        )
+
+    def known(self, x: Any) -> Any:
+        """``x`` with numbers that are known made plain; the trace then depends on them."""
+        if type(x) is TracedNumber:
+            return x._known()
+        if isinstance(x, (tuple, list)) and is_traced(x):
+            return type(x)(self.known(y) for y in x)
+        return x
+
+
+class _ReadOnly(Storage):
+    """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Storage) -> None:
+        self.base = base
+        self.maybe_shared = []
+
+    value = property(lambda self: self.base.value)  # type: ignore[assignment]
+    version = property(lambda self: self.base.version)  # type: ignore[assignment]
+    origin = property(lambda self: self.base.origin)  # type: ignore[assignment]
+    writable = property(lambda self: False)  # type: ignore[assignment]
+
+
+_OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
+_NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
+
+
+def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
+    tracer.store(a, value)
+
+
+def _sort(tracer: Tracer, a: TracedArray, axis: int = -1, kind: Any = None, order: Any = None, **kwargs: Any) -> None:
+    tracer.store(a, tracer.call(lnp.sort, (a, axis, kind, order), kwargs))
+
+
+def _partition(tracer: Tracer, a: TracedArray, kth: Any, axis: int = -1, **kwargs: Any) -> None:
+    tracer.store(a, tracer.call(lnp.partition, (a, kth, axis), kwargs))
+
+
+def _put(tracer: Tracer, a: TracedArray, indices: Any, values: Any, mode: str = "raise") -> None:
+    tracer.call(lnp.put, (a, indices, values, mode), {})
+
+
+def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
+    if args:
+        a = a[args[0] if len(args) == 1 and isinstance(args[0], tuple) else args] if len(args) > 1 or a.ndim == 1 else (
+            tracer.call(lnp.reshape, (a, -1), {})[args[0]]
+        )  # fmt: skip
+    elif a.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    return tracer.call(prims.item, (a,), {})
+
+
+def _tolist(tracer: Tracer, a: TracedArray) -> Any:
+    if a.ndim == 0:
+        return _item(tracer, a)
+    if not isinstance(a.size, int) or a.size > 1000:
+        raise NeedsValue("tolist() of a large array needs its values")
+    return [_tolist(tracer, x) for x in a]
+
+
+_ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "fill": _fill,
+    "sort": _sort,
+    "partition": _partition,
+    "put": _put,
+    "item": _item,
+    "tolist": _tolist,
+}
+
+assert LateGuardFailed and ObjectProxy

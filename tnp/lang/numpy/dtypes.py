@@ -1,0 +1,90 @@
+"""Between NumPy's dtypes and tnp's, and NumPy's promotion, which NumPy itself is asked for.
+
+>>> import numpy as np
+>>> from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype, result_dtype
+>>> to_dtype("f4"), to_numpy_dtype(to_dtype(int))
+(dtypes.float32, dtype('int64'))
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.core.errors import TraceError
+from tnp.core.proxies import NumberProxy, TensorProxy
+
+__all__ = ["resolve_ufunc", "result_dtype", "to_dtype", "to_numpy_dtype", "weak_type"]
+
+_FROM_NUMPY = {np.dtype(d.name): d for d in dtypes.ALL if d is not dtypes.bfloat16}
+_TO_NUMPY = {d: n for n, d in _FROM_NUMPY.items()}
+
+
+def to_dtype(dtype: Any) -> DType:
+    """tnp's dtype for anything that ``np.dtype`` takes, or for one of its own.
+
+    Raises :class:`TraceError` for dtypes that tnp does not compile (object, str, datetime64, longdouble, structured),
+    ``TypeError`` for what is no dtype.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else None
+    if found is None:
+        wanted = np.dtype(dtype)
+        found = _FROM_NUMPY.get(wanted.newbyteorder("="))
+        if found is None:
+            raise TraceError(f"tnp does not compile arrays of dtype {wanted}")
+    return found
+
+
+def to_numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """NumPy's dtype for tnp's. Raises :class:`TraceError` for bfloat16, which NumPy has not."""
+    try:
+        return _TO_NUMPY[dtype]
+    except KeyError:
+        raise TraceError(f"NumPy has no dtype {dtype}") from None
+
+
+def weak_type(x: Any) -> Any:
+    """What NumPy's promotion sees of an operand: a dtype, or ``int``, ``float``, ``complex`` for Python numbers."""
+    if isinstance(x, TensorProxy):
+        return to_numpy_dtype(x.dtype)
+    kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+    if kind is bool:
+        return np.dtype(bool)
+    if kind in (int, float, complex):
+        return kind
+    if isinstance(x, np.generic):
+        return x.dtype
+    raise TypeError(f"not an operand: {x!r}")
+
+
+@cache
+def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str) -> tuple[DType, ...]:
+    """The dtypes of the loop that ``np.<name>`` runs: inputs, then outputs. Raises NumPy's own errors."""
+    ufunc = getattr(np, name)
+    keywords: dict[str, Any] = {"casting": casting}
+    if dtype is not None:
+        keywords["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
+    with np.errstate(all="ignore"):
+        if dtype is not None and all(isinstance(o, type) for o in operands):
+            operands = tuple(np.dtype(o) for o in operands)
+        found = ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout), **keywords)
+    return tuple(to_dtype(d) for d in found)
+
+
+_SAMPLES = {int: 0, float: 0.0, complex: 0j}
+
+
+@cache
+def _result_dtype(operands: tuple[Any, ...]) -> DType:
+    return to_dtype(np.result_type(*(_SAMPLES[o] if isinstance(o, type) else o for o in operands)))
+
+
+def result_dtype(*operands: Any) -> DType:
+    """The dtype that the operands (arrays, Python numbers, NumPy scalars) promote to: ``np.result_type``."""
+    return _result_dtype(tuple(weak_type(x) for x in operands))

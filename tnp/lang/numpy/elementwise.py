@@ -1,0 +1,82 @@
+"""NumPy's ufuncs: those of the table, and the compositions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import OpTags, Symbol
+from tnp.lang.numpy.dtypes import resolve_ufunc, weak_type
+from tnp.lang.numpy.operands import as_array, normalize_operand
+from tnp.lang.numpy.registry import alias, language, npsymbol
+
+__all__ = ["loop_operands"]
+
+
+def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> tuple[list[Any], tuple[Any, ...]]:
+    """The operands of ``np.<name>`` in the dtypes of the loop that it runs, and the dtypes of its results.
+
+    A Python number stays one where an array of the loop's dtype stands beside it.
+    """
+    operands = [normalize_operand(x) for x in xs]
+    loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), dtype, casting)
+    shared = all(d is loop[0] for d in loop[: len(xs)])
+    any_array = any(isinstance(x, TensorProxy) for x in operands)
+    converted = [
+        x.item() if isinstance(x, np.generic) and shared and any_array
+        else x if is_number(x) and shared and any_array and _fits(x, loop[0])
+        else as_array(x, d)
+        for x, d in zip(operands, loop)
+    ]  # fmt: skip
+    return converted, loop[len(xs) :]
+
+
+def _fits(x: Any, dtype: dtypes.DType) -> bool:
+    """Whether a Python number can stand for an array of ``dtype``: NumPy would not convert it to another kind."""
+    kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+    return kind in {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(
+        dtype.kind, (bool, int, float, complex)
+    )
+
+
+def _symbol_of(row: Row) -> Symbol:
+    function = getattr(clang, row.name)
+
+    def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
+        if len(xs) != row.nargs:
+            raise TypeError(f"{row.numpy}() takes {row.nargs} positional arguments but {len(xs)} were given")
+        operands, (result_dtype,) = loop_operands(row.numpy, xs, dtype, casting)
+        result = clang.convert(function(*operands), result_dtype)
+        return result if where is True else _only_where(where, result)
+
+    meta.__name__ = row.numpy
+    meta.__doc__ = getattr(np, row.numpy).__doc__
+    return npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,))(meta)
+
+
+def _only_where(condition: Any, result: TensorProxy) -> TensorProxy:
+    mask, result = clang.broadcast(as_array(condition, dtypes.bool8), result)
+    unset = prims.empty(result.shape, device=result.device, dtype=result.dtype)
+    return clang.where(mask, result, unset)
+
+
+for _row in ROWS:
+    # A few ufuncs came with later versions of NumPy than the oldest supported.
+    if _row.numpy and hasattr(np, _row.numpy):
+        globals()[_row.numpy] = _symbol_of(_row)
+        __all__.append(_row.numpy)
+
+absolute = language.methods["abs"]
+for _name, _symbol in {
+    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
+    "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_not": "invert", "bitwise_right_shift": "right_shift", "conj": "conjugate", "divide": "true_divide",
+    "mod": "remainder", "pow": "power",
+}.items():  # fmt: skip
+    alias(_name, globals()[_symbol])
+for _method in ("conj", "conjugate"):
+    language.methods[_method] = globals()["conjugate"]

@@ -1,0 +1,160 @@
+"""Calls that run as themselves: NumPy functions without a definition here, and random generators.
+
+What such a call returns is found by a dry run on dummy data of the right dtypes and shapes, and compared again at run
+time (:class:`~tnp.core.errors.LateGuardFailed`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core import sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+from tnp.lang.numpy.registry import language
+
+__all__ = ["dummy", "function_of", "method_symbol", "proxy_of", "symbol_for"]
+
+_namespace = Namespace("np", "import numpy as np")
+_symbols: dict[Any, Symbol] = {}
+
+_GENERATORS = (np.random.Generator, np.random.RandomState)
+
+
+def dummy(p: Proxy) -> Any:
+    """A value that a proxy could stand for."""
+    if isinstance(p, TensorProxy):
+        shape = sizes.concrete(p.shape, "an opaque call")
+        made = np.ones(shape, to_numpy_dtype(p.dtype))
+        return made[()] if p.scalar else made
+    if isinstance(p, NumberProxy):
+        return p.python_type(1) if p.value is None else p.value
+    assert isinstance(p, ObjectProxy)
+    return _fresh_generator(p.python_type)
+
+
+def _fresh_generator(kind: type) -> Any:
+    return np.random.RandomState(0) if issubclass(kind, np.random.RandomState) else np.random.default_rng(0)
+
+
+def proxy_of(x: Any, name: str) -> Any:
+    """The proxy of a result of a dry run. Raises :class:`NeedsEager` for kinds that a trace cannot hold."""
+    if isinstance(x, np.ndarray) and type(x) is np.ndarray:
+        return TensorProxy(shape=x.shape, dtype=to_dtype(x.dtype))
+    if isinstance(x, np.generic):
+        return TensorProxy(shape=(), dtype=to_dtype(x.dtype), scalar=True)
+    if type(x) in (bool, int, float, complex):
+        return NumberProxy(None, type(x))
+    if isinstance(x, (tuple, list)):
+        items = [proxy_of(y, name) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if x is None:
+        return None
+    if isinstance(x, _GENERATORS):
+        return ObjectProxy(None, type(x))
+    raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
+
+
+def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
+    concrete = map_proxies(dummy, args)
+    concrete_kwargs = map_proxies(dummy, kwargs)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            result = function(*concrete, **concrete_kwargs)
+        except Exception as error:
+            raise NeedsEager(f"a dry run of {name} on dummy data raised {error!r}") from error
+    return proxy_of(result, name)
+
+
+def symbol_for(function: Any) -> Symbol:
+    """The opaque symbol of one of NumPy's functions."""
+    known = _symbols.get(function)
+    if known is None:
+        name = _public_name(function)
+
+        def meta(*args: Any, **kwargs: Any) -> Any:
+            return _dry_run(function, f"numpy.{name}", args, kwargs)
+
+        meta.__doc__ = getattr(function, "__doc__", None)
+        path, _, short = name.rpartition(".")
+        namespace = Namespace(f"np.{path}", "import numpy as np") if path else _namespace
+        tags = {OpTags.LATE_GUARD, OpTags.MAY_RAISE, OpTags.VIEW}
+        if _is_random(function):
+            tags = {OpTags.RANDOM, OpTags.EFFECT, OpTags.MAY_RAISE}
+            meta = _random_meta(function, name)
+        known = Symbol(
+            short, meta, id=f"opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language
+        )
+        _symbols[function] = known
+    return known
+
+
+def function_of(symbol_id: str) -> Any:
+    """The NumPy function behind an opaque symbol's id."""
+    found: Any = np
+    for part in symbol_id.removeprefix("opaque.").split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _public_name(function: Any) -> str:
+    name = getattr(function, "__name__", str(function))
+    if _is_random(function):
+        return f"random.{name}"
+    module = (getattr(function, "__module__", "") or "numpy").removeprefix("numpy").lstrip(".")
+    for path in (module, "", "linalg", "fft", "lib.stride_tricks"):
+        found: Any = np
+        for part in (*path.split("."), name) if path else (name,):
+            found = getattr(found, part, None)
+        if found is function:
+            return f"{path}.{name}" if path else name
+    raise NeedsEager(f"{name} is not a public function of NumPy")
+
+
+def _is_random(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, np.random.RandomState) or function is np.random.default_rng
+
+
+def _random_meta(function: Any, name: str) -> Callable[..., Any]:
+    def meta(*args: Any, **kwargs: Any) -> Any:
+        if function is np.random.default_rng:
+            return ObjectProxy(None, np.random.Generator)
+        return _dry_run(getattr(np.random.RandomState(0), function.__name__), f"numpy.{name}", args, kwargs)
+
+    return meta
+
+
+_IN_PLACE = ("shuffle",)
+
+
+def method_symbol(example: Any, name: str) -> Symbol:
+    """The symbol of a random generator's method; its first argument is the generator."""
+    kind = type(example)
+    key = (kind, name)
+    known = _symbols.get(key)
+    if known is None:
+        if not callable(getattr(kind, name, None)) or name in _IN_PLACE:
+            raise NeedsEager(f"{kind.__name__}.{name} is not compiled")
+
+        def meta(generator: Any, *args: Any, **kwargs: Any) -> Any:
+            return _dry_run(getattr(_fresh_generator(kind), name), f"{kind.__name__}.{name}", args, kwargs)
+
+        known = Symbol(
+            name,
+            meta,
+            id=f"generator.{name}",
+            is_prim=True,
+            tags=(OpTags.RANDOM, OpTags.EFFECT, OpTags.MAY_RAISE),
+            namespace=Namespace("rng", "import numpy as np"),
+            language=language,
+        )
+        _symbols[key] = known
+    return known

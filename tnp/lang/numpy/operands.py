@@ -1,0 +1,112 @@
+"""What NumPy functions take for an array: proxies, numbers, NumPy scalars, nested lists of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, dtypes
+from tnp.core.dtypes import DType
+from tnp.core.prims.base import check
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.lang.numpy.dtypes import result_dtype, to_dtype
+
+__all__ = ["as_array", "axes", "axis", "is_scalar_like", "normalize_operand", "promote", "static_int"]
+
+
+def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
+    """``x`` as a proxy: numbers become 0-d arrays, sequences are stacked (``np.asarray`` of what a trace holds).
+
+    Raises ``ValueError`` for ragged sequences as NumPy does.
+    """
+    if isinstance(x, TensorProxy):
+        return x if dtype is None else clang.convert(x, dtype)
+    if isinstance(x, NumberProxy):
+        return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
+    if isinstance(x, (tuple, list, range)):
+        return _stack(list(x), dtype)
+    if is_number(x):
+        wanted = to_dtype(np.asarray(x).dtype) if dtype is None else dtype
+        return clang.full((), x, dtype=wanted)
+    if isinstance(x, np.generic):
+        return clang.full((), x.item(), dtype=to_dtype(x.dtype) if dtype is None else dtype)
+    raise TypeError(f"cannot take {type(x).__name__} for an array")
+
+
+def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
+    if not items:
+        return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
+    wanted = _nested_dtype(items) if dtype is None else dtype
+    arrays = [as_array(x, wanted) for x in items]
+    shapes = {a.shape for a in arrays}
+    check(
+        len(shapes) == 1,
+        lambda: "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
+        f"1 dimensions. The detected shape was ({len(items)},) + inhomogeneous part.",
+    )
+    return clang.stack(arrays, 0)
+
+
+def _leaves(items: Any) -> list[Any]:
+    if isinstance(items, (tuple, list, range)):
+        return [leaf for x in items for leaf in _leaves(x)]
+    return [items]
+
+
+def _nested_dtype(items: list[Any]) -> DType:
+    leaves = _leaves(items)
+    if not leaves:
+        return dtypes.float64
+    strong = []
+    for x in leaves:
+        if is_number(x):
+            kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+            strong.append(np.dtype(kind))
+        else:
+            strong.append(x.dtype if isinstance(x, np.generic) else np.dtype(x.dtype.name))
+    return to_dtype(np.result_type(*strong))
+
+
+def is_scalar_like(x: Any) -> bool:
+    """Whether ``x`` is a Python number, a NumPy scalar, or stands for one."""
+    return is_number(x) or isinstance(x, np.generic)
+
+
+def normalize_operand(x: Any) -> Any:
+    """``x`` as promotion needs it: a proxy, a Python number or a NumPy scalar; sequences become arrays."""
+    if isinstance(x, (TensorProxy, NumberProxy, np.generic)) or type(x) in (bool, int, float, complex):
+        return x
+    return as_array(x)
+
+
+def promote(*xs: Any) -> list[TensorProxy]:
+    """The operands as arrays of the dtype that they promote to."""
+    operands = [normalize_operand(x) for x in xs]
+    dtype = result_dtype(*operands)
+    return [as_array(x, dtype) for x in operands]
+
+
+def static_int(x: Any, what: str = "an integer") -> int:
+    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none."""
+    try:
+        return int(x.__index__())
+    except AttributeError:
+        raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def axis(ndim: int, x: Any) -> int:
+    """One axis in ``[0, ndim)``. Raises NumPy's ``AxisError``."""
+    at = static_int(x, "an axis")
+    if not -ndim <= at < ndim:
+        raise np.exceptions.AxisError(at, ndim)
+    return at % ndim if ndim else 0
+
+
+def axes(ndim: int, x: Any) -> tuple[int, ...]:
+    """Axes in ``[0, ndim)``, ``None`` meaning all. Raises ``AxisError``, or ``ValueError`` for one named twice."""
+    if x is None:
+        return tuple(range(ndim))
+    found = tuple(axis(ndim, a) for a in x) if isinstance(x, (tuple, list)) else (axis(ndim, x),)
+    check(len(set(found)) == len(found), lambda: "duplicate value in 'axis'")
+    return found

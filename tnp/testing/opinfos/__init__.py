@@ -1,0 +1,25 @@
+"""The OpInfos of tnp's own operations, a module a family. Importing this package registers them all."""
+
+import importlib
+
+FAMILIES = (
+    "elementwise",
+    "creation",
+    "shape",
+    "joining",
+    "indexing",
+    "selection",
+    "sorting",
+    "reductions",
+    "statistics",
+    "calculus",
+    "products",
+    "linalg",
+    "fft",
+    "signal",
+    "methods",
+    "prims",
+)
+
+for _family in FAMILIES:
+    importlib.import_module(f"{__name__}.{_family}")

@@ -1,0 +1,120 @@
+"""Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core.errors import NoExecutorError
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.trace import Trace, tracing
+
+__all__ = ["Fusable", "claim"]
+
+
+class Fusable(BoundSymbol):
+    """A bound symbol that a fusing executor will take as part of a region."""
+
+    __slots__ = ("fuser",)
+
+
+def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
+    """The trace in operations of executors only.
+
+    Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one.
+    """
+    new = Trace.like(trace)
+    for bsym in trace.bound_symbols:
+        _claim_one(bsym, executors, new)
+    return new
+
+
+def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace) -> None:
+    if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
+        new.bound_symbols.append(bsym)
+        return
+    refused: list[str] = []
+    for executor in executors:
+        can_fuse = getattr(executor, "can_fuse", None)
+        if can_fuse is not None:
+            if can_fuse(bsym):
+                made = Fusable(bsym.sym, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
+                made.fuser = executor
+                new.bound_symbols.append(made)
+                return
+            refused.append(executor.name)
+            continue
+        implementation = executor.implementation_of(bsym.sym)
+        if implementation is None:
+            continue
+        if implementation.checker is not None and not implementation.checker(*bsym.args, **bsym.kwargs):
+            refused.append(executor.name)
+            continue
+        if implementation.opens:
+            break
+        if implementation.execution_transform is not None:
+            _transform(bsym, implementation.execution_transform, executors, new)
+            return
+        op = implementation.op or implementation.in_place
+        if op is None:
+            continue
+        claimed = bsym.replace(sym=op)
+        if implementation.in_place is not None:
+            claimed = Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
+        new.bound_symbols.append(claimed)
+        return
+    if bsym.subsymbols:
+        for sub in bsym.subsymbols:
+            if sub.location is None:
+                sub.location = bsym.location
+            _claim_one(sub, executors, new)
+        return
+    inputs = {p.name for p in bsym.flat_inputs}
+    if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
+        return
+    raise NoExecutorError(_message(bsym, executors, refused))
+
+
+class Update(BoundSymbol):
+    """A claimed update: ``sym`` changes its first argument's memory, and the output is that memory afterwards."""
+
+    __slots__ = ()
+
+
+def _transform(bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new: Trace) -> None:
+    """Runs an execution transform; what it records is claimed in its turn, and its results take the old names."""
+    scratch = Trace.like(new)
+    scratch.bound_symbols.clear()
+    with tracing(scratch):
+        result = transform(*bsym.args, **bsym.kwargs)
+    new._names |= scratch._names
+    new._counters.update(scratch._counters)
+    names: dict[str, Any] = {}
+    for made, old in zip(_flat(result), _flat(bsym.output)):
+        if isinstance(made, Proxy) and isinstance(old, Proxy) and made.name != old.name:
+            names[made.name] = old
+    recorded = [b.substitute(names) for b in scratch.bound_symbols]
+    if recorded and not recorded[-1].subsymbols:
+        recorded[-1].subsymbols = bsym.subsymbols
+    for made in recorded:
+        made.location = bsym.location
+        if made.sym is bsym.sym:
+            raise NoExecutorError(f"the execution transform of {bsym.sym.qualified_name} calls the operation itself")
+        _claim_one(made, executors, new)
+
+
+def _flat(x: Any) -> list[Any]:
+    return [z for y in x for z in _flat(y)] if isinstance(x, (tuple, list)) else [x]
+
+
+def _message(bsym: BoundSymbol, executors: Sequence[Any], refused: list[str]) -> str:
+    inputs = ", ".join(f"{p.name}: {p.type_string()}" for p in bsym.flat_inputs if isinstance(p, TensorProxy))
+    lines = [f"Could not find executor for bound symbol {bsym}"]
+    lines.append(f"  inputs: {inputs or 'none'}")
+    lines.append(f"  executors asked: {', '.join(e.name for e in executors)}")
+    if refused:
+        lines.append(f"  refused by their checkers: {', '.join(refused)}")
+    if bsym.location is not None:
+        lines.append(f"  at {bsym.location}")
+    return "\n".join(lines)

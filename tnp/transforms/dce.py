@@ -1,0 +1,101 @@
+"""Dead code elimination, and removing repeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
+from tnp.core.trace import Trace
+
+__all__ = ["common_subexpressions", "dead_code", "with_arguments_used"]
+
+
+def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
+    return bsym.has_tag_inside(OpTags.EFFECT) or (
+        OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return"
+    )
+
+
+def dead_code(trace: Trace) -> Trace:
+    """Without the bound symbols whose results nothing reads. Effects stay, and so do arguments."""
+    needed: set[str] = set()
+    kept: list[BoundSymbol] = []
+    for bsym in reversed(trace.bound_symbols):
+        if bsym.sym.name == "unpack_trivial" or _is_needed_for_itself(bsym) or any(
+            p.name in needed for p in bsym.flat_outputs
+        ):
+            kept.append(bsym)
+            needed.update(p.name for p in bsym.flat_inputs)
+    return Trace.like(trace, reversed(kept))
+
+
+def with_arguments_used(trace: Trace) -> Trace:
+    """With only those arguments that the program reads."""
+    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
+    kept = [
+        b for b in trace.bound_symbols if b.sym.name != "unpack_trivial" or b.output.name in used
+    ]
+    new = Trace.like(trace, kept)
+    new.args = [p for p in trace.args if p.name in used]
+    return new
+
+
+_KEPT_APART = (OpTags.EFFECT, OpTags.RANDOM, OpTags.FACTORY, OpTags.PROGRAM, OpTags.LATE_GUARD, OpTags.UPDATE)
+
+
+def common_subexpressions(trace: Trace) -> Trace:
+    """With repeats of an operation on the same arguments replaced by its first result.
+
+    Results that are returned, or that views that are returned look at, stay apart: they are different memory to the
+    caller. So do arrays made of nothing, and effects.
+    """
+    returned = _memory_of_results(trace)
+    seen: dict[Any, BoundSymbol] = {}
+    names: dict[str, Any] = {}
+    kept: list[BoundSymbol] = []
+    for bsym in trace.bound_symbols:
+        bsym = bsym.substitute(names)
+        if any(bsym.has_tag_inside(t) for t in _KEPT_APART) or any(p.name in returned for p in bsym.flat_outputs):
+            kept.append(bsym)
+            continue
+        key = _key(bsym)
+        first = seen.get(key) if key is not None else None
+        if first is None:
+            if key is not None:
+                seen[key] = bsym
+            kept.append(bsym)
+        else:
+            names.update((b.name, a) for a, b in zip(first.flat_outputs, bsym.flat_outputs))
+    return Trace.like(trace, kept)
+
+
+def _memory_of_results(trace: Trace) -> set[str]:
+    result = {p.name for p in flat_proxies(trace.bound_symbols[-1].args) if isinstance(p, TensorProxy)}
+    for bsym in reversed(trace.bound_symbols):
+        if OpTags.VIEW in bsym.sym.tags and any(p.name in result for p in bsym.flat_outputs):
+            result.update(p.name for p in bsym.flat_inputs)
+    return result
+
+
+def _key(bsym: BoundSymbol) -> Any:
+    try:
+        key = (id(bsym.sym), _hashable(bsym.args), _hashable(bsym.kwargs))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _hashable(x: Any) -> Any:
+    if isinstance(x, Proxy):
+        return ("proxy", x.name)
+    if isinstance(x, (tuple, list)):
+        return (type(x).__name__, *(_hashable(y) for y in x))
+    if isinstance(x, dict):
+        return ("dict", *((k, _hashable(v)) for k, v in x.items()))
+    if type(x) is slice:
+        return ("slice", _hashable(x.start), _hashable(x.stop), _hashable(x.step))
+    if isinstance(x, float):
+        return ("float", repr(x))
+    return (type(x).__name__, x)

@@ -1,0 +1,317 @@
+"""In-place reuse: the late pass that gives values memory.
+
+Until here a program is in SSA form: an update makes a new value. This pass decides, per update, whether the new value can
+live in the old one's memory, because nothing reads the old one afterwards; if not, the old one is copied first. It then
+lets results be computed straight into the place where they are stored, and into operands that nobody needs any more.
+
+Memory is tracked by *root*: an argument, or what an operation allocated. Views have the root of what they look at; a
+result that may or may not be a view has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tnp.core import sizes
+from tnp.core.langs import language_context
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+from tnp.core.trace import Trace, tracing
+from tnp.core.views import Path
+from tnp.transforms.claim import Update, claim
+
+__all__ = ["MemoryOperations", "in_place"]
+
+#: an operand's memory is reused for results from this many bytes on; below, the allocator's own reuse is cheaper
+REUSE_BYTES = 16 * 1024
+
+
+@dataclass(frozen=True)
+class MemoryOperations:
+    """The operations of an executor that this pass inserts: a copy, and uninitialised memory like an array's."""
+
+    clone: Symbol
+    empty_like: Symbol
+
+
+@dataclass
+class _Plan:
+    """What the first walk decides: which updates are in place, and which results are computed into their target."""
+
+    in_place: set[int] = field(default_factory=set)
+    #: index of a producer → index of the update whose target it writes
+    forwards: dict[int, int] = field(default_factory=dict)
+
+
+def in_place(trace: Trace, operations: MemoryOperations, executors: Sequence[Any]) -> Trace:
+    """The claimed ``trace`` with its updates made writes to memory. ``executors`` run the views that it needs."""
+    return _Pass(trace, operations, executors).run()
+
+
+class _Pass:
+    def __init__(self, trace: Trace, operations: MemoryOperations, executors: Sequence[Any]) -> None:
+        self.trace = trace
+        self.executors = executors
+        self.operations = operations
+        self.bsyms = trace.bound_symbols
+        self.producer: dict[str, int] = {}
+        self.uses: dict[str, list[int]] = {}
+        for i, b in enumerate(self.bsyms):
+            # What copy_ stores to is not read.
+            for p in b.flat_inputs if b.sym.name != "copy_" else b.args[:1]:
+                self.uses.setdefault(p.name, []).append(i)
+            for p in b.flat_outputs:
+                self.producer.setdefault(p.name, i)
+        self.roots: dict[str, frozenset[str]] = {p.name: frozenset((p.name,)) for p in trace.args}
+        self.members: dict[str, set[str]] = {p.name: {p.name} for p in trace.args}
+        self.inputs = {p.name for p in trace.args}
+        self.last_late_guard = max(
+            (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)), default=-1
+        )
+        self.chains = self._chains()
+
+    # Who may write where
+
+    def _chains(self) -> dict[str, set[str]]:
+        """For each argument that is stored to, the values on the way from it to what is finally stored."""
+        chains: dict[str, set[str]] = {}
+        for b in self.bsyms:
+            if b.sym.name != "copy_":
+                continue
+            value, destination = b.args
+            chain = {value.name}
+            name = value.name
+            while name != destination.name:
+                at = self.producer.get(name)
+                made = self.bsyms[at] if at is not None else None
+                if isinstance(made, Update):
+                    name = made.args[0].name
+                elif made is not None and made.sym.name == "copy_" and made.args[1].name == destination.name:
+                    name = destination.name
+                else:
+                    break
+                chain.add(name)
+            if name == destination.name:
+                chains.setdefault(destination.name, set()).update(chain)
+        return chains
+
+    def _last_use(self, name: str) -> int:
+        return self.uses.get(name, [-1])[-1]
+
+    def _live_after(self, root: str, index: int, but: str = "") -> list[str]:
+        """The names that look at ``root`` and are read after ``index``."""
+        return [n for n in self.members[root] if n != but and self._last_use(n) > index]
+
+    def _set_roots(self, name: str, roots: frozenset[str]) -> None:
+        self.roots[name] = roots
+        for r in roots:
+            self.members.setdefault(r, set()).add(name)
+
+    def _may_write(self, root: str, result: str, index: int) -> bool:
+        if root not in self.inputs:
+            return True
+        return result in self.chains.get(root, ()) and index > self.last_late_guard
+
+    def _plan(self) -> _Plan:
+        plan = _Plan()
+        for i, b in enumerate(self.bsyms):
+            if isinstance(b, Update):
+                target, result = b.args[0], b.output.name
+                roots = self.roots[target.name]
+                if len(roots) == 1:
+                    (root,) = roots
+                    if self._may_write(root, result, i) and not self._live_after(root, i, result):
+                        plan.in_place.add(i)
+                        self._plan_forward(plan, i, root)
+                        self._set_roots(result, roots)
+                        continue
+                self._set_roots(result, frozenset((result,)))
+            elif b.sym.name == "copy_":
+                self._set_roots(b.output.name, self.roots[b.args[1].name])
+            else:
+                self._roots_of_outputs(b)
+        return plan
+
+    def _roots_of_outputs(self, b: BoundSymbol) -> None:
+        if b.sym.name == "unpack_trivial":
+            return
+        may_alias: frozenset[str] = frozenset()
+        if OpTags.VIEW in b.sym.tags:
+            arrays = [p for p in b.flat_inputs if isinstance(p, TensorProxy)]
+            may_alias = frozenset().union(*(self.roots[p.name] for p in arrays))
+            if arrays and b.sym.is_prim and OpTags.LATE_GUARD not in b.sym.tags and b.args and b.args[0] is arrays[0]:
+                may_alias = self.roots[arrays[0].name]
+        for p in b.flat_outputs:
+            if isinstance(p, TensorProxy):
+                self._set_roots(p.name, may_alias or frozenset((p.name,)))
+
+    def _plan_forward(self, plan: _Plan, i: int, root: str) -> None:
+        """Lets the producer of an update's value write into the update's target, where nothing can tell."""
+        update = self.bsyms[i]
+        target, value = update.args[0], update.args[1]
+        if not isinstance(value, TensorProxy) or value.dtype is not target.dtype or target.ndim == 0:
+            return
+        if update.sym.name != "update":
+            return
+        j = self.producer.get(value.name)
+        if j is None or self.uses[value.name] != [i] or j in plan.forwards:
+            return
+        producer = self.bsyms[j]
+        if OpTags.TAKES_OUT not in producer.sym.tags or set(producer.kwargs) - {"dtype", "casting"}:
+            return
+        if root in self.inputs and j <= self.last_late_guard:
+            return
+        for name in self.members[root]:
+            if any(j < u < i for u in self.uses.get(name, ())):
+                return
+        at = update.args[2] if len(update.args) > 2 else None
+        if at is not None and any(self.producer.get(p.name, -1) > j for p in update.flat_inputs[2:]):
+            return
+        if sizes.shapes_equal(self._region(target, at).shape, value.shape) is not True:
+            return
+        if target.name in self.producer and self.producer[target.name] > j:
+            return
+        plan.forwards[j] = i
+
+    def _region(self, target: TensorProxy, at: Any) -> TensorProxy:
+        if at is None:
+            return target
+        with tracing(Trace.like(self.trace)), language_context(target.lang):
+            return at(target)  # type: ignore[no-any-return]
+
+    # Writing the program
+
+    def run(self) -> Trace:
+        plan = self._plan()
+        self.new = Trace.like(self.trace)
+        self.out = self.new.bound_symbols
+        names: dict[str, Any] = {}
+        self.names = names
+        self.views: dict[tuple[str, Any], TensorProxy] = {}
+        done: set[int] = set()
+        for i, b in enumerate(self.bsyms):
+            if i in done:
+                continue
+            if i in plan.forwards:
+                self._emit_forward(b, self.bsyms[plan.forwards[i]])
+                done.add(plan.forwards[i])
+            elif isinstance(b, Update):
+                self._emit_update(b, i in plan.in_place)
+            elif b.sym.name == "copy_":
+                self._emit_copy(b, i)
+            else:
+                self._emit(self._reusing_operand(b.substitute(names), b, i))
+        return self.new
+
+    def _emit(self, b: BoundSymbol) -> None:
+        self.out.append(b)
+        if OpTags.VIEW in b.sym.tags and isinstance(b.output, TensorProxy) and b.args:
+            source = b.args[0]
+            if isinstance(source, TensorProxy):
+                self.views[source.name, _step_key(b)] = b.output
+
+    def _emit_update(self, b: BoundSymbol, in_place: bool) -> None:
+        made = b.substitute(self.names)
+        target = made.args[0]
+        if not in_place:
+            target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
+            overwrites = made.sym.name == "update" and (len(made.args) < 3 or made.args[2] is None)
+            op = self.operations.empty_like if overwrites else self.operations.clone
+            self.out.append(op.bind(made.args[0], output=target))
+        elif target.ndim == 0 and self.roots[b.args[0].name] - self.inputs:
+            array = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
+            self.out.append(self.operations.clone.bind(target, output=array))
+            target = array
+        self.names[b.output.name] = target
+        statement = BoundSymbol(made.sym, (target, *made.args[1:]), made.kwargs, None, made.subsymbols, b.location)
+        self.out.append(statement)
+
+    def _emit_forward(self, producer: BoundSymbol, update: BoundSymbol) -> None:
+        made = producer.substitute(self.names)
+        target = self.names.get(update.args[0].name, update.args[0])
+        at = update.args[2] if len(update.args) > 2 else None
+        place = target if at is None else self._view(target, at, update)
+        self.out.append(
+            BoundSymbol(made.sym, made.args, {**made.kwargs, "out": place}, None, made.subsymbols, update.location)
+        )
+        self.names[update.output.name] = target
+
+    def _view(self, target: TensorProxy, at: Path, update: BoundSymbol) -> TensorProxy:
+        """The view that an update writes through: one that the program has taken already, or a new one."""
+        current = target
+        for step in _substituted(at, self.names).steps:
+            key = (current.name, _path_key(step))
+            known = self.views.get(key)
+            if known is None:
+                with tracing(self.new), language_context(target.lang):
+                    before = len(self.out)
+                    known = step(current)
+                    recorded = self.out[before:]
+                    del self.out[before:]
+                scratch = Trace.like(self.new, recorded)
+                for b in claim(scratch, self.executors).bound_symbols:
+                    b.location = update.location
+                    self._emit(b)
+                self.views[key] = known
+            current = known
+        return current
+
+    def _emit_copy(self, b: BoundSymbol, i: int) -> None:
+        value, destination = b.args
+        memory = self.names.get(value.name, value)
+        self.names[b.output.name] = destination
+        if memory.name == destination.name:
+            return
+        (root,) = self.roots[destination.name]
+        for stale in self._live_after(root, i, b.output.name):
+            if stale != destination.name and stale not in self.names and self.producer.get(stale, i) < i:
+                old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
+                assert isinstance(old, TensorProxy)
+                kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
+                self.out.append(self.operations.clone.bind(old, output=kept))
+                self.names[stale] = kept
+        self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
+
+    def _reusing_operand(self, made: BoundSymbol, original: BoundSymbol, i: int) -> BoundSymbol:
+        """``made``, computed into an operand of its shape and dtype whose memory nothing reads afterwards."""
+        result = original.output
+        if OpTags.TAKES_OUT not in made.sym.tags or not isinstance(result, TensorProxy) or result.ndim == 0:
+            return made
+        if set(made.kwargs) - {"dtype", "casting"} or made.sym.name == "matmul":
+            return made
+        if not sizes.is_known(result.shape) or _bytes(result) < REUSE_BYTES:
+            return made
+        for operand, now in zip(original.args, made.args):
+            if not isinstance(operand, TensorProxy) or operand.dtype is not result.dtype:
+                continue
+            if operand.shape != result.shape:
+                continue
+            roots = self.roots[operand.name]
+            if roots != frozenset((operand.name,)) or operand.name in self.inputs:
+                continue
+            if self._live_after(operand.name, i) or OpTags.VIEW in self.bsyms[self.producer[operand.name]].sym.tags:
+                continue
+            self.names[result.name] = now
+            return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": now}, None, made.subsymbols, made.location)
+        return made
+
+
+def _bytes(a: TensorProxy) -> int:
+    n = sizes.product(a.shape)
+    return n * a.dtype.itemsize if type(n) is int else 0
+
+
+def _step_key(b: BoundSymbol) -> Any:
+    return repr((b.sym.name, b.args[1:], b.kwargs))
+
+
+def _path_key(step: Any) -> Any:
+    return repr((step.symbol.name, step.args, step.kwargs))
+
+
+def _substituted(path: Path, names: dict[str, Any]) -> Path:
+    from tnp.core.symbol import map_proxies
+
+    return map_proxies(lambda p: names.get(p.name, p), path)  # type: ignore[no-any-return]

@@ -1,0 +1,84 @@
+"""The way from an acquired trace to the program that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tnp.core import check
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol, map_proxies
+from tnp.core.trace import Trace, timed_pass
+from tnp.transforms.claim import claim
+from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used
+from tnp.transforms.del_last_used import del_last_used
+from tnp.transforms.fuse import fuse
+from tnp.transforms.in_place import MemoryOperations, in_place
+
+__all__ = ["Backend", "compile_trace"]
+
+
+class Backend:
+    """What the passes need from the executors: who they are, how memory is made, how results become 0-d or scalars."""
+
+    def __init__(
+        self,
+        executors: Sequence[Any],
+        memory: MemoryOperations,
+        as_scalar: Any,
+        as_array: Any,
+        make_region: Callable[..., Any],
+    ) -> None:
+        self.executors = tuple(executors)
+        self.memory = memory
+        self.as_scalar = as_scalar
+        self.as_array = as_array
+        self.make_region = make_region
+
+
+def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
+    """The trace after every pass, the acquired one first. The last one is what runs."""
+    passes: list[tuple[str, Callable[[Trace], Trace]]] = [
+        ("Dead Code Elimination", dead_code),
+        ("Common Subexpression Elimination", common_subexpressions),
+        ("Transform for execution", lambda t: claim(t, backend.executors)),
+        ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region)),
+        ("Dead Code Elimination", dead_code),
+        ("Results as the language has them", lambda t: _finish_results(t, backend)),
+        ("In-place reuse", lambda t: in_place(t, backend.memory, backend.executors)),
+        ("Delete Last Used", lambda t: del_last_used(with_arguments_used(t))),
+    ]
+    traces = [trace]
+    if check.enabled():
+        check.check_trace(trace)
+    for name, f in passes:
+        made = timed_pass(name, f, traces[-1])
+        if made is not traces[-1]:
+            traces.append(made)
+            if check.enabled() and name != "In-place reuse" and name != "Delete Last Used":
+                check.check_trace(made)
+    return traces
+
+
+def _finish_results(trace: Trace, backend: Backend) -> Trace:
+    """Makes the 0-d arrays among the results NumPy scalars or 0-d arrays, whichever the language says they are."""
+    *body, last = trace.bound_symbols
+    inputs = {p.name for p in trace.args}
+    extra: list[BoundSymbol] = []
+    new = Trace.like(trace, body)
+    done: dict[str, Any] = {}
+
+    def finish(p: Any) -> Any:
+        if not isinstance(p, TensorProxy) or p.ndim or p.name in inputs or p.lang.name != "numpy":
+            return p
+        if p.name not in done:
+            made = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+            op = backend.as_scalar if p.scalar else backend.as_array
+            extra.append(op.bind(p, output=made))
+            done[p.name] = made
+        return done[p.name]
+
+    result = map_proxies(finish, last.args)
+    new.bound_symbols += [*extra, last.replace(args=result)]
+    new.output = result[0]
+    return new

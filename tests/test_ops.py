@@ -2,11 +2,11 @@
 
 import pytest
 
-import tnp.testing.opinfos
+import tnp.testing.families
 from tnp.testing import check_error, check_sample, opinfos
 from tnp.testing.opinfo import EXECUTORS
 
-assert tnp.testing.opinfos
+assert tnp.testing.families
 
 
 def _cases(test_name):
@@ -19,7 +19,7 @@ def _cases(test_name):
                 yield pytest.param(info, executor, dtype, id=f"{info.name}-{executor}-{dtype}", marks=marks)
 
 
-@pytest.mark.parametrize(("info", "executor", "dtype"), _cases("test_consistency"))
+@pytest.mark.parametrize(("info", "executor", "dtype"), list(_cases("test_consistency")))
 def test_consistency(info, executor, dtype):
     for i, sample in enumerate(info.samples(dtype)):
         try:

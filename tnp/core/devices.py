@@ -48,7 +48,7 @@ class Device:
     def __str__(self) -> str:
         if self.devicetype is DeviceType.CUDA:
             return f"cuda:{self.index}"
-        return self.devicetype.value
+        return str(self.devicetype.value)
 
     def __repr__(self) -> str:
         return f'devices.Device("{self}")'

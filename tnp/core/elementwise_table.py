@@ -73,7 +73,7 @@ ROWS: Final[tuple[Row, ...]] = (
     Row("popcount",      1, "iu",    "same", "bitwise_count", "",                    ""),
     Row("positive",      1, "iufc",  "same", "positive",     "positive",             "operator.pos"),
     Row("reciprocal",    1, "iufc",  "same", "reciprocal",   "reciprocal",           "",                 (0.1, 20)),
-    Row("round",         1, "f",     "same", "rint",         "round",                ""),
+    Row("round",         1, "fc",    "same", "rint",         "round",                ""),
     Row("rsqrt",         1, "fc",    "same", "",             "rsqrt",                "",                 (0.1, 20)),
     Row("sign",          1, "iufc",  "same", "sign",         "sgn",                  ""),
     Row("signbit",       1, "f",     "bool", "signbit",      "signbit",              ""),

@@ -14,7 +14,7 @@ run time what eager would raise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tnp.core.errors import NeedsConcreteSize
 
@@ -75,6 +75,8 @@ def equal(a: Dim, b: Dim) -> bool | None:
 
 def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
     """Whether two shapes are equal: ``False`` if any pair of dimensions surely differs."""
+    if a is b:
+        return True
     if len(a) != len(b):
         return False
     answer: bool | None = True
@@ -128,7 +130,7 @@ def _multiply(a: Dim, b: Dim) -> Dim:
         return a
     if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
         return 0
-    result = cast("NumberProxy", a * b)
+    result: NumberProxy = cast("Any", a) * b
     try:
         result.bound = bound(a) * bound(b)
     except NeedsConcreteSize:

@@ -261,14 +261,15 @@ def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorP
         new = rule(bsym.args[0], new, *bsym.args[1:], **bsym.kwargs)
     if not chain:
         new = prims.clone(new)
-    return new
+    result: TensorProxy = new
+    return result
 
 
 def _fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
     """``value`` broadcast to ``shape``, leading dimensions of 1 too many dropped, as assignment does."""
     while value.ndim > len(shape) and type(value.shape[0]) is int and value.shape[0] == 1:
         value = prims.squeeze(value, (0,))
-    if value.shape == shape:
+    if sizes.shapes_equal(value.shape, shape):
         return value
     fits = value.ndim <= len(shape) and all(
         (type(n) is int and n == 1) or sizes.equal(n, m) is not False

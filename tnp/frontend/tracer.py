@@ -189,7 +189,7 @@ class Tracer:
                 continue
             if not np.can_cast(value.dtype, target.dtype, casting):
                 raise TypeError(f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}")
-            if value.shape_ != target.shape_ and len(value.shape_) > len(target.shape_):
+            if len(value.shape_) > len(target.shape_):
                 raise ValueError("non-broadcastable output operand")
             if where is not True:
                 mask = self.array_handle(where)

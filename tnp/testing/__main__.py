@@ -10,9 +10,9 @@ from tnp.testing.opinfo import EXECUTORS
 
 
 def main() -> None:
-    import tnp.testing.opinfos
+    import tnp.testing.families
 
-    assert tnp.testing.opinfos
+    assert tnp.testing.families
     parser = argparse.ArgumentParser(prog="python -m tnp.testing", description=__doc__)
     parser.add_argument("name")
     parser.add_argument("--executor", choices=sorted(EXECUTORS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, cast
 
 from tnp.core import prims, sizes
 from tnp.core.clang.base import clangop
@@ -32,7 +33,7 @@ __all__ = [
 def broadcast_to(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
     """``a`` broadcast to ``shape``; itself if it has it. Raises ``ValueError`` if it does not fit."""
     shape = tuple(shape)
-    if a.shape == shape:
+    if sizes.shapes_equal(a.shape, shape):
         return a
     check(
         len(shape) >= a.ndim,
@@ -44,7 +45,7 @@ def broadcast_to(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
 def broadcast(*arrays: TensorProxy) -> list[TensorProxy]:
     """The arrays in the shape that they broadcast to."""
     first = arrays[0].shape
-    if all(a.shape == first for a in arrays):
+    if all(sizes.shapes_equal(a.shape, first) for a in arrays):
         return list(arrays)
     shape = sizes.broadcast(*(a.shape for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]
@@ -69,9 +70,9 @@ def reshape(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
         elif type(rest) is int and rest == 1:
             length = total
         else:
-            length = total // rest
+            length = cast("Any", total) // rest
         shape = (*shape[:at], length, *shape[at + 1 :])
-    if a.shape == shape:
+    if sizes.shapes_equal(a.shape, shape):
         return a
     return prims.reshape(a, shape)  # type: ignore[no-any-return]
 

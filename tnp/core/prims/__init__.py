@@ -5,19 +5,22 @@ By family: :mod:`elementwise` (from the table), :mod:`shape`, :mod:`reduction`, 
 agree. :data:`registry` has them all by name.
 """
 
-from tnp.core.prims import (
-    elementwise,
-    fft as _fft,
-    indexing,
-    linalg as _linalg,
-    nn as _nn,
-    program,
-    random as _random,
-    reduction,
-    shape,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tnp.core.prims.base import PrimID, PrimIDs, make_prim, registry
+
+FAMILIES = ("elementwise", "shape", "reduction", "indexing", "linalg", "fft", "nn", "random", "program")
+
+for _family in FAMILIES:
+    importlib.import_module(f"{__name__}.{_family}")
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Prims are made from tables: a type checker cannot see them."""
+
 
 globals().update(registry)
 
-__all__ = ["PrimID", "PrimIDs", "make_prim", "registry", *registry]
+__all__ = ["FAMILIES", "PrimID", "PrimIDs", "make_prim", "registry", *registry]

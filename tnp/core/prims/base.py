@@ -170,7 +170,7 @@ def check_same_shape(operation: str, *arrays: Any) -> sizes.Shape:
             sizes.shapes_equal(best, s),
             lambda: f"{operation} takes arrays of one shape, not {', '.join(map(sizes.show, shapes))}",
         )
-        if s is not best and s != best:
+        if not sizes.shapes_equal(best, s):
             best = tuple(x if type(x) is int else y for x, y in zip(best, s))
     return best
 

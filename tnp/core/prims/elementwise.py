@@ -6,9 +6,9 @@ of that number in the arrays' dtype. If every argument is a Python number, so is
 
 from __future__ import annotations
 
+import builtins
 import cmath
 import importlib
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +43,7 @@ def number_function(row: Row) -> Callable[..., Any] | None:
         return real
 
     def choose(*xs: Any) -> Any:
-        return over_complex(*xs) if any(type(x) is complex for x in xs) else real(*xs)
+        return over_complex(*xs) if any(type(x) is builtins.complex for x in xs) else real(*xs)
 
     choose.__name__ = name
     return choose
@@ -179,7 +179,7 @@ def complex(a: TensorProxy, b: TensorProxy, /) -> TensorProxy:
 def item(a: TensorProxy, /) -> NumberProxy:
     """The element of an array of one element, as a Python number known at run time."""
     check_tensor(a, "item")
-    python_type = {"b": bool, "i": int, "u": int, "f": float, "c": __builtins_complex}[a.dtype.kind]
+    python_type = {"b": bool, "i": int, "u": int, "f": float, "c": builtins.complex}[a.dtype.kind]
     return NumberProxy(None, python_type)
 
 
@@ -188,10 +188,6 @@ def convert_number(a: Number, /, python_type: type) -> NumberProxy:
     """``python_type(a)`` of a Python number: ``int``, ``float``, ``bool`` or ``complex``."""
     value = a.value if isinstance(a, NumberProxy) else a
     return NumberProxy(None, python_type, None if value is None else python_type(value))
-
-
-__builtins_complex = type(1j)
-assert operator  # named by rows of the table
 
 
 @prim(OpTags.FACTORY)

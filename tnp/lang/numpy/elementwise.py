@@ -50,12 +50,35 @@ def _symbol_of(row: Row) -> Symbol:
         if len(xs) != row.nargs:
             raise TypeError(f"{row.numpy}() takes {row.nargs} positional arguments but {len(xs)} were given")
         operands, (result_dtype,) = loop_operands(row.numpy, xs, dtype, casting)
-        result = clang.convert(function(*operands), result_dtype)
+        if row.name in _MIRRORED and operands_differ(operands):
+            result = _compare_signs(row.name, *operands)
+        else:
+            result = clang.convert(function(*operands), result_dtype)
         return result if where is True else _only_where(where, result)
 
     meta.__name__ = row.numpy
     meta.__doc__ = getattr(np, row.numpy).__doc__
     return npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,))(meta)
+
+
+#: comparisons, and the same with the sides exchanged
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def operands_differ(operands: list[Any]) -> bool:
+    """Whether a loop takes two dtypes: NumPy compares int64 with uint64 without converting either."""
+    return len({x.dtype for x in operands if isinstance(x, TensorProxy)}) > 1
+
+
+def _compare_signs(name: str, a: TensorProxy, b: TensorProxy) -> TensorProxy:
+    """A comparison of a signed with an unsigned integer: by value where the signed one is not negative."""
+    if a.dtype.kind == "i":
+        return _compare_signs(_MIRRORED[name], b, a)
+    negative = clang.lt(b, 0)
+    by_value = getattr(clang, name)(a, clang.convert(b, a.dtype))
+    if name in ("ne", "gt", "ge"):
+        return clang.logical_or(negative, by_value)
+    return clang.logical_and(clang.logical_not(negative), by_value)
 
 
 def _only_where(condition: Any, result: TensorProxy) -> TensorProxy:

@@ -62,15 +62,34 @@ def proxy_of(x: Any, name: str) -> Any:
 
 
 def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
-    concrete = map_proxies(dummy, args)
-    concrete_kwargs = map_proxies(dummy, kwargs)
+    made: list[np.ndarray[Any, Any]] = []
+
+    def make(p: Proxy) -> Any:
+        value = dummy(p)
+        if isinstance(value, np.ndarray):
+            made.append(value)
+        return value
+
+    concrete, concrete_kwargs = map_proxies(make, args), map_proxies(make, kwargs)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             result = function(*concrete, **concrete_kwargs)
         except Exception as error:
             raise NeedsEager(f"a dry run of {name} on dummy data raised {error!r}") from error
+    _check_apart(name, made, result)
     return proxy_of(result, name)
+
+
+def _check_apart(name: str, arguments: list[np.ndarray[Any, Any]], result: Any) -> None:
+    """Raises :class:`NeedsEager` for a function that changed its arguments, or returned a view of one: an opaque call
+    is known by what it returns, and says nothing of memory."""
+    for a in arguments:
+        if not np.array_equal(a, np.ones_like(a)):
+            raise NeedsEager(f"{name} changes its argument")
+        for r in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(r, np.ndarray) and np.may_share_memory(a, r):
+                raise NeedsEager(f"{name} returns a view of its argument")
 
 
 def symbol_for(function: Any) -> Symbol:
@@ -85,7 +104,7 @@ def symbol_for(function: Any) -> Symbol:
         meta.__doc__ = getattr(function, "__doc__", None)
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"np.{path}", "import numpy as np") if path else _namespace
-        tags = {OpTags.LATE_GUARD, OpTags.MAY_RAISE, OpTags.VIEW}
+        tags = {OpTags.LATE_GUARD, OpTags.MAY_RAISE}
         if _is_random(function):
             tags = {OpTags.RANDOM, OpTags.EFFECT, OpTags.MAY_RAISE}
             meta = _random_meta(function, name)

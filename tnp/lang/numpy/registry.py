@@ -7,6 +7,7 @@ what ``numpy.<name>`` computes. It has NumPy's parameters without ``out``, which
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -24,7 +25,7 @@ __all__ = ["NumpyFunction", "by_id", "language", "npmethod", "npproperty", "npsy
 IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
 
-Returns = Literal["scalar", "array", "view"]
+Returns = Literal["scalar", "array", "view", "update"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class NumpyFunction:
     """What the registry knows of one function: its symbol, its name below ``numpy``, and what it returns.
 
     ``returns`` is ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays, ``"view"`` if
-    results may be views of the first argument. ``factory`` marks functions that make arrays of no arrays.
+    results may be views of the first argument, and ``"update"`` if the function changes its first argument: its symbol then returns
+    the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays.
     """
 
     symbol: Symbol
@@ -103,7 +105,7 @@ def npsymbol(
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
-            if returns == "view":
+            if returns in ("view", "update"):
                 return result
             inputs: set[str] = set()
             for a in args:
@@ -119,6 +121,8 @@ def npsymbol(
         every = set(tags)
         if returns == "view":
             every.add(OpTags.VIEW)
+        if returns == "update":
+            every.add(OpTags.UPDATE)
         if factory:
             every.add(OpTags.FACTORY)
         symbol = Symbol(
@@ -158,6 +162,18 @@ def alias(name: str, symbol: Symbol) -> None:
     """Registers another public name of NumPy for the same function (``np.amax`` for ``np.max``)."""
     info = by_id[symbol.id]
     by_id.setdefault(f"numpy.{name}", NumpyFunction(symbol, name, info.returns, info.factory))
+
+
+@functools.cache
+def out_position(function: Any) -> int | None:
+    """The position at which one of NumPy's functions takes ``out``; ``None`` if it does not, or is a ufunc."""
+    if isinstance(function, np.ufunc):
+        return function.nin
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+    return names.index("out") if "out" in names else None
 
 
 _by_function: dict[int, Symbol] = {}

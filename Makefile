@@ -1,0 +1,47 @@
+# Everything on a fresh machine with Python >= 3.11 and make: `make demo`, `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
+CONSTRAINTS := constraints.txt
+
+.PHONY: demo test lint bench docs coverage clean
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[examples]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[test,dev]'
+	$(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
+	  && $(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) torch || true
+	@touch $@
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[bench]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
+	$(BIN)/python examples/hillshade.py --out out/hillshade.png
+
+test: $(VENV)/.test  ## all tests
+	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.test  ## style, types of the core, the walls between the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_walls.py
+
+bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
+	$(BIN)/python benchmarks/run.py
+
+coverage: $(VENV)/.test  ## regenerates docs/numpy_coverage.md
+	$(BIN)/python docs/make_numpy_coverage.py
+
+clean:
+	rm -rf $(VENV) out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,73 @@
+"""The walls between the layers: who may import whom, and that importing tnp is light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tnp
+
+ROOT = Path(tnp.__file__).parent
+ARRAY_LIBRARIES = {"numpy", "torch", "cupy", "jax", "triton", "numba"}
+
+#: what each layer may import of tnp's own
+ALLOWED = {
+    "core": {"core"},
+    "lang": {"core", "lang"},
+    "frontend": {"core", "lang", "frontend"},
+    "transforms": {"core", "transforms"},
+    "executors": {"core", "executors"},
+}
+
+
+def _imports(path):
+    """(imported module, whether it stands at the module's level) of each import."""
+    tree = ast.parse(path.read_text())
+    top = {id(n) for n in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for a in node.names:
+                yield a.name, id(node) in top
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module, id(node) in top
+            if node.module == "tnp":
+                for a in node.names:
+                    yield f"tnp.{a.name}", id(node) in top
+
+
+@pytest.mark.parametrize("layer", ALLOWED)
+def test_layers_import_only_what_they_may(layer):
+    for path in (ROOT / layer).rglob("*.py"):
+        for module, _ in _imports(path):
+            parts = module.split(".")
+            if parts[0] == "tnp" and len(parts) > 1:
+                assert parts[1] in ALLOWED[layer], f"{path} imports {module}"
+
+
+def test_core_imports_no_array_library():
+    for path in (ROOT / "core").rglob("*.py"):
+        for module, _ in _imports(path):
+            assert module.partition(".")[0] not in ARRAY_LIBRARIES, f"{path} imports {module}"
+
+
+def test_optional_libraries_are_imported_when_used():
+    optional = ARRAY_LIBRARIES - {"numpy"}
+    for path in ROOT.rglob("*.py"):
+        if "executors/torch" in path.as_posix() or "lang/torch" in path.as_posix():
+            continue
+        for module, at_module_level in _imports(path):
+            assert not (at_module_level and module.partition(".")[0] in optional), f"{path} imports {module}"
+
+
+def test_import_brings_in_no_optional_library():
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, tnp; print(*sys.modules)"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {m for m in loaded if m.partition(".")[0] in ARRAY_LIBRARIES - {"numpy"} | {"scipy", "matplotlib"}}
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_files_are_one_sitting_long(path):
+    assert len(path.read_text().splitlines()) <= 800

@@ -1,0 +1,1 @@
+"""Differences, gradients, integrals, interpolation."""

@@ -1,0 +1,1 @@
+"""ndarray's attributes and methods."""

@@ -1,0 +1,1 @@
+"""Reductions that pass over NaN."""

@@ -1,0 +1,1 @@
+"""Windows, convolution, polynomials."""

@@ -1,0 +1,1 @@
+"""NumPy's ufuncs that are compositions, and the methods of all ufuncs."""

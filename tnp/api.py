@@ -19,6 +19,7 @@ from tnp.core.errors import (
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
+    TraceCheckError,
     TraceError,
     UserLocation,
     hide_frames_of,
@@ -140,6 +141,8 @@ class Jitted:
             entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
         except NeedsEager as reason:
             entry = self._eager_entry(prologue, reason)
+        except TraceCheckError:
+            raise
         except (TraceError, NoExecutorError) as error:
             raise _located(error, self.__tnp_function__) from None
         except Exception as error:

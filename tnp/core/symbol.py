@@ -21,6 +21,9 @@ __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_
 class OpTags(Enum):
     """What passes need to know of an operation beyond its meta."""
 
+    #: members are compared by identity; the hash that Enum defines in Python costs every tag test a call
+    __hash__ = object.__hash__
+
     #: result i depends on element i of each (equally shaped) argument only; implementations take ``out=``
     ELEMENTWISE = auto()
     #: the result may be a view of the first argument's memory

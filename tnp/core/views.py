@@ -128,6 +128,11 @@ def prim_chain(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: Tensor
     return chain[::-1]
 
 
+def _prims_in(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
+    """The leaves of bound symbols, in order."""
+    return [leaf for b in bsyms for leaf in (_prims_in(b.subsymbols) if b.subsymbols else (b,))]
+
+
 def _collect_prims(bsyms: Iterable[BoundSymbol], producers: dict[str, BoundSymbol]) -> None:
     for b in bsyms:
         if b.subsymbols:
@@ -244,14 +249,22 @@ def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorP
 
     trace = current_trace()
     assert trace is not None
-    scope = trace._scopes[-1]
-    view = a if at is None else at(a)
+    view, recorded = a, []
+    if at is not None:
+        trace.push_scope()
+        try:
+            view = at(a)
+        finally:
+            inner = trace.pop_scope()
+        # The prims on the way are needed one by one: the rules below take what each was applied to.
+        recorded = _prims_in(inner)
+        trace._scopes[-1].extend(recorded)
     if is_number(value):
         new = prims.full(view.shape, value, device=a.device, dtype=a.dtype)
     else:
         check(value.dtype is a.dtype, lambda: f"update of {a.dtype} with {value.dtype}", TypeError)
         new = _fit(value, view.shape)
-    chain = prim_chain(scope, view, a)
+    chain = prim_chain(recorded, view, a)
     if chain is None:
         raise NeedsEager("it writes through an operation that is not a view")
     for bsym in reversed(chain):

@@ -20,7 +20,7 @@ from tnp.core.errors import AmbiguousView, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
-from tnp.frontend.layout import Strides
+from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject"]
@@ -61,10 +61,18 @@ class Storage:
         return self.origin is not None and self.version > 0
 
 
+def _getter(name: str) -> Callable[[Any], Any]:
+    return lambda self: _tracer.current().attribute(self, name)
+
+
+def _setter(name: str) -> Callable[[Any, Any], None]:
+    return lambda self, value: _tracer.current().set_array_attribute(self, name, value)
+
+
 class TracedArray:
     """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced."""
 
-    __slots__ = ("_element_type", "_proxy", "_version", "path", "scalar", "shape_", "storage", "strides_")
+    __slots__ = ("_element_type", "_proxy", "_version", "path", "scalar", "shape_", "storage", "_strides")
     __array_priority__ = 1000.0
 
     def __init__(
@@ -79,7 +87,7 @@ class TracedArray:
         self.shape_ = proxy.shape
         self._element_type = proxy.dtype
         self.scalar = proxy.scalar
-        self.strides_ = strides
+        self._strides = strides
         self._proxy = proxy
         self._version = storage.version
 
@@ -112,15 +120,24 @@ class TracedArray:
     def __getattr__(self, name: str) -> Any:
         return _tracer.current().attribute(self, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _SLOTS:
-            object.__setattr__(self, name, value)
-        else:
-            _tracer.current().set_array_attribute(self, name, value)
+    @property
+    def strides_(self) -> Strides:
+        """Strides in elements; ``None`` if they are not known."""
+        return row_major(self.shape_) if self._strides is ROW_MAJOR else self._strides
+
+    @property
+    def contiguous_(self) -> bool:
+        """Whether the array is surely C-contiguous."""
+        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self._strides)
 
     @property
     def shape(self) -> tuple[Any, ...]:
         return tuple(d if type(d) is int else TracedNumber(d) for d in self.shape_)
+
+    shape = shape.setter(_setter("shape"))
+    real = property(_getter("real"), _setter("real"))
+    imag = property(_getter("imag"), _setter("imag"))
+    flat = property(_getter("flat"), _setter("flat"))
 
     @property
     def ndim(self) -> int:
@@ -213,9 +230,6 @@ class TracedArray:
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _tracer.current().numpy_function(function, args, kwargs)
-
-
-_SLOTS = frozenset(TracedArray.__slots__)
 
 
 class TracedNumber:

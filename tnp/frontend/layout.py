@@ -10,9 +10,12 @@ from typing import Any
 from tnp.core import sizes
 from tnp.core.symbol import BoundSymbol
 
-__all__ = ["Strides", "follow", "is_contiguous", "reshape_strides", "row_major"]
+__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "reshape_strides", "row_major"]
 
 Strides = tuple[int, ...] | None
+
+#: the strides of whatever shape an array has, C-contiguous: worked out when asked for
+ROW_MAJOR: Any = "C"
 
 
 def row_major(shape: tuple[Any, ...]) -> Strides:
@@ -83,14 +86,16 @@ class NotAView(Exception):
     """A reshape on the way copies."""
 
 
-def follow(chain: list[BoundSymbol], strides: Strides) -> Strides:
+def follow(chain: list[BoundSymbol], strides: Strides, *, contiguous_only: bool = False) -> Strides:
     """The strides after a chain of view prims, from those of the array that it starts from.
 
-    Raises :class:`NotAView` where a reshape must copy.
+    Raises :class:`NotAView` where a reshape must copy; with ``contiguous_only``, where what it reshapes is not contiguous.
     """
     for bsym in chain:
         if strides is None:
             return None
+        if contiguous_only and bsym.sym.name == "reshape" and not is_contiguous(bsym.args[0].shape, strides):
+            raise NotAView
         strides = _after(bsym, strides)
     return strides
 

@@ -21,7 +21,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Path, Step, prim_chain
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
-from tnp.frontend.layout import NotAView, Strides, follow, is_contiguous, row_major
+from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -83,33 +83,41 @@ class Tracer:
             raise NeedsEager("a proxy of the compiler reached the program")
         return x
 
-    def handle(self, result: Any, seen: dict[str, TracedArray], start: int, view: bool) -> Any:
-        """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began."""
+    def handle(
+        self, result: Any, seen: dict[str, TracedArray], start: int, view: str = "", row_major: bool = True
+    ) -> Any:
+        """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began.
+
+        ``view`` is how the operation's results may be views (``returns`` of the registry), empty if they may not.
+        """
         if isinstance(result, TensorProxy):
             known = seen.get(result.name)
             if known is not None and known._version == known.storage.version:
                 return known
             if view:
-                found = self._view_handle(result, seen, start)
+                found = self._view_handle(result, seen, start, view)
                 if found is not None:
                     return found
-            return self._fresh_handle(result, seen)
+            return self._fresh_handle(result, seen, row_major)
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
         if isinstance(result, (tuple, list)):
-            items = [self.handle(x, seen, start, view) for x in result]
+            items = [self.handle(x, seen, start, view, row_major) for x in result]
             return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
         if isinstance(result, dict):
-            return {k: self.handle(x, seen, start, view) for k, x in result.items()}
+            return {k: self.handle(x, seen, start, view, row_major) for k, x in result.items()}
         return result
 
-    def _fresh_handle(self, result: TensorProxy, seen: dict[str, TracedArray]) -> TracedArray:
-        strides: Strides = None
-        if all(is_contiguous(h.shape_, h.strides_) for h in seen.values() if h.shape_):
-            strides = row_major(result.shape)
+    def _fresh_handle(self, result: TensorProxy, seen: dict[str, TracedArray], row_major: bool) -> TracedArray:
+        strides: Strides = ROW_MAJOR if row_major or result.ndim < 2 else None
+        for h in seen.values():
+            if h.shape_ and not h.contiguous_:
+                strides = None
         return TracedArray(Storage(result, writable=not result.scalar), Path(), result, strides)
 
-    def _view_handle(self, result: TensorProxy, seen: dict[str, TracedArray], start: int) -> TracedArray | None:
+    def _view_handle(
+        self, result: TensorProxy, seen: dict[str, TracedArray], start: int, view: str
+    ) -> TracedArray | None:
         bsyms = self.trace.bound_symbols[start:]
         for name, base in seen.items():
             source = base._proxy
@@ -121,7 +129,7 @@ class Tracer:
             if result.scalar:
                 return None
             try:
-                strides = follow(chain, base.strides_)
+                strides = follow(chain, base.strides_, contiguous_only=view == "view if contiguous")
             except NotAView:
                 return None
             last = bsyms[-1]
@@ -137,7 +145,7 @@ class Tracer:
                 base.storage.maybe_shared.append(copy.storage)
                 return copy
             handle = TracedArray(base.storage, base.path + Path(steps), result, strides)
-            if not writable_chain:
+            if not writable_chain or view == "read-only view":
                 handle = TracedArray(_ReadOnly(base.storage), base.path + Path(steps), result, strides)
             return handle
         return None
@@ -160,8 +168,9 @@ class Tracer:
         if info is not None and info.returns == "update":
             self._store_updated(args[0], result)
             return None
-        view = OpTags.VIEW in symbol.tags
-        return self.handle(result, seen, start, view)
+        view = "" if OpTags.VIEW not in symbol.tags else "view" if info is None else info.returns
+        row_major = info is None or (info.row_major and "F" not in keywords.values())
+        return self.handle(result, seen, start, view, row_major)
 
     def _store_updated(self, target: Any, value: TensorProxy) -> None:
         if not isinstance(target, TracedArray) or type(target) is not TracedArray:
@@ -230,7 +239,7 @@ class Tracer:
         """A Python operator on handles, numbers and arrays."""
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
-            return self.handle(result, {}, 0, False)
+            return self.handle(result, {}, 0)
         return self.call(lnp.language.method(method), args, {})
 
     def in_place(self, method: str, target: TracedArray, other: Any) -> Any:
@@ -316,7 +325,7 @@ class Tracer:
             del start
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start_after, True)
+            return self.handle(result, seen, start_after, "view")
         special = _ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
@@ -334,7 +343,7 @@ class Tracer:
             new = self.call(lnp.reshape, (a, shape), {})
             if new.storage is not a.storage:
                 raise NeedsEager("it sets the shape of an array that is not contiguous")
-            a.path, a.shape_, a.strides_ = new.path, new.shape_, new.strides_
+            a.path, a.shape_, a._strides = new.path, new.shape_, new._strides
             a._proxy, a._version = new._proxy, new._version
         elif name in ("real", "imag"):
             self.store(getattr(a, name), value)

@@ -151,7 +151,8 @@ class _Pass:
         """Lets the producer of an update's value write into the update's target, where nothing can tell."""
         update = self.bsyms[i]
         target, value = update.args[0], update.args[1]
-        if not isinstance(value, TensorProxy) or value.dtype is not target.dtype or target.ndim == 0:
+        # A 0-d place (``x[1] += …``) is no array to write to: NumPy gives scalars for it.
+        if not isinstance(value, TensorProxy) or value.dtype is not target.dtype or value.ndim == 0:
             return
         if update.sym.name != "update":
             return

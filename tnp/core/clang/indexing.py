@@ -1,50 +1,97 @@
 """Indexing by NumPy's rules, which are torch's too: basic, advanced, boolean, and mixtures.
 
 A key is what stands between the brackets, arrays in it as proxies. :func:`parse_key` lays it out along the array's
-dimensions; :func:`getitem` and :func:`setitem` work on what it found.
+dimensions; :func:`getitem`, :func:`setitem` and :func:`add_at` work on what it found.
 """
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tnp.core import dtypes, prims, sizes, views
 from tnp.core.clang.base import clangop
-from tnp.core.clang.elementwise import convert, where
-from tnp.core.clang.shape import broadcast, broadcast_to, expand_dims, moveaxis, transpose
+from tnp.core.clang.elementwise import add, convert, full, where
+from tnp.core.clang.shape import broadcast, broadcast_to, expand_dims, moveaxis, reshape, transpose
 from tnp.core.errors import NeedsConcreteSize
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 
-__all__ = ["basic_index", "getitem", "is_basic", "setitem"]
+__all__ = ["add_at", "basic_index", "getitem", "is_basic", "setitem"]
+
+_ALL = builtins.slice(None)
+_NOT_AN_INDEX = (
+    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
+)
 
 
-@dataclass
+@dataclass(frozen=True)
+class TruthAxis:
+    """A new axis that a 0-d boolean makes: length 1 where it is true, else 0, selected by the positions ``index``."""
+
+    index: TensorProxy
+
+
+@dataclass(frozen=True)
 class Key:
     """A parsed key: one entry of ``items`` a dimension of the array or new axis, in order.
 
-    An item is a ``slice``, an ``int`` or :class:`NumberProxy`, ``None`` for a new axis, or an integer array. Boolean
-    arrays have become the integer arrays of their true positions.
+    An item is a ``slice``, an ``int`` or :class:`NumberProxy`, ``None`` for a new axis, an integer array, or a
+    :class:`TruthAxis`. Boolean arrays have become the integer arrays of their true positions. ``contiguous`` says that the
+    arrays stand side by side, so that their dimensions stay in their place; ``copies`` that the result is none of the
+    array's memory even where all items are basic.
     """
 
     items: list[Any]
     contiguous: bool
+    copies: bool
 
     @property
     def advanced(self) -> bool:
-        return any(isinstance(x, TensorProxy) for x in self.items)
+        return any(isinstance(x, (TensorProxy, TruthAxis)) for x in self.items)
+
+    @property
+    def basic_part(self) -> list[Any]:
+        """The items with those that advanced indexing takes left whole."""
+        return [
+            None if isinstance(x, TruthAxis) else x if x is None or isinstance(x, builtins.slice) else _ALL
+            for x in self.items
+        ]
+
+
+def _is_bool(x: Any) -> bool:
+    if isinstance(x, TensorProxy):
+        return x.dtype.kind == "b"
+    return type(x) is bool or (isinstance(x, NumberProxy) and x.python_type is bool)
+
+
+def _truth_axis(x: Any) -> TruthAxis:
+    if isinstance(x, NumberProxy) and x.value is not None:
+        x = bool(x)
+    if type(x) is bool:
+        return TruthAxis(full((int(x),), 0, dtype=dtypes.int64))
+    mask = x if isinstance(x, TensorProxy) else convert(x, dtypes.bool8)
+    return TruthAxis(prims.nonzero(reshape(mask, (1,)))[0])
 
 
 def _index(x: Any) -> Any:
-    """A number of a key: an int where the value is known, else the proxy."""
-    if isinstance(x, NumberProxy):
-        return x if x.value is None else x.__index__()
-    return x.__index__()
+    """A number of a key: an int where the value is known, else the proxy. Raises ``IndexError`` for what is none."""
+    if isinstance(x, NumberProxy) and x.python_type is int and x.value is None:
+        return x
+    try:
+        return x.__index__()
+    except (TypeError, AttributeError):
+        raise IndexError(_NOT_AN_INDEX) from None
 
 
-def _scalar_index(x: TensorProxy) -> Any:
-    return prims.item(x)
+def _consumed(part: Any) -> int:
+    """How many dimensions of the array a part of a key indexes."""
+    if part is None or part is Ellipsis:
+        return 0
+    if _is_bool(part):
+        return part.ndim if isinstance(part, TensorProxy) else 0
+    return 1
 
 
 def parse_key(a: TensorProxy, key: Any) -> Key:
@@ -53,95 +100,78 @@ def parse_key(a: TensorProxy, key: Any) -> Key:
     Raises ``IndexError`` for too many indices, several ellipses, a mask of another shape, or something that is no index.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
-    expanded: list[Any] = []
-    consumed = 0
-    for part in parts:
-        if part is None or part is Ellipsis:
-            expanded.append(part)
-        elif isinstance(part, TensorProxy) and part.dtype.kind == "b":
-            expanded.append(part)
-            consumed += part.ndim
-        elif type(part) is bool:
-            raise NeedsConcreteSize("indexing with True or False is not compiled; index with None instead")
-        else:
-            expanded.append(part)
-            consumed += 1
-    if sum(p is Ellipsis for p in expanded) > 1:
+    consumed = sum(map(_consumed, parts))
+    if sum(p is Ellipsis for p in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if consumed > a.ndim:
         raise IndexError(f"too many indices for array: array is {a.ndim}-dimensional, but {consumed} were indexed")
-    if not any(p is Ellipsis for p in expanded):
-        expanded.append(Ellipsis)
+    if not any(p is Ellipsis for p in parts):
+        parts.append(Ellipsis)
+    has_array = any(_is_bool(p) or (isinstance(p, TensorProxy) and p.ndim > 0) for p in parts)
+    copies = any(isinstance(p, TensorProxy) and not p.scalar for p in parts)
     items: list[Any] = []
-    kinds: list[str] = []  # what stood in the key: "a" for arrays and numbers, "s" for what separates them
-    has_array = any(isinstance(p, TensorProxy) and (p.ndim > 0 or p.dtype.kind == "b") for p in expanded)
+    kinds = ""  # what stood in the key: "a" for arrays and numbers, "s" for what separates them
     dim = 0
-    for part in expanded:
+    for part in parts:
         if part is Ellipsis:
             rest = a.ndim - consumed
-            items += [builtins.slice(None)] * rest
-            kinds += ["s"] if part is not expanded[-1] or rest else []
+            items += [_ALL] * rest
             dim += rest
-        elif part is None:
-            items.append(None)
-            kinds.append("s")
-        elif isinstance(part, builtins.slice):
+        elif part is None or isinstance(part, builtins.slice):
             items.append(part)
-            kinds.append("s")
-            dim += 1
-        elif isinstance(part, TensorProxy) and part.dtype.kind == "b":
-            own = a.shape[dim : dim + part.ndim]
-            for at, (n, m) in enumerate(zip(own, part.shape)):
-                if sizes.equal(n, m) is False:
-                    raise IndexError(
-                        f"boolean index did not match indexed array along axis {dim + at}; "
-                        f"size of axis is {n} but size of corresponding boolean axis is {m}"
-                    )
-            items += prims.nonzero(part)
-            kinds.append("a")
-            dim += part.ndim
+            dim += part is not None
+        elif _is_bool(part):
+            items += _positions(a, part, dim)
+            dim += _consumed(part)
         elif isinstance(part, TensorProxy):
             if part.dtype.kind not in "iu":
                 raise IndexError("arrays used as indices must be of integer (or boolean) type")
-            items.append(_scalar_index(part) if part.ndim == 0 and not has_array else part)
-            kinds.append("a")
+            items.append(part if has_array else prims.item(part))
             dim += 1
         else:
-            try:
-                items.append(_index(part))
-            except (TypeError, AttributeError):
-                raise IndexError(
-                    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
-                    "and integer or boolean arrays are valid indices"
-                ) from None
-            kinds.append("a")
+            items.append(_index(part))
             dim += 1
-    joined = "".join(kinds).strip("s")
-    return Key(items, "s" not in joined)
+        kinds += "s" if part is None or part is Ellipsis or isinstance(part, builtins.slice) else "a"
+    return Key(items, "s" not in kinds.strip("s"), copies)
+
+
+def _positions(a: TensorProxy, mask: Any, dim: int) -> list[Any]:
+    """What a boolean in a key stands for, where it begins at dimension ``dim``."""
+    if not isinstance(mask, TensorProxy) or mask.ndim == 0:
+        return [_truth_axis(mask)]
+    for at, (n, m) in enumerate(zip(a.shape[dim:], mask.shape), dim):
+        if sizes.equal(n, m) is False:
+            raise IndexError(
+                f"boolean index did not match indexed array along axis {at}; "
+                f"size of axis is {n} but size of corresponding boolean axis is {m}"
+            )
+    return list(prims.nonzero(mask))
 
 
 def is_basic(key: Any) -> bool:
     """Whether a key holds only numbers, slices, ``None`` and an ellipsis, so that it selects a view."""
-    parts = key if isinstance(key, tuple) else (key,)
     return all(
-        p is None or p is Ellipsis or isinstance(p, builtins.slice) or isinstance(p, NumberProxy)
-        or type(p) is int or (isinstance(p, TensorProxy) and p.ndim == 0 and p.dtype.kind in "iu")
-        or (hasattr(p, "__index__") and not isinstance(p, (bool, TensorProxy)) and getattr(p, "ndim", 0) == 0
-            and getattr(getattr(p, "dtype", None), "kind", "i") in "iu")
-        for p in parts
-    )  # fmt: skip
+        p is None
+        or p is Ellipsis
+        or isinstance(p, builtins.slice)
+        or type(p) is int
+        or (isinstance(p, NumberProxy) and p.python_type is int)
+        or (isinstance(p, TensorProxy) and p.scalar and p.dtype.kind in "iu")
+        for p in (key if isinstance(key, tuple) else (key,))
+    )
 
 
 def _slice_static(a: TensorProxy, items: list[Any]) -> TensorProxy:
     """The slices of ``items`` (one an array dimension) that are known now, as one ``prims.slice`` and one ``flip``."""
     starts, stops, strides = [0] * a.ndim, [sizes.bound(n) for n in a.shape], [1] * a.ndim
+    whole = list(starts), list(stops), list(strides)
     flips = []
     for d, item in enumerate(items):
-        if not isinstance(item, builtins.slice) or item == builtins.slice(None) or _is_dynamic(a, d, item):
+        if not isinstance(item, builtins.slice) or item == _ALL or _is_dynamic(a, d, item):
             continue
         size = a.shape[d]
         assert type(size) is int
-        start, stop, step = builtins.slice(*map(_maybe_index, (item.start, item.stop, item.step))).indices(size)
+        start, stop, step = builtins.slice(*map(_bound_of_slice, (item.start, item.stop, item.step))).indices(size)
         length = len(range(start, stop, step))
         if step < 0:
             flips.append(d)
@@ -150,23 +180,23 @@ def _slice_static(a: TensorProxy, items: list[Any]) -> TensorProxy:
             start, step = 0, 1
         starts[d], strides[d] = start, step
         stops[d] = start + (length - 1) * step + 1 if length else start
-    unchanged = [0] * a.ndim, [sizes.bound(n) for n in a.shape], [1] * a.ndim
-    if (starts, stops, strides) != unchanged:
+    if (starts, stops, strides) != whole:
         a = prims.slice(a, starts, stops, strides)
     return prims.flip(a, flips) if flips else a
 
 
-def _maybe_index(x: Any) -> Any:
+def _bound_of_slice(x: Any) -> Any:
+    """A start, stop or step: ``None``, an int, or a number known at run time. Raises ``TypeError`` for anything else."""
     if x is None:
         return None
-    if isinstance(x, TensorProxy):
-        if x.ndim or x.dtype.kind not in "iu":
-            raise TypeError("slice indices must be integers or None or have an __index__ method")
+    if isinstance(x, TensorProxy) and x.ndim == 0 and x.dtype.kind in "iu":
         return prims.item(x)
-    try:
-        return _index(x)
-    except AttributeError:
-        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+    if not isinstance(x, TensorProxy):
+        try:
+            return _index(x)
+        except IndexError:
+            pass
+    raise TypeError("slice indices must be integers or None or have an __index__ method")
 
 
 def _unknown(x: Any) -> bool:
@@ -182,56 +212,83 @@ def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:
     along = [x for x in items if x is not None]
     a = _slice_static(a, along)
     for d, item in enumerate(along):
-        if isinstance(item, builtins.slice) and item != builtins.slice(None) and _is_dynamic(a, d, item):
-            start, stop, step = (_maybe_index(x) for x in (item.start, item.stop, item.step))
+        if isinstance(item, builtins.slice) and item != _ALL and _is_dynamic(a, d, item):
+            start, stop, step = (_bound_of_slice(x) for x in (item.start, item.stop, item.step))
             if step is not None and type(step) is not int:
                 raise NeedsConcreteSize("a slice needs a step that is known before it runs")
             a = prims.dynamic_slice(a, d, start, stop, 1 if step is None else step)
     for d in reversed(range(len(along))):
-        if not isinstance(along[d], (builtins.slice, TensorProxy)):
+        if not isinstance(along[d], builtins.slice):
             a = prims.select(a, d, along[d])
-    kept = [x for x in items if x is None or isinstance(x, (builtins.slice, TensorProxy))]
+    kept = [x for x in items if x is None or isinstance(x, builtins.slice)]
     return expand_dims(a, [i for i, x in enumerate(kept) if x is None])
+
+
+class _Advanced:
+    """The advanced part of a key: ``arrays``, broadcast to one shape, index the dimensions ``dims`` of ``base``.
+
+    ``base`` is what the key's slices and new axes select of the array, and ``at`` where the arrays' dimensions go in
+    the result.
+    """
+
+    def __init__(self, a: TensorProxy, key: Key) -> None:
+        self.base = basic_index(a, key.basic_part)
+        found = list(_index_arrays(key))
+        self.dims = [d for d, _ in found]
+        try:
+            self.arrays = broadcast(*(x for _, x in found))
+        except ValueError:
+            shapes = " ".join(sizes.show(x.shape) for _, x in found)
+            raise IndexError(
+                f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
+            ) from None
+        self.at = self.dims[0] if key.contiguous else 0
+        self.rank = self.arrays[0].ndim
+        self.order = [*self.dims, *(d for d in range(self.base.ndim) if d not in self.dims)]
+
+    @property
+    def result_shape(self) -> list[sizes.Dim]:
+        shape = [n for d, n in enumerate(self.base.shape) if d not in self.dims]
+        shape[self.at : self.at] = self.arrays[0].shape
+        return shape
+
+    def read(self) -> TensorProxy:
+        if len(self.dims) == 1:
+            taken = prims.take(self.base, self.arrays[0], self.dims[0])
+            source, target = self.dims[0], self.at
+        else:
+            taken = prims.index_get(transpose(self.base, self.order), self.arrays)
+            source, target = 0, self.at
+        return moveaxis(taken, range(source, source + self.rank), range(target, target + self.rank))
+
+    def write(self, value: TensorProxy, accumulate: bool) -> TensorProxy:
+        """``base`` with ``value``, which broadcasts, in the place of what is read, or added to it."""
+        fitting = views.fit(value, self.result_shape)
+        front = moveaxis(fitting, range(self.at, self.at + self.rank), range(self.rank))
+        moved = prims.index_put(transpose(self.base, self.order), self.arrays, front, accumulate)
+        return transpose(moved, [self.order.index(d) for d in range(self.base.ndim)])
+
+
+def _index_arrays(key: Key) -> Iterator[tuple[int, TensorProxy]]:
+    """The arrays of a key with advanced parts, numbers among them as 0-d arrays, and the dimensions that they index."""
+    kept = [x for x in key.items]
+    for d, x in enumerate(kept):
+        if isinstance(x, TruthAxis):
+            yield d, x.index
+        elif isinstance(x, TensorProxy):
+            yield d, x
+        elif x is not None and not isinstance(x, builtins.slice):
+            yield d, convert(x, dtypes.int64)
 
 
 @clangop(method_name="getitem")
 def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``. Raises ``IndexError`` as NumPy does, for index values at run time."""
     parsed = parse_key(a, key)
-    if not parsed.advanced:
-        return basic_index(a, parsed.items)
-    base, indices, dims = _advanced_base(a, parsed)
-    if len(dims) == 1:
-        taken = prims.take(base, indices[0], dims[0])
-        rank = indices[0].ndim
-        if not parsed.contiguous:
-            taken = moveaxis(taken, range(dims[0], dims[0] + rank), range(rank))
-        return taken  # type: ignore[no-any-return]
-    rest = [d for d in range(base.ndim) if d not in dims]
-    result = prims.index_get(transpose(base, [*dims, *rest]), indices)
-    rank = indices[0].ndim
-    if parsed.contiguous:
-        result = moveaxis(result, range(rank), range(dims[0], dims[0] + rank))
-    return result  # type: ignore[no-any-return]
-
-
-def _advanced_base(a: TensorProxy, parsed: Key) -> tuple[TensorProxy, list[TensorProxy], list[int]]:
-    """The view that a mixed key's slices select, the index arrays (broadcast), and the dimensions they index."""
-    basic = [x if isinstance(x, builtins.slice) or x is None else builtins.slice(None) for x in parsed.items]
-    base = basic_index(a, basic)
-    dims = [d for d, x in enumerate(parsed.items) if not isinstance(x, builtins.slice) and x is not None]
-    arrays = []
-    for d in dims:
-        x = parsed.items[d]
-        arrays.append(x if isinstance(x, TensorProxy) else convert(x, dtypes.int64))
-    try:
-        arrays = broadcast(*arrays)
-    except ValueError:
-        shapes = " ".join(sizes.show(x.shape) for x in arrays)
-        raise IndexError(
-            f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
-        ) from None
-    return base, arrays, dims
+    if parsed.advanced:
+        return _Advanced(a, parsed).read()
+    result = basic_index(a, parsed.items)
+    return prims.clone(result) if parsed.copies else result
 
 
 def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
@@ -239,33 +296,23 @@ def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if isinstance(mask, TensorProxy) and mask.dtype.kind == "b" and (is_number(value) or value.ndim == 0):
         if sizes.shapes_equal(mask.shape, a.shape[: mask.ndim]):
-            wide = expand_dims(mask, range(mask.ndim, a.ndim))
-            return where(broadcast_to(wide, a.shape), value if is_number(value) else broadcast_to(value, a.shape), a)
-    parsed = parse_key(a, key)
-    if not parsed.advanced:
-        return views.update(a, value, lambda x: basic_index(x, parsed.items))  # type: ignore[no-any-return]
-    base, indices, dims = _advanced_base(a, parsed)
-    rest = [d for d in range(base.ndim) if d not in dims]
-    rank = indices[0].ndim
-    at = dims[0] if parsed.contiguous else 0
-    result_shape = [base.shape[d] for d in rest]
-    result_shape[at:at] = indices[0].shape
-    value = broadcast_to(_as_value(value, a), _drop_leading_ones(value, result_shape))
-    value = moveaxis(value, range(at, at + rank), range(rank))
-    moved = prims.index_put(transpose(base, [*dims, *rest]), indices, value, False)
-    order = [*dims, *rest]
-    new = transpose(moved, [order.index(d) for d in range(base.ndim)])
-    basic = [x if isinstance(x, builtins.slice) or x is None else builtins.slice(None) for x in parsed.items]
-    return views.update(a, new, lambda x: basic_index(x, basic))  # type: ignore[no-any-return]
+            wide = broadcast_to(expand_dims(mask, range(mask.ndim, a.ndim)), a.shape)
+            return where(wide, value, a)
+    return _put(a, parse_key(a, key), value, accumulate=False)
 
 
-def _as_value(value: Any, a: TensorProxy) -> TensorProxy:
+def add_at(a: TensorProxy, key: Any, value: TensorProxy) -> TensorProxy:
+    """``a`` with ``value`` added at ``key``, once for each time that an element is named."""
+    return _put(a, parse_key(a, key), value, accumulate=True)
+
+
+def _put(a: TensorProxy, key: Key, value: Any, *, accumulate: bool) -> TensorProxy:
+    if not key.advanced:
+        if accumulate:
+            view = basic_index(a, key.items)
+            value = add(view, views.fit(value, view.shape))
+        return views.write(a, value, lambda x: basic_index(x, key.items))
     if is_number(value):
-        return convert(value, a.dtype)
-    while value.ndim > 0 and value.shape[0] == 1 and type(value.shape[0]) is int and value.ndim > a.ndim:
-        value = prims.squeeze(value, (0,))
-    return value  # type: ignore[no-any-return]
-
-
-def _drop_leading_ones(value: Any, shape: list[Any]) -> tuple[Any, ...]:
-    return tuple(shape)
+        value = convert(value, a.dtype)
+    new = _Advanced(a, key).write(value, accumulate)
+    return views.write(a, new, lambda x: basic_index(x, key.basic_part))

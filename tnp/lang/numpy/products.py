@@ -1,1 +1,435 @@
 """Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, prims, sizes
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager
+from tnp.core.prims.base import check
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
+from tnp.lang.numpy.dtypes import resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
+from tnp.lang.numpy.operands import as_array, axis as one_axis, static_int
+from tnp.lang.numpy.registry import npsymbol
+
+__all__ = ["conjugated", "contract", "matrix_product", "summed"]
+
+
+def conjugated(a: TensorProxy) -> TensorProxy:
+    """The complex conjugate; real arrays as they are."""
+    return clang.conj(a) if a.dtype.kind == "c" else a
+
+
+def summed(a: TensorProxy, dims: Sequence[int]) -> TensorProxy:
+    """The sum along ``dims`` in the array's own dtype; of bools, whether any is true."""
+    if not dims:
+        return a
+    return prims.any(a, tuple(dims)) if a.dtype.kind == "b" else prims.sum(a, tuple(dims))
+
+
+def matrix_product(a: TensorProxy, b: TensorProxy) -> TensorProxy:
+    """``a @ b`` of arrays of one dtype and rank ≥ 1: 1-d operands are a row, a column; batches broadcast."""
+    left = clang.expand_dims(a, (0,)) if a.ndim == 1 else a
+    right = clang.expand_dims(b, (1,)) if b.ndim == 1 else b
+    batch = sizes.broadcast(left.shape[:-2], right.shape[:-2])
+    left = clang.broadcast_to(left, (*batch, *left.shape[-2:]))
+    right = clang.broadcast_to(right, (*batch, *right.shape[-2:]))
+    result = prims.matmul(left, right)
+    gone = [d for d, operand in ((-2, a), (-1, b)) if operand.ndim == 1]
+    return clang.squeeze(result, gone)
+
+
+def contract(a: TensorProxy, b: TensorProxy, left: Sequence[int], right: Sequence[int]) -> TensorProxy:
+    """The sum of products over dimensions ``left`` of ``a`` and ``right`` of ``b``, as one matrix product.
+
+    What remains of ``a`` comes before what remains of ``b``. Raises ``ValueError`` if the lengths differ.
+    """
+    for i, j in zip(left, right):
+        check(sizes.equal(a.shape[i], b.shape[j]) is not False, lambda: "shape-mismatch for sum")
+    rows = [d for d in range(a.ndim) if d not in left]
+    columns = [d for d in range(b.ndim) if d not in right]
+    shape = (*(a.shape[d] for d in rows), *(b.shape[d] for d in columns))
+    a, b = clang.transpose(a, [*rows, *left]), clang.transpose(b, [*right, *columns])
+    product = prims.matmul(
+        clang.reshape(a, (sizes.product(a.shape[: len(rows)]), sizes.product(a.shape[len(rows) :]))),
+        clang.reshape(b, (sizes.product(b.shape[: len(right)]), sizes.product(b.shape[len(right) :]))),
+    )
+    return clang.reshape(product, shape)
+
+
+def _operands(*xs: Any) -> list[TensorProxy]:
+    """The operands as arrays of one dtype. Python numbers count at full width, as for all functions that are no ufunc."""
+    arrays = [as_array(x) for x in xs]
+    dtype = result_dtype(*arrays)
+    return [clang.convert(a, dtype) for a in arrays]
+
+
+# Generalised ufuncs
+
+
+def _core_operands(
+    name: str, xs: tuple[Any, ...], ranks: tuple[int, ...], dtype: Any, casting: str, axes: Any
+) -> list[TensorProxy]:
+    """The operands of ``np.<name>`` in the dtype of its loop. Raises ``ValueError`` for one of too few dimensions."""
+    if axes is not None:
+        raise NeedsEager(f"{name} with axes= is not compiled")
+    arrays = [as_array(x) for x in xs]
+    for i, (a, rank) in enumerate(zip(arrays, ranks)):
+        check(
+            a.ndim >= rank,
+            lambda: (
+                f"{name}: Input operand {i} does not have enough dimensions (has {a.ndim}, gufunc core with "
+                f"signature {getattr(np, name).signature} requires {rank})"
+            ),
+        )
+    loop = resolve_ufunc(name, tuple(weak_type(a) for a in arrays), dtype, casting)
+    return [clang.convert(a, d) for a, d in zip(arrays, loop)]
+
+
+@npsymbol(method="matmul", tags=(OpTags.TAKES_OUT,))
+def matmul(
+    x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
+) -> TensorProxy:
+    """``x1 @ x2``: the matrix product over the last two dimensions; batches broadcast."""
+    return matrix_product(*_core_operands("matmul", (x1, x2), (1, 1), dtype, casting, axes))
+
+
+if hasattr(np, "vecdot"):
+
+    @npsymbol()
+    def vecdot(
+        x1: Any,
+        x2: Any,
+        /,
+        *,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        axes: Any = None,
+        axis: Any = -1,
+    ) -> TensorProxy:
+        """The products of vectors along ``axis``, the first one's conjugate."""
+        a, b = _core_operands("vecdot", (x1, x2), (1, 1), dtype, casting, axes)
+        a = clang.moveaxis(a, (one_axis(a.ndim, axis),), (-1,))
+        b = clang.moveaxis(b, (one_axis(b.ndim, axis),), (-1,))
+        _check_core("vecdot", a.shape[-1], b.shape[-1])
+        product = clang.mul(conjugated(a), b)
+        return summed(product, (product.ndim - 1,))
+
+
+if hasattr(np, "matvec"):
+
+    @npsymbol()
+    def matvec(
+        x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
+    ) -> TensorProxy:
+        """Matrices times vectors, ``[..., m, n]`` and ``[..., n]``."""
+        a, b = _core_operands("matvec", (x1, x2), (2, 1), dtype, casting, axes)
+        return clang.squeeze(matrix_product(a, clang.expand_dims(b, (-1,))), (-1,))
+
+    @npsymbol()
+    def vecmat(
+        x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
+    ) -> TensorProxy:
+        """The conjugates of vectors times matrices, ``[..., n]`` and ``[..., n, m]``."""
+        a, b = _core_operands("vecmat", (x1, x2), (1, 2), dtype, casting, axes)
+        return clang.squeeze(matrix_product(clang.expand_dims(conjugated(a), (-2,)), b), (-2,))
+
+
+def _check_core(name: str, n: sizes.Dim, m: sizes.Dim) -> None:
+    check(
+        sizes.equal(n, m) is not False,
+        lambda: f"{name}: Input operand 1 has a mismatch in its core dimension 0 (size {m} is different from {n})",
+    )
+
+
+# Products of vectors and tensors
+
+
+@npsymbol(method="dot")
+def dot(a: Any, b: Any) -> TensorProxy:
+    """The sum of products over the last dimension of ``a`` and the last but one of ``b`` (its only one if 1-d).
+
+    A 0-d operand multiplies. Raises ``ValueError`` for shapes that do not align.
+    """
+    a, b = _operands(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return clang.mul(a, b)
+    return contract(a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
+
+
+@npsymbol()
+def vdot(a: Any, b: Any, /) -> TensorProxy:
+    """The sum of the products of all elements, the first ones' conjugates."""
+    a, b = (clang.reshape(x, (x.numel,)) for x in _operands(a, b))
+    return contract(conjugated(a), b, (0,), (0,))
+
+
+@npsymbol()
+def inner(a: Any, b: Any, /) -> TensorProxy:
+    """The sum of products over the last dimensions; a 0-d operand multiplies."""
+    a, b = _operands(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return clang.mul(a, b)
+    return contract(a, b, (a.ndim - 1,), (b.ndim - 1,))
+
+
+@npsymbol()
+def outer(a: Any, b: Any) -> TensorProxy:
+    """The product of each element of ``a`` with each of ``b``: ``[m, n]``."""
+    a, b = (clang.reshape(x, (x.numel,)) for x in _operands(a, b))
+    return clang.mul(clang.expand_dims(a, (1,)), clang.expand_dims(b, (0,)))
+
+
+@npsymbol()
+def kron(a: Any, b: Any) -> TensorProxy:
+    """The Kronecker product: each element of ``a`` replaced by it times ``b``; missing dimensions are leading ones."""
+    a, b = _operands(a, b)
+    rank = max(a.ndim, b.ndim)
+    if min(a.ndim, b.ndim) == 0:
+        return clang.mul(a, b)
+    a = clang.expand_dims(a, range(rank - a.ndim))
+    b = clang.expand_dims(b, range(rank - b.ndim))
+    products = clang.mul(clang.expand_dims(a, range(1, 2 * rank, 2)), clang.expand_dims(b, range(0, 2 * rank, 2)))
+    return clang.reshape(products, tuple(sizes.product((n, m)) for n, m in zip(a.shape, b.shape)))
+
+
+def _axes_of(x: Any) -> list[int]:
+    return [static_int(d) for d in x] if isinstance(x, (tuple, list)) else [static_int(x)]
+
+
+@npsymbol(returns="array")
+def tensordot(a: Any, b: Any, axes: Any = 2) -> TensorProxy:
+    """The sum of products over the last ``axes`` dimensions of ``a`` and the first ones of ``b``, or over two lists.
+
+    Raises ``ValueError`` if the lengths of the dimensions differ.
+    """
+    a, b = _operands(a, b)
+    if isinstance(axes, (tuple, list)):
+        left, right = (_axes_of(x) for x in axes)
+    else:
+        count = static_int(axes)
+        left, right = list(range(-count, 0)), list(range(count))
+    check(len(left) == len(right), lambda: "shape-mismatch for sum")
+    check(len(left) <= min(a.ndim, b.ndim), lambda: "tuple index out of range", IndexError)
+    left = [_front_axis(a, d) for d in left]
+    right = [_front_axis(b, d) for d in right]
+    return contract(a, b, left, right)
+
+
+def _front_axis(a: TensorProxy, d: int) -> int:
+    """Dimension ``d`` counted from the front. Raises ``IndexError``, as NumPy does here, if there is none."""
+    check(-a.ndim <= d < a.ndim, lambda: "tuple index out of range", IndexError)
+    return d % a.ndim
+
+
+@cache
+def _trace_dtype(dtype: DType) -> DType:
+    return to_dtype(np.zeros((1, 1), to_numpy_dtype(dtype)).trace().dtype)
+
+
+@npsymbol(method="trace")
+def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None) -> TensorProxy:
+    """The sums along the diagonals of the planes ``axis1`` × ``axis2``; small integers add up in the default integer."""
+    a = as_array(a)
+    check(a.ndim >= 2, lambda: "diag requires an array of at least two dimensions")
+    first, second = one_axis(a.ndim, axis1), one_axis(a.ndim, axis2)
+    check(first != second, lambda: "axis1 and axis2 cannot be the same")
+    diagonals = prims.diagonal(a, static_int(offset), first, second)
+    wanted = _trace_dtype(a.dtype) if dtype is None else to_dtype(dtype)
+    return summed(clang.convert(diagonals, wanted), (diagonals.ndim - 1,))
+
+
+# Einstein summation
+
+#: a label of a dimension: a letter, or a negative number for one that an ellipsis stands for, counted from the right
+Label = Any
+
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+
+
+def _from_sublists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The form ``einsum(a, [0, 1], b, [1, 2], [0, 2])`` as subscripts and arrays."""
+
+    def letters(sublist: Any) -> str:
+        return "".join("..." if x is Ellipsis else _LETTERS[static_int(x)] for x in sublist)
+
+    pairs = len(operands) // 2
+    subscripts = ",".join(letters(operands[2 * i + 1]) for i in range(pairs))
+    if len(operands) % 2:
+        subscripts += "->" + letters(operands[-1])
+    return subscripts, [operands[2 * i] for i in range(pairs)]
+
+
+def _labels(term: str, rank: int, ellipsis: range | None) -> list[Label]:
+    """The labels of a term; its ellipsis, if it has one, stands for ``rank`` minus its letters, or for ``ellipsis``."""
+    before, dots, after = term.partition("...")
+    letters = before + after
+    check(letters == "" or (letters.isalpha() and letters.isascii()), lambda: f"invalid subscript in {term!r}")
+    if ellipsis is None:
+        missing = rank - len(letters)
+        check(
+            missing >= 0 if dots else missing == 0,
+            lambda: f"einstein sum subscripts {term!r} do not fit an operand of {rank} dimensions",
+        )
+        ellipsis = range(-missing, 0)
+    return [*before, *(ellipsis if dots else ()), *after]
+
+
+def _parse(subscripts: str, arrays: Sequence[TensorProxy], lenient: bool) -> tuple[list[list[Label]], list[Label]]:
+    """The labels of each operand and of the result. Raises ``ValueError`` for subscripts that say nothing."""
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    terms = left.split(",")
+    check(
+        len(terms) == len(arrays),
+        lambda: "more operands provided to einstein sum function than specified in the subscripts string",
+    )
+    inputs = [_labels(t, a.ndim, None) for t, a in zip(terms, arrays)]
+    flat = [label for labels in inputs for label in labels]
+    widest = max((-label for label in flat if isinstance(label, int)), default=0)
+    if arrow:
+        output = _labels(right, 0, range(-widest, 0))
+        check(
+            "..." in right or widest == 0 or lenient,
+            lambda: (
+                "output has more dimensions than subscripts given in einstein sum, but no '...' ellipsis provided "
+                "to broadcast the extra dimensions."
+            ),
+        )
+    else:
+        once = sorted(x for x in set(flat) if isinstance(x, str) and flat.count(x) == 1)
+        output = [*range(-widest, 0), *once]
+    for label in output:
+        check(output.count(label) == 1, lambda: f"output subscript {label!r} appears multiple times")
+        check(label in flat, lambda: f"output subscript {label!r} never appeared in an input")
+    return inputs, output
+
+
+class _Term:
+    """An array and the labels of its dimensions, each once."""
+
+    def __init__(self, array: TensorProxy, labels: Iterable[Label]) -> None:
+        self.array = array
+        self.labels = list(labels)
+
+    def with_diagonals(self) -> _Term:
+        """Repeated labels taken along the diagonal."""
+        array, labels = self.array, list(self.labels)
+        for label in dict.fromkeys(self.labels):
+            while labels.count(label) > 1:
+                first = labels.index(label)
+                second = labels.index(label, first + 1)
+                check(
+                    sizes.equal(array.shape[first], array.shape[second]) is not False,
+                    lambda: (
+                        f"dimensions in operand for collapsing index {label!r} don't match "
+                        f"({array.shape[first]} != {array.shape[second]})"
+                    ),
+                )
+                array = prims.diagonal(array, 0, first, second)
+                labels = [x for d, x in enumerate(labels) if d not in (first, second)] + [label]
+        return _Term(array, labels)
+
+    def without_ones(self, lengths: dict[Label, sizes.Dim]) -> _Term:
+        """Without dimensions of 1 that broadcast against another operand's."""
+        gone = [
+            d for d, label in enumerate(self.labels) if not _is_one(lengths[label]) and _is_one(self.array.shape[d])
+        ]
+        return _Term(clang.squeeze(self.array, gone), [x for d, x in enumerate(self.labels) if d not in gone])
+
+    def summed(self, kept: Iterable[Label]) -> _Term:
+        """Summed over the labels that are not ``kept``."""
+        kept = set(kept)
+        array = summed(self.array, [d for d, label in enumerate(self.labels) if label not in kept])
+        return _Term(array, [label for label in self.labels if label in kept])
+
+    def arranged(self, order: Sequence[Label]) -> TensorProxy:
+        """The array with its dimensions in that order."""
+        return clang.transpose(self.array, [self.labels.index(label) for label in order])
+
+    def spread(self, order: Sequence[Label]) -> TensorProxy:
+        """The array with its dimensions in that order, and 1 for labels that it lacks."""
+        own = self.arranged([label for label in order if label in self.labels])
+        return clang.expand_dims(own, [d for d, label in enumerate(order) if label not in self.labels])
+
+
+def _is_one(n: sizes.Dim) -> bool:
+    return type(n) is int and n == 1
+
+
+def _multiplied(a: _Term, b: _Term, kept: set[Label]) -> _Term:
+    """The product of two terms, summed over the labels that are not ``kept``: one matrix product, if any is shared."""
+    a = a.summed(kept.union(b.labels))
+    b = b.summed(kept.union(a.labels))
+    shared = [label for label in a.labels if label in b.labels]
+    batch = [label for label in shared if label in kept]
+    contracted = [label for label in shared if label not in kept]
+    rows = [label for label in a.labels if label not in shared]
+    columns = [label for label in b.labels if label not in shared]
+    labels = [*batch, *rows, *columns]
+    if not contracted:
+        return _Term(clang.mul(a.spread(labels), b.spread(labels)), labels)
+    left, right = a.arranged([*batch, *rows, *contracted]), b.arranged([*batch, *contracted, *columns])
+    depth = len(batch)
+    outside = left.shape[:depth]
+    middle, inside = left.shape[depth : depth + len(rows)], left.shape[depth + len(rows) :]
+    last = right.shape[depth + len(contracted) :]
+    length = sizes.product(inside)
+    product = prims.matmul(
+        clang.reshape(left, (*outside, sizes.product(middle), length)),
+        clang.reshape(right, (*outside, length, sizes.product(last))),
+    )
+    return _Term(clang.reshape(product, (*outside, *middle, *last)), labels)
+
+
+@npsymbol(returns="view")
+def einsum(
+    *operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: str = "K"
+) -> TensorProxy:
+    """Einstein's summation convention; of one operand without a sum, a view (``einsum("ii->i", a)`` is the diagonal).
+
+    Operands are multiplied from left to right. Raises ``ValueError`` for subscripts that do not fit.
+    """
+    check(len(operands) > 0, lambda: "must specify the einstein sum subscripts string and at least one operand")
+    subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_sublists(operands)
+    arrays = [as_array(x) for x in arrays]
+    check(len(arrays) > 0, lambda: "must specify the einstein sum subscripts string and at least one operand")
+    wanted = result_dtype(*arrays) if dtype is None else to_dtype(dtype)
+    for a in arrays:
+        check(
+            np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting),
+            lambda: f"Iterator operand could not be cast from {a.dtype} to {wanted} according to the rule '{casting}'",
+            TypeError,
+        )
+    inputs, output = _parse(subscripts, arrays, bool(optimize))
+    terms = [_Term(clang.convert(a, wanted), labels).with_diagonals() for a, labels in zip(arrays, inputs)]
+    terms = [t.without_ones(_lengths(terms)) for t in terms]
+    result, *rest = terms
+    for i, term in enumerate(rest, 1):
+        result = _multiplied(result, term, set(output).union(*(t.labels for t in terms[i + 1 :])))
+    array = result.summed(output).arranged(output)
+    if array.ndim == 0:
+        array = prims.clone(array) if any(array is a for a in arrays) else array
+        array.scalar = True
+    return array
+
+
+def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
+    """The length of each label; 1 gives way to any other. Raises ``ValueError`` where two differ."""
+    lengths: dict[Label, sizes.Dim] = {}
+    for term in terms:
+        for label, n in zip(term.labels, term.array.shape):
+            known = lengths.get(label, 1)
+            check(
+                _is_one(known) or _is_one(n) or sizes.equal(known, n) is not False,
+                lambda: f"operands could not be broadcast together: {label!r} is {known} and {n}",
+            )
+            lengths[label] = n if _is_one(known) else known
+    return lengths

@@ -6,6 +6,7 @@ what ``numpy.<name>`` computes. It has NumPy's parameters without ``out``, which
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable
@@ -25,7 +26,10 @@ __all__ = ["NumpyFunction", "by_id", "language", "npmethod", "npproperty", "npsy
 IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
 
-Returns = Literal["scalar", "array", "view", "update"]
+Returns = Literal["scalar", "array", "view", "read-only view", "view if contiguous", "update"]
+
+#: the ``returns`` of functions whose results may be views
+VIEWS = ("view", "read-only view", "view if contiguous")
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,17 @@ class NumpyFunction:
     """What the registry knows of one function: its symbol, its name below ``numpy``, and what it returns.
 
     ``returns`` is ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays, ``"view"`` if
-    results may be views of the first argument, and ``"update"`` if the function changes its first argument: its symbol then returns
-    the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays.
+    results may be views of the first argument (``"read-only view"``: ones that cannot be written through; ``"view if
+    contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel), and ``"update"`` if the function changes its first argument: its symbol then returns
+    the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays,
+    ``row_major`` is false for those that may lay their results out in another than row-major order.
     """
 
     symbol: Symbol
     name: str
     returns: Returns
     factory: bool
+    row_major: bool = True
 
 
 #: every function of the language by symbol id (``"numpy.linalg.inv"``)
@@ -57,7 +64,7 @@ def _namespace(path: str) -> Namespace:
 def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
     """``result`` as NumPy returns it: in memory of its own unless a view, 0-d results marked as scalars."""
     if isinstance(result, TensorProxy):
-        if returns == "view":
+        if returns in VIEWS:
             return result
         if result.name in inputs or _is_view_of_inputs(result, inputs):
             result = prims.clone(result)
@@ -94,6 +101,7 @@ def npsymbol(
     method: str | tuple[str, ...] = (),
     tags: Iterable[OpTags] = (),
     factory: bool = False,
+    row_major: bool = True,
     id_prefix: str = "numpy",
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names."""
@@ -105,7 +113,7 @@ def npsymbol(
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
-            if returns in ("view", "update"):
+            if returns in (*VIEWS, "update"):
                 return result
             inputs: set[str] = set()
             for a in args:
@@ -119,7 +127,7 @@ def npsymbol(
             return _finished(result, inputs, returns)
 
         every = set(tags)
-        if returns == "view":
+        if returns in VIEWS:
             every.add(OpTags.VIEW)
         if returns == "update":
             every.add(OpTags.UPDATE)
@@ -133,7 +141,7 @@ def npsymbol(
             namespace=_namespace(path),
             language=language,
         )
-        by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory)
+        by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         return symbol
@@ -161,7 +169,7 @@ def npproperty(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], An
 def alias(name: str, symbol: Symbol) -> None:
     """Registers another public name of NumPy for the same function (``np.amax`` for ``np.max``)."""
     info = by_id[symbol.id]
-    by_id.setdefault(f"numpy.{name}", NumpyFunction(symbol, name, info.returns, info.factory))
+    by_id.setdefault(f"numpy.{name}", dataclasses.replace(info, name=name))
 
 
 @functools.cache

@@ -1,1 +1,290 @@
-"""OpInfos: reductions."""
+"""OpInfos: reductions and cumulative operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.testing.arrays import make_array, special_values, variants
+from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput, opinfos
+
+_FLOAT16 = {dtypes.float16: 2e-2}
+#: one dtype of each kind and the narrow ones, for functions whose code does not depend on the rest
+_FEW = (dtypes.bool8, dtypes.int8, dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64)
+_REAL = tuple(d for d in _FEW if d.kind != "c")
+
+#: shapes and the axes to reduce them along
+_AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (
+    ((), (None, (), 0)),
+    ((5,), (None, 0, -1)),
+    ((4, 3), (None, 0, -1, (0, 1), ())),
+    ((2, 3, 4), (1, (0, -1), (2, 1, 0))),
+)
+_EMPTY_AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (((0,), (None, 0)), ((2, 0, 3), (1, 0, (0, 2))))
+
+
+def method(name: str) -> Callable[..., Any]:
+    """A function that calls the ndarray method ``name``."""
+
+    def call(a: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(a, name)(*args, **kwargs)
+
+    call.__name__ = f"ndarray.{name}"
+    return call
+
+
+def _domain(dtype: DType) -> dict[str, float]:
+    return {"low": -2, "high": 3} if dtype.kind in "ifc" else {"low": 0, "high": 3}
+
+
+def reduction_samples(
+    *, empty: bool = True, initial: Any = None, where: bool = True, dtype: Any = None, **options: Any
+) -> Callable[..., Iterator[SampleInput]]:
+    """Samples over axes and layouts, and with the options that the function has."""
+    wanted = dtype
+
+    def samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+        for shape, choices in (*_AXES, *(_EMPTY_AXES if empty else ())):
+            a = make_array(shape, dtype=dtype, **_domain(dtype))
+            for axis in choices:
+                yield SampleInput(a) if axis is None else SampleInput(a, axis)
+        a = make_array((4, 3), dtype=dtype, **_domain(dtype))
+        for b in variants(a):
+            yield SampleInput(b, 0, keepdims=True)
+        yield SampleInput(a, keepdims=True)
+        yield SampleInput(a[0, 0])
+        yield SampleInput(a.tolist() if dtype.kind != "b" else a, axis=-1)
+        if dtype.kind in "fc":
+            yield SampleInput(special_values(dtype))
+            yield SampleInput(special_values(dtype)[:2].reshape(1, 2), (1,))
+        mask = np.array([True, False, True])
+        extra = {} if initial is None else {"initial": initial}
+        if initial is not None:
+            yield SampleInput(a, 0, **extra)
+            yield SampleInput(a[:0], 0, **extra)
+            yield SampleInput(a, (), **extra)
+        if where:
+            yield SampleInput(a, 1, where=mask, **extra)
+            yield SampleInput(a, where=a != a[0, 0], keepdims=True, **extra)
+            yield SampleInput(a, 0, where=False, **extra)
+        for d in wanted or ():
+            if dtype.kind != "c" or d == "complex128":
+                yield SampleInput(a, 0, dtype=d)
+        for name, values in options.items():
+            for value in values:
+                yield SampleInput(a, 0, **{name: value})
+
+    return samples
+
+
+def _axis_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    a = np.ones((2, 3))
+    yield SampleInput(a, 2), np.exceptions.AxisError, "axis 2 is out of bounds for array of dimension 2"
+    yield SampleInput(a, (0, 0)), ValueError, "duplicate value in 'axis'"
+    yield SampleInput(a, 1.5), TypeError, "integer"
+
+
+def _empty_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield from _axis_errors(info, device)
+    yield SampleInput(np.ones((0, 2)), 0), ValueError, "zero-size array to reduction operation"
+    if info.op is not np.ptp:
+        yield SampleInput(np.ones(2), where=np.array([True, False])), ValueError, "does not have an identity"
+
+
+def _where_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield from _axis_errors(info, device)
+    yield SampleInput(np.ones(3), where=np.array([1, 2, 3])), TypeError, "[Cc]ast"
+
+
+def _ddof_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield from _axis_errors(info, device)
+    yield SampleInput(np.ones(3), ddof=1, correction=1), ValueError, "simultaneously"
+
+
+def _masked_count_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    for sample in reduction_samples(where=False)(info, device, dtype, requires_grad):
+        if sample.args[1:] != ((),):
+            yield sample
+
+
+def _var_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    options: dict[str, Any] = {"ddof": (1, 1.5, 7), "correction": (1,), "dtype": ("float32", "float64")}
+    yield from reduction_samples(**options)(info, device, dtype, requires_grad)
+    a = make_array((4, 3), dtype=dtype)
+    yield SampleInput(a, axis=0, mean=np.mean(a, axis=0, keepdims=True))
+    yield SampleInput(a, axis=1, where=np.array([True, False, True]), ddof=1)
+
+
+def _arg_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    for shape, choices in (((), (None, 0)), ((5,), (None, -1)), ((4, 3), (None, 0, -1)), ((2, 0, 3), (0, 2))):
+        for a in variants(make_array(shape, dtype=dtype, low=0, high=3)):
+            for axis in choices if 0 not in shape else (choices[0],):
+                yield SampleInput(a, axis)
+                yield SampleInput(a, axis=axis, keepdims=True)
+    yield SampleInput(special_values(dtype))
+    yield SampleInput([3, 1, 2])
+
+
+def _arg_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield SampleInput(np.ones((2, 3)), 2), np.exceptions.AxisError, "axis 2 is out of bounds"
+    yield SampleInput(np.ones((0, 2)), 0), ValueError, "of an empty sequence"
+
+
+def _cumulative_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    for shape in ((), (0,), (5,), (4, 3), (2, 0, 3)):
+        for a in variants(make_array(shape, dtype=dtype, **_domain(dtype))):
+            yield SampleInput(a)
+            if shape:
+                yield SampleInput(a, 0)
+                yield SampleInput(a, axis=-1)
+    a = make_array((4, 3), dtype=dtype, **_domain(dtype))
+    yield SampleInput(a, 0, "complex128")
+    if dtype.kind != "c":
+        yield SampleInput(a, dtype="int16")
+        yield SampleInput(a, 0, bool)
+
+
+def _standard_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    yield SampleInput(make_array((), dtype=dtype))
+    for initial in (False, True):
+        yield SampleInput(make_array((5,), dtype=dtype, **_domain(dtype)), include_initial=initial)
+        for axis in (0, -1):
+            a = make_array((4, 3), dtype=dtype, **_domain(dtype))
+            yield SampleInput(a, axis=axis, include_initial=initial)
+    yield SampleInput(a, axis=0, dtype="complex128", include_initial=True)
+
+
+def _standard_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield SampleInput(np.ones((2, 3))), ValueError, "``axis`` argument is required"
+    yield SampleInput(np.ones((2, 3)), axis=2), np.exceptions.AxisError, "axis 2 is out of bounds"
+
+
+def _ptp_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+    yield from reduction_samples(empty=False, where=False)(info, device, dtype, requires_grad)
+
+
+_DTYPES_OF_SUMS = ("float32", "complex128", "int8", bool)
+
+for _op, _all_dtypes in ((np.sum, ALL_DTYPES), (np.prod, _FEW), (method("sum"), _FEW), (method("prod"), _FEW[:3])):
+    opinfos.add(
+        "reductions",
+        OpInfo(
+            _op,
+            sample_input_generator=(
+                reduction_samples(initial=2, dtype=_DTYPES_OF_SUMS)
+                if isinstance(_op, type(np.sum))
+                else lambda *args: (s for s in reduction_samples()(*args) if not isinstance(s.args[0], list))
+            ),
+            error_input_generator=_where_errors,
+            dtypes=_all_dtypes,
+            rtol=_FLOAT16,
+        ),
+    )
+
+for _op in (np.max, np.min, method("max"), method("min")):
+    opinfos.add(
+        "reductions",
+        OpInfo(
+            _op,
+            sample_input_generator=lambda *args: (
+                s for s in reduction_samples(empty=False, initial=1)(*args)
+                if isinstance(args[0].op, type(np.max)) or not isinstance(s.args[0], list)
+            ),
+            error_input_generator=_empty_errors,
+            dtypes=_FEW,
+        ),
+    )  # fmt: skip
+
+opinfos.add(
+    "reductions",
+    *(
+        OpInfo(
+            op,
+            sample_input_generator=reduction_samples(),
+            error_input_generator=_axis_errors,
+            dtypes=_FEW,
+        )
+        for op in (np.any, np.all)
+    ),
+    OpInfo(
+        np.ptp,
+        sample_input_generator=_ptp_samples,
+        error_input_generator=_empty_errors,
+        dtypes=_FEW[1:],
+    ),
+    OpInfo(
+        np.mean,
+        sample_input_generator=reduction_samples(dtype=_DTYPES_OF_SUMS[:3]),
+        error_input_generator=_axis_errors,
+        dtypes=_FEW,
+        rtol=_FLOAT16,
+    ),
+    *(
+        OpInfo(
+            op,
+            sample_input_generator=_var_samples,
+            error_input_generator=_ddof_errors,
+            dtypes=_FEW,
+            rtol=_FLOAT16,
+        )
+        for op in (np.var, np.std)
+    ),
+    *(
+        OpInfo(op, sample_input_generator=_arg_samples, error_input_generator=_arg_errors, dtypes=_FEW)
+        for op in (np.argmax, np.argmin)
+    ),
+    OpInfo(
+        np.count_nonzero,
+        sample_input_generator=_masked_count_samples,
+        error_input_generator=_axis_errors,
+        dtypes=_FEW,
+    ),
+    *(
+        OpInfo(
+            op,
+            sample_input_generator=_cumulative_samples,
+            error_input_generator=_arg_cumulative_errors,
+            dtypes=_FEW,
+            rtol=_FLOAT16,
+        )
+        for op in (np.cumsum, np.cumprod)
+        for _arg_cumulative_errors in (lambda *args: list(_arg_errors(*args))[:1],)
+    ),
+    *(
+        OpInfo(
+            getattr(np, name),
+            sample_input_generator=_standard_samples,
+            error_input_generator=_standard_errors,
+            dtypes=_FEW,
+            rtol=_FLOAT16,
+        )
+        for name in ("cumulative_sum", "cumulative_prod")
+        if hasattr(np, name)
+    ),
+)
+
+#: the methods that are the functions: one dtype shows that they are reached
+_METHODS: tuple[tuple[str, tuple[SampleInput, ...]], ...] = (
+    ("any", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0))),
+    ("all", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0))),
+    ("mean", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0), SampleInput(np.eye(3), (0, 1), keepdims=True))),
+    ("var", (SampleInput(np.eye(3), 0), SampleInput(np.eye(3), ddof=1))),
+    ("std", (SampleInput(np.eye(3), 0), SampleInput(np.eye(3), 1, ddof=1))),
+    ("argmax", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0))),
+    ("argmin", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0, keepdims=True))),
+    ("cumsum", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0))),
+    ("cumprod", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 1))),
+)
+for _name, _samples in _METHODS:
+    opinfos.add(
+        "reductions",
+        OpInfo(
+            method(_name),
+            sample_input_generator=lambda *args, samples=_samples: iter(samples),
+            dtypes=(dtypes.float64,),
+        ),
+    )

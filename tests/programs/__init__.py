@@ -1,0 +1,38 @@
+"""Whole programs, written as users of NumPy write them: nothing in them is for tnp.
+
+One module a theme; :mod:`tests.programs.registry` lists them for ``tests/test_programs.py``.
+"""
+
+from . import (
+    clustering,
+    finance,
+    image,
+    linear_algebra,
+    misc,
+    ml,
+    nbody,
+    physics,
+    sequence,
+    signal,
+    statistics,
+    stencils,
+)
+from .registry import Call, Program, programs
+
+__all__ = [
+    "Call",
+    "Program",
+    "clustering",
+    "finance",
+    "image",
+    "linear_algebra",
+    "misc",
+    "ml",
+    "nbody",
+    "physics",
+    "programs",
+    "sequence",
+    "signal",
+    "statistics",
+    "stencils",
+]

@@ -1,0 +1,121 @@
+"""Whole programs: what jit gives is what eager gives, in results, in arguments, in who shares memory with whom.
+
+A failing program is reproduced with ``pytest tests/test_programs.py -k NAME``.
+"""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from programs import programs
+
+import tnp
+from tnp.core.printing import compile_source
+from tnp.testing import assert_same
+from tnp.testing.opinfo import EXECUTORS
+
+#: programs that run eagerly in this release, and why
+EAGER = {
+    "misc.newton_square_root": "a while loop asks for the values of arrays",
+    "misc.report": "it prints",
+    "sequence.longest_common_subsequence": "an if asks for the values of arrays",
+}
+
+SEEDS = (0, 1, 2)
+
+
+def inputs_of(program, seed):
+    return program.make_inputs(np.random.default_rng(seed))
+
+
+def is_instance(x):
+    """Whether ``x`` is an object of one of the programs' own classes."""
+    return type(x).__module__.startswith("programs") and not isinstance(x, tuple)
+
+
+def state_of(x):
+    """``x`` as plain containers of arrays and numbers: objects are their class's name and attributes."""
+    if isinstance(x, (np.random.Generator, np.random.RandomState)):
+        state = x.bit_generator.state if isinstance(x, np.random.Generator) else x.get_state(legacy=False)
+        return str(state)
+    if isinstance(x, (tuple, list)):
+        items = [state_of(y) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: state_of(v) for k, v in x.items()}
+    if is_instance(x):
+        return {"class": type(x).__qualname__, **{k: state_of(v) for k, v in sorted(vars(x).items())}}
+    return x
+
+
+def arrays_of(x):
+    """The arrays in ``x``, in the order in which :func:`state_of` shows them."""
+    if isinstance(x, np.ndarray):
+        return [x]
+    if isinstance(x, dict):
+        x = list(x.values())
+    elif is_instance(x):
+        x = [v for _, v in sorted(vars(x).items())]
+    return [a for y in x for a in arrays_of(y)] if isinstance(x, (tuple, list)) else []
+
+
+def sharing(arrays):
+    """For each pair of arrays whether they are one object, and whether they share memory."""
+    return [(a is b, np.shares_memory(a, b)) for a, b in itertools.combinations(arrays, 2)]
+
+
+def assert_same_call(program, jitted, eager, seed):
+    """Calls both on equal arguments and compares all that can be seen of it."""
+    expected_call, actual_call = inputs_of(program, seed), inputs_of(program, seed)
+    np.random.seed(seed)
+    expected = eager(*expected_call.args, **expected_call.kwargs)
+    expected_random = np.random.random()
+    np.random.seed(seed)
+    actual = jitted(*actual_call.args, **actual_call.kwargs)
+    assert np.random.random() == expected_random, "the state of np.random differs"
+    expected_arguments = [expected_call.args, expected_call.kwargs]
+    actual_arguments = [actual_call.args, actual_call.kwargs]
+    assert_same(state_of(actual), state_of(expected))
+    assert_same(state_of(actual_arguments), state_of(expected_arguments), what="arguments")
+    for a, e in zip(arrays_of(actual), arrays_of(expected)):
+        assert a.flags.writeable == e.flags.writeable, "a result differs in being writable"
+        assert a.strides == e.strides or e.size <= 1, f"a result has strides {a.strides}, not {e.strides}"
+    actual_sharing = sharing(arrays_of([actual, actual_arguments]))
+    assert actual_sharing == sharing(arrays_of([expected, expected_arguments])), "results share other memory"
+
+
+def printed_program(jitted):
+    """A function that runs the source of the final trace, its arguments fetched as the compiled program's are."""
+    final = tnp.last_traces(jitted)[-1]
+    computation = compile_source(final.python(), final.name, final.python_context())
+    context = {**jitted._entries[0].prologue.context, "computation": computation}
+    prologue = compile_source(tnp.last_prologue_traces(jitted)[0], "prologue", context)
+
+    def run(*args, **kwargs):
+        return prologue(*jitted._bind(*args, **kwargs))
+
+    return run
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("program", [p for p in programs.values() if p.name not in EAGER], ids=lambda p: p.name)
+def test_same_as_eager(program, executor):
+    eager = program.make()
+    jitted = tnp.jit(program.make(), executors=EXECUTORS[executor])
+    for seed in SEEDS:
+        assert_same_call(program, jitted, eager, seed)
+    assert tnp.cache_info(jitted) == (len(SEEDS) - 1, 1, 1), tnp.explain(jitted)
+    assert_same_call(program, printed_program(jitted), eager, len(SEEDS))
+
+
+@pytest.mark.parametrize("name", EAGER)
+def test_eager_with_a_warning(name, capsys):
+    program = programs[name]
+    eager, jitted = program.make(), tnp.jit(program.make())
+    with pytest.warns(tnp.EagerFallbackWarning, match="runs eagerly"):
+        assert_same_call(program, jitted, eager, SEEDS[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_same_call(program, jitted, eager, SEEDS[1])
+    assert tnp.last_traces(jitted) == []

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tnp.core import prims, sizes
+from tnp.core import dtypes, prims, sizes
 from tnp.core.devices import cpu
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Path", "Step", "inverse_rules", "is_view_of", "prim_chain", "update"]
+__all__ = ["Path", "Step", "fit", "inverse_rules", "is_view_of", "prim_chain", "update", "write"]
 
 
 class Step:
@@ -199,16 +199,24 @@ def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any
         tuple(1 if i == dim else n for i, n in enumerate(a.shape)),
         [i for i in range(a.ndim) if i != dim],
     )
-    if type(index) is int:
-        at = index + sizes.bound(a.shape[dim]) if index < 0 else index
+    if type(index) is int and type(a.shape[dim]) is int:
+        at = index + a.shape[dim] if index < 0 else index
         return prims.slice_update(a, wide, [at if i == dim else 0 for i in range(a.ndim)])
-    from tnp.core import dtypes
+    position = prims.reshape(prims.convert_element_type(index, dtypes.int64), (1,))
+    return _put_along(a, wide, dim, position)
 
-    position = prims.convert_element_type(index, dtypes.int64)
-    position = prims.reshape(position, (1,))
+
+@_inverse(prims.dynamic_slice)
+def _write_dynamic_slice(a: TensorProxy, new: TensorProxy, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
+    every = prims.iota(a.shape[dim], device=cpu, dtype=dtypes.int64)
+    return _put_along(a, new, dim, prims.dynamic_slice(every, 0, start, stop, step))
+
+
+def _put_along(a: TensorProxy, new: TensorProxy, dim: int, positions: TensorProxy) -> TensorProxy:
+    """``a`` with ``new`` at 1-d ``positions`` along ``dim``."""
     order = [dim, *(i for i in range(a.ndim) if i != dim)]
-    moved = prims.index_put(prims.transpose(a, order), [position], prims.transpose(wide, order), False)
-    return prims.transpose(moved, [order.index(i) for i in range(a.ndim)])
+    moved = prims.index_put(prims.transpose(a, order), [positions], prims.transpose(new, order), False)
+    return prims.transpose(moved, [order.index(i) for i in range(a.ndim)])  # type: ignore[no-any-return]
 
 
 @_inverse(prims.bitcast)
@@ -228,8 +236,6 @@ def _write_imag(a: TensorProxy, new: TensorProxy) -> Any:
 
 @_inverse(prims.diagonal)
 def _write_diagonal(a: TensorProxy, new: TensorProxy, offset: int, dim1: int, dim2: int) -> Any:
-    from tnp.core import dtypes
-
     order = [dim1, dim2, *(i for i in range(a.ndim) if i not in (dim1, dim2))]
     length = new.shape[-1]
     rows = prims.iota(length, start=max(0, -offset), device=cpu, dtype=dtypes.int64)
@@ -244,6 +250,15 @@ def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorP
 
     ``value`` is a number, or an array of the same dtype that broadcasts to the view. Raises ``ValueError`` if it does
     not. The result may use the memory of ``a``.
+    """
+    new = write(a, value, at)
+    return prims.clone(new) if isinstance(value, TensorProxy) and new.name == value.name else new
+
+
+def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] | None = None) -> TensorProxy:
+    """What :func:`update` is made of, in prims: the inverses of the view prims by which ``at`` leads to its view.
+
+    ``value`` itself if it replaces all of ``a``.
     """
     from tnp.core.trace import current_trace
 
@@ -263,7 +278,7 @@ def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorP
         new = prims.full(view.shape, value, device=a.device, dtype=a.dtype)
     else:
         check(value.dtype is a.dtype, lambda: f"update of {a.dtype} with {value.dtype}", TypeError)
-        new = _fit(value, view.shape)
+        new = fit(value, view.shape)
     chain = prim_chain(recorded, view, a)
     if chain is None:
         raise NeedsEager("it writes through an operation that is not a view")
@@ -272,13 +287,11 @@ def _update_meta(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorP
         if rule is None:
             raise NeedsEager(f"there is no rule for writing through {bsym.sym.qualified_name}")
         new = rule(bsym.args[0], new, *bsym.args[1:], **bsym.kwargs)
-    if not chain:
-        new = prims.clone(new)
     result: TensorProxy = new
     return result
 
 
-def _fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
+def fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
     """``value`` broadcast to ``shape``, leading dimensions of 1 too many dropped, as assignment does."""
     while value.ndim > len(shape) and type(value.shape[0]) is int and value.shape[0] == 1:
         value = prims.squeeze(value, (0,))

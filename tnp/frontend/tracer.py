@@ -365,11 +365,20 @@ class Tracer:
             if "out" in kwargs and isinstance(kwargs["out"], tuple) and len(kwargs["out"]) == 1:
                 kwargs["out"] = kwargs["out"][0]
             return self.call(symbol, inputs, kwargs)
-        if "out" in kwargs and isinstance(kwargs["out"], tuple):
-            kwargs["out"] = kwargs["out"][0]
         symbol = lnp.ufunc_methods.get(method)
         if symbol is None:
             raise NeedsEager(f"the ufunc method {method} is not compiled")
+        if method == "at":
+            return self.call(symbol, (inputs[0], ufunc, *inputs[1:]), kwargs)
+        at = {"reduce": 3, "accumulate": 3, "reduceat": 4}.get(method, len(inputs))
+        if len(inputs) > at:
+            kwargs["out"] = inputs[at]
+            inputs = (*inputs[:at], *inputs[at + 1 :])
+        if isinstance(kwargs.get("out"), tuple):
+            kwargs["out"] = kwargs["out"][0]
+        out = kwargs.get("out")
+        if out is not None and method != "outer" and len(inputs) < at and kwargs.get("dtype") is None:
+            kwargs["dtype"] = out.dtype  # these compute in the dtype of what they are stored in
         return self.call(symbol, (ufunc, *inputs), kwargs)
 
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -385,6 +394,9 @@ class Tracer:
         position = lnp.out_position(function)
         if position is not None and len(args) > position:
             kwargs["out"] = args[position]
+            if isinstance(function, np.ufunc) and function.nout > 1:
+                kwargs["out"] = (*args[position:], *(None,) * (function.nin + function.nout - len(args)))
+                return args[:position], kwargs
             args = args[:position] + tuple(args[position + 1 :])
         return args, kwargs
 

@@ -7,7 +7,7 @@ called, under the language function that called them.
 from tnp.core.clang.base import clangop
 from tnp.core.clang import elementwise, indexing, shape
 from tnp.core.clang.elementwise import *  # noqa: F403 — the names are made from the table
-from tnp.core.clang.indexing import basic_index, getitem, is_basic, setitem
+from tnp.core.clang.indexing import add_at, basic_index, getitem, is_basic, setitem
 from tnp.core.clang.shape import (
     broadcast,
     broadcast_to,
@@ -27,6 +27,7 @@ from tnp.core.clang.shape import (
 )
 
 __all__ = [
+    "add_at",
     "basic_index",
     "broadcast",
     "broadcast_to",

@@ -74,6 +74,10 @@ class NumpyExecutor(OperatorExecutor):
                 found = Implementation(opens=True)
             elif kind == "numpy":
                 found = _method(sym, name) if name.startswith("ndarray.") else _function(sym, name)
+            elif kind == "ufunc" and not self._whole_functions:
+                found = Implementation(opens=True)
+            elif kind in ("ufunc", "ufunc_call"):
+                found = _ufunc_method(sym)
             elif kind == "opaque":
                 found = _opaque(sym, name)
             elif kind == "generator":
@@ -110,7 +114,8 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
     if OpTags.UPDATE in tags:
         in_place = _symbol(short, sym.meta, (), _print_statement, None, _np_namespace(path))
         return Implementation(in_place=in_place, checker=_on_cpu)
-    if isinstance(_resolve(name), np.ufunc) and OpTags.ELEMENTWISE in tags:
+    function = _resolve(name)
+    if isinstance(function, np.ufunc) and function.nout == 1 and OpTags.ELEMENTWISE in tags:
         tags.add(OpTags.TAKES_OUT)
     return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=_on_cpu)
 
@@ -132,6 +137,22 @@ def _method(sym: Symbol, name: str) -> Implementation | None:
     if not hasattr(np.ndarray, short):
         return None
     return Implementation(_symbol(short, sym.meta, sym.tags, _print_method, None), checker=_on_cpu)
+
+
+def _print_ufunc_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    ufunc, *args = bsym.args
+    if bsym.sym.name == "at":  # its first argument is what it changes
+        ufunc, args = args[0], [ufunc, *args[1:]]
+    parts = [literal(a, context) for a in args] + [f"{k}={literal(v, context)}" for k, v in bsym.kwargs.items()]
+    return f"{literal(ufunc, context)}.{bsym.sym.name}({', '.join(parts)})"
+
+
+def _ufunc_method(sym: Symbol) -> Implementation:
+    """A ufunc's method as itself: ``np.add.reduce(x, axis=1)``."""
+    if sym.name == "at":
+        return Implementation(in_place=_symbol("at", sym.meta, (), _print_ufunc_method, None), checker=_on_cpu)
+    op = _symbol(sym.name, sym.meta, sym.tags, _statement(_print_ufunc_method), None)
+    return Implementation(op, checker=_on_cpu)
 
 
 def _metadata(output: Any) -> Any:

@@ -1,34 +1,39 @@
-"""Subscripts and the functions around them."""
+"""Subscripts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, dtypes
+import numpy as np
+
+from tnp.core import clang, dtypes, prims
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import npmethod
 
-__all__ = ["getitem", "setitem"]
+__all__ = ["getitem", "index_key", "setitem"]
 
 
-def _key(key: Any) -> Any:
+def _key_part(part: Any) -> Any:
+    if isinstance(part, (list, tuple, range)):
+        found = as_array(list(part))
+        return clang.convert(found, dtypes.int64) if found.shape == (0,) else found
+    return bool(part) if isinstance(part, np.bool) else part
+
+
+def index_key(key: Any) -> Any:
     """A key with its sequences as arrays."""
-    if isinstance(key, tuple):
-        return tuple(_key(k) for k in key)
-    if isinstance(key, (list, range)):
-        return as_array(key) if len(key) else as_array(key, dtypes.int64)
-    return key
+    return tuple(_key_part(k) for k in key) if isinstance(key, tuple) else _key_part(key)
 
 
 @npmethod("getitem", returns="view")
 def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``: a view for numbers, slices and new axes, else a copy; a NumPy scalar if every dimension is indexed."""
-    key = _key(key)
-    result = clang.getitem(a, key)
-    if result.ndim == 0 and result is not a:
-        parts = key if isinstance(key, tuple) else (key,)
+    parts = key if isinstance(key, tuple) else (key,)
+    result = clang.getitem(a, index_key(key))
+    if result.ndim == 0:
+        result = prims.clone(result) if result is a else result
         result.scalar = not any(p is Ellipsis for p in parts)
     return result
 
@@ -36,6 +41,5 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
 @npmethod("setitem", returns="array", tags=(OpTags.UPDATE, OpTags.MAY_RAISE))
 def setitem(a: TensorProxy, key: Any, value: Any) -> TensorProxy:
     """``a`` after ``a[key] = value``, the value converted to the array's dtype as assignment does."""
-    new = value if is_number(value) else as_array(value, a.dtype)
-    return clang.setitem(a, _key(key), clang.convert(new, a.dtype) if is_number(new) else new)
-
+    new = clang.convert(value, a.dtype) if is_number(value) else as_array(value, a.dtype)
+    return clang.setitem(a, index_key(key), new)

@@ -6,6 +6,7 @@ are reduced: what ``where`` leaves out becomes the operation's identity.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -62,9 +63,15 @@ def reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
     """The dimensions that ``axis`` names, ``None`` meaning all. Raises ``AxisError``, ``ValueError``, ``TypeError``."""
     if isinstance(axis, list):
         raise TypeError("'list' object cannot be interpreted as an integer")
-    if a.ndim == 0 and type(axis) is int and axis in (0, -1):
-        return ()
     return axes(a.ndim, axis)
+
+
+def _ufunc_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
+    """:func:`reduced_dims` as ufuncs find them: a scalar has an axis 0 to reduce along."""
+    if a.ndim == 0 and axis is not None and not isinstance(axis, (tuple, list)):
+        one_axis(1, axis)
+        return ()
+    return reduced_dims(a, axis)
 
 
 def with_kept_dims(result: TensorProxy, dims: Sequence[int], keepdims: Any) -> TensorProxy:
@@ -112,7 +119,7 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
 
     def compute(a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> TensorProxy:
         a = as_array(a)
-        dims = reduced_dims(a, axis)
+        dims = _ufunc_dims(a, axis)
         work = dtype_by_example(numpy_name, a, dtype)
         a = clang.convert(a, work)
         mask = mask_of(where, a)
@@ -138,7 +145,7 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
             return reduce(clang.concatenate([first, a], dims[0]), dims)  # type: ignore[no-any-return]
         if identity is None and start is None:
             left = tuple(n for d, n in enumerate(a.shape) if d not in dims)
-            if any(type(n) is int and n == 0 for n in left):
+            if builtins.any(type(n) is int and n == 0 for n in left):
                 return clang.full(left, 0, dtype=a.dtype, device=a.device)
         result = reduce(a, dims)
         return result if start is None else _COMBINE[name](start, result)  # type: ignore[no-any-return]
@@ -181,7 +188,7 @@ alias("amin", globals()["min"])
 def _truth_function(name: str, neutral: bool) -> Symbol:
     def f(a: Any, axis: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> TensorProxy:
         a = as_array(a)
-        dims = reduced_dims(a, axis)
+        dims = _ufunc_dims(a, axis)
         mask = mask_of(where, a)
         truth = clang.convert(a, dtypes.bool8)
         truth = truth if mask is None else clang.where(mask, truth, neutral)
@@ -201,7 +208,7 @@ __all__ += ["all", "any"]
 def ptp(a: Any, axis: Any = None, keepdims: Any = NoValue) -> TensorProxy:
     """The largest element less the smallest, in the array's dtype. Raises ``TypeError`` for bool, as NumPy does."""
     a = as_array(a)
-    dims = reduced_dims(a, axis)
+    dims = _ufunc_dims(a, axis)
     check(a.dtype.kind != "b", lambda: "numpy boolean subtract, the `-` operator, is not supported", TypeError)
     return with_kept_dims(clang.sub(prims.amax(a, dims), prims.amin(a, dims)), dims, keepdims)
 

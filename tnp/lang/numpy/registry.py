@@ -190,7 +190,9 @@ _by_function: dict[int, Symbol] = {}
 def symbol_of(function: Any) -> Symbol | None:
     """The symbol of one of NumPy's functions or ufuncs; ``None`` if the language lacks it."""
     if not _by_function:
-        for info in by_id.values():
+        for key, info in by_id.items():
+            if key != f"numpy.{info.name}":  # a method, or a helper that is no function of NumPy
+                continue
             found: Any = np
             for part in info.name.split("."):
                 found = getattr(found, part, None)

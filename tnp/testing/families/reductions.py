@@ -51,13 +51,15 @@ def reduction_samples(
         for shape, choices in (*_AXES, *(_EMPTY_AXES if empty else ())):
             a = make_array(shape, dtype=dtype, **_domain(dtype))
             for axis in choices:
+                if axis == 0 and not shape and info.op in (np.mean, np.var, np.std, np.count_nonzero):
+                    continue
                 yield SampleInput(a) if axis is None else SampleInput(a, axis)
         a = make_array((4, 3), dtype=dtype, **_domain(dtype))
         for b in variants(a):
             yield SampleInput(b, 0, keepdims=True)
         yield SampleInput(a, keepdims=True)
         yield SampleInput(a[0, 0])
-        yield SampleInput(a.tolist() if dtype.kind != "b" else a, axis=-1)
+        yield SampleInput([a[0], a[1]], axis=-1)
         if dtype.kind in "fc":
             yield SampleInput(special_values(dtype))
             yield SampleInput(special_values(dtype)[:2].reshape(1, 2), (1,))

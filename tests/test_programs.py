@@ -65,8 +65,8 @@ def sharing(arrays):
     return [(a is b, np.shares_memory(a, b)) for a, b in itertools.combinations(arrays, 2)]
 
 
-def assert_same_call(program, jitted, eager, seed):
-    """Calls both on equal arguments and compares all that can be seen of it."""
+def assert_same_call(program, jitted, eager, seed, same_strides=False):
+    """Calls both on equal arguments and compares all that can be seen of it, ``same_strides`` of results included."""
     expected_call, actual_call = inputs_of(program, seed), inputs_of(program, seed)
     np.random.seed(seed)
     expected = eager(*expected_call.args, **expected_call.kwargs)
@@ -80,7 +80,7 @@ def assert_same_call(program, jitted, eager, seed):
     assert_same(state_of(actual_arguments), state_of(expected_arguments), what="arguments")
     for a, e in zip(arrays_of(actual), arrays_of(expected)):
         assert a.flags.writeable == e.flags.writeable, "a result differs in being writable"
-        assert a.strides == e.strides or e.size <= 1, f"a result has strides {a.strides}, not {e.strides}"
+        assert not same_strides or a.strides == e.strides or e.size <= 1, f"a result has strides {a.strides}, not {e.strides}"
     actual_sharing = sharing(arrays_of([actual, actual_arguments]))
     assert actual_sharing == sharing(arrays_of([expected, expected_arguments])), "results share other memory"
 
@@ -104,7 +104,7 @@ def test_same_as_eager(program, executor):
     eager = program.make()
     jitted = tnp.jit(program.make(), executors=EXECUTORS[executor])
     for seed in SEEDS:
-        assert_same_call(program, jitted, eager, seed)
+        assert_same_call(program, jitted, eager, seed, same_strides=executor == "numpy")
     assert tnp.cache_info(jitted) == (len(SEEDS) - 1, 1, 1), tnp.explain(jitted)
     assert_same_call(program, printed_program(jitted), eager, len(SEEDS))
 

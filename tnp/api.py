@@ -135,6 +135,8 @@ class Jitted:
             )
             traces = compile_trace(acquired.trace, _backend(self._executor_list()))
             program = traces[-1].python_callable()
+            if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+                program = _keeping_errstate(program)
             if any(b.has_tag_inside(OpTags.LATE_GUARD) for b in acquired.trace.bound_symbols):
                 program = self._starting_over(program, acquired.trace, acquired.expressions)
             run = prologue.compile([acquired.expressions[p.name] for p in traces[-1].args], program)
@@ -173,6 +175,8 @@ class Jitted:
 
     def _once_eagerly(self, error: Exception) -> _Entry:
         def run(*values: Any) -> Any:
+            if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
+                raise error
             result = self._apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
@@ -201,6 +205,16 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which sets how floating-point errors are reported, leaving that as it was even if it raises."""
+
+    def run(*inputs: Any) -> Any:
+        with np.errstate():
+            return program(*inputs)
+
+    return run
 
 
 def _rebuild(function: Callable[..., Any], executors: Any, strict: bool) -> Jitted:
@@ -300,17 +314,16 @@ def _stack_level() -> int:
     return level
 
 
-@functools.cache
-def _memory() -> tuple[MemoryOperations, Any, Any]:
-    from tnp.executors import numpy as numpy_executor
-
-    memory = MemoryOperations(numpy_executor.copied, numpy_executor.empty_like)
-    return memory, numpy_executor.as_scalar, numpy_executor.as_array
 
 
 def _backend(executors: Iterable[Any]) -> Backend:
-    memory, as_scalar, as_array = _memory()
-    return Backend(tuple(executors), memory, as_scalar, as_array, Region)
+    from tnp.executors.numpy import as_array, as_scalar
+
+    executors = tuple(executors)
+    kinds = [registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}]
+    memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
+    conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
+    return Backend(executors, memory, as_scalar, as_array, Region, conversions)
 
 
 def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False) -> Any:
@@ -461,6 +474,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return state.current().call(symbol, args, kwargs)
 
         call.__name__ = call.__qualname__ = symbol.name
+        call.__tnp_operation__ = symbol  # type: ignore[attr-defined]
         jitted = _single[symbol] = Jitted(call)
     with detached():
         return jitted(*args, **kwargs)

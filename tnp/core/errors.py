@@ -17,6 +17,7 @@ __all__ = [
     "LateGuardFailed",
     "NeedsConcreteSize",
     "NeedsEager",
+    "NeedsOpaque",
     "NeedsValue",
     "NoExecutorError",
     "TraceCheckError",
@@ -76,6 +77,10 @@ class AmbiguousView(NeedsEager):
 
 class NeedsConcreteSize(NeedsEager):
     """An operation that cannot work with a size known only at run time."""
+
+
+class NeedsOpaque(NeedsEager):
+    """Raised by the definition of a function for arguments that it does not cover: the call runs opaquely, as itself."""
 
 
 class UserLocation:

@@ -101,7 +101,7 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
         offset = rank - len(s)
         for i, d in enumerate(s):
             current = result[offset + i]
-            if d == 1 and isinstance(d, int):
+            if isinstance(d, int) and d == 1:
                 continue
             if isinstance(current, int) and current == 1:
                 result[offset + i] = d

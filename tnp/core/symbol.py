@@ -124,7 +124,7 @@ class Symbol:
             trace.pop_scope()
             if before is not None:
                 langs.set_current(before)
-        if scope or not self._returns_its_input(args, kwargs, output):
+        if scope or OpTags.EFFECT in self.tags or not self._returns_its_input(args, kwargs, output):
             trace.record(BoundSymbol(self, args, kwargs, output, scope))
         return output
 

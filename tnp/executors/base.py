@@ -7,8 +7,9 @@ program and returns one callable for each. Their order in a list is their priori
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
@@ -36,8 +37,12 @@ class Implementation:
 class Executor:
     """What all executors have: a name, a version, and the kind of arrays that their callables take and return."""
 
-    #: ``"numpy"``, ``"torch"`` or ``"cupy"``; ``None`` takes any
+    #: ``"numpy"``, ``"torch"`` or ``"cupy"``; ``None``: whatever the language of the values has
     array_kind: str | None = None
+    #: of the executor that is named as its kind: (kind, kind) → the operation that turns one into the other
+    conversions: Mapping[tuple[str, str], Symbol] = MappingProxyType({})
+    #: of that executor, too: the operations that copy an array, and make uninitialised memory like it
+    memory: tuple[Symbol, Symbol] | None = None
 
     def __init__(self, name: str, *, version: Any = None) -> None:
         self.name = name

@@ -62,6 +62,17 @@ _convert: Symbol = executor.register_operator(
 executor.register_implementation(prims.registry["convert_number"], _convert)
 
 
+def _print_size(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, dim = bsym.args
+    return f"{bsym.output.name} = {literal(a, context)}.shape[{dim}]"
+
+
+_size = executor.register_operator(
+    "size", meta=prims.registry["size"].meta, fn=lambda a, dim: a.shape[dim], printer=_print_size
+)
+executor.register_implementation(prims.registry["size"], _size)
+
+
 def _print_set_attribute(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     obj, name, value = bsym.args
     return f"{literal(obj, context)}.{name} = {literal(value, context)}"

@@ -108,7 +108,7 @@ class TracedArray:
         if not self.storage.writable or self.scalar:
             raise ValueError("assignment destination is read-only")
         with langs.language_context(current.lang):
-            new = update(current, value, path if path else None)
+            new = update(current, value, path) if path else update(current, value)
         self.storage.replace(new)
 
     @property

@@ -10,6 +10,7 @@ import enum
 import math
 import re
 import types
+from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["Inputs"]
 
 _CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
+#: containers and iterators of which the program would see what is in them only once
+_CHANGEABLE = (MutableSequence, MutableMapping, MutableSet, Iterator)
 _IDENTITY_TYPES = (
     type,
     types.FunctionType,
@@ -38,6 +41,7 @@ _IDENTITY_TYPES = (
     types.ModuleType,
     np.ufunc,
     type(np.sum),
+    type(np.random.default_rng),
 )
 
 
@@ -60,6 +64,7 @@ class Inputs:
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage]] = {}
         self._scalars: dict[str, Any] = {}
+        self._captured: list[Storage] = []
 
     def _name(self, source: Source) -> str:
         return self.trace.add_name(_identifier(source.description))
@@ -97,6 +102,8 @@ class Inputs:
         module = kind.__module__.partition(".")[0]
         if module == "torch":
             raise TraceError(f"{source.description} is a {kind.__name__}; the torch language is not available yet")
+        if isinstance(value, _CHANGEABLE):
+            raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
             return self._lift_instance(value, self.prologue.let(source))
         self._guard_identity(value, source)
@@ -251,10 +258,18 @@ class Inputs:
     def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
         name = self.prologue.constant(value, "array")
-        return self._lift_array(value, Source(name, "captured array"))
+        if value.dtype.hasobject:
+            raise NeedsEager("it makes an array of objects")
+        known = id(value) in self._by_identity
+        handle = self._lift_array(value, Source(name, "captured array"))
+        if not known:
+            self._captured.append(handle.storage)
+        return handle
 
     def finish(self, used: set[str]) -> None:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
+        if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
+            raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
         written = [(n, a) for n, (a, s) in self._arrays.items() if s.dirty]
         if not written:
             return

@@ -27,7 +27,7 @@ _MISSING = object()
 def is_plain_object(value: Any) -> bool:
     """Whether ``value`` is an instance of a class written in Python whose attributes a program may read and write."""
     kind = type(value)
-    if kind.__module__ in ("builtins", "types", "functools") or isinstance(value, (type, BaseException)):
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(value, (type, BaseException)):
         return False
     if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return False
@@ -89,7 +89,9 @@ def _shadow_class(kind: type) -> type:
             raise NeedsEager(f"it reads __dict__ of {state.source.description}")
         found = _instance_attribute(state.real, name)
         if found is _MISSING:
-            return object.__getattribute__(self, name)
+            if descriptor is _MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+                return object.__getattribute__(self, name)
+            found = descriptor  # data of the class
         lifted = state.inputs.lift(found, state.source.attribute(name))
         state.read[name] = lifted
         return lifted

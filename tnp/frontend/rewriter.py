@@ -5,7 +5,10 @@ A user function is parsed once, and compiled again with these changes, its line 
 - a call ``f(x)`` becomes ``__tnp__.call(f, x)``, so that ``np.zeros(3)`` makes a traced array, ``max(a, b)`` of traced
   values is an operation, and the user functions that it calls are rewritten too;
 - a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
-- a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced.
+- an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
+  ``m.N = v`` becomes ``__tnp__.owner(m).N = v``, which refuses to change them while tracing;
+- a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
+- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that.
 
 Control flow is left to Python here. Each construct is one visitor method of :class:`_Rewriter`.
 """
@@ -14,17 +17,19 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import inspect
+import linecache
 import os
+import sys
 import sysconfig
-import textwrap
 import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["is_user_function", "rewrite"]
+__all__ = ["is_user_data", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
 
@@ -35,17 +40,33 @@ _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
 )
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
+#: its functions call operations as a user's would
+_TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
 
 
 @functools.cache
 def _is_library_file(filename: str) -> bool:
     path = os.path.realpath(filename)
-    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER))
+    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
 
 
 def is_user_function(f: Any) -> bool:
     """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
     return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+def is_user_data(owner: Any, name: str) -> bool:
+    """Whether ``owner``, a module or a class, is neither a library's nor tnp's, and ``name`` in it is plain data."""
+    if isinstance(owner, types.ModuleType):
+        return not _is_library_file(owner.__file__) if getattr(owner, "__file__", None) else False
+    for cls in owner.__mro__:
+        if name in cls.__dict__:
+            module = sys.modules.get(cls.__module__)
+            filename = getattr(module, "__file__", None)
+            if filename is None and cls.__module__ != "__main__" or filename and _is_library_file(filename):
+                return False
+            return not hasattr(type(cls.__dict__[name]), "__get__") and not name.startswith("__")
+    return False
 
 
 class _Names(ast.NodeVisitor):
@@ -54,6 +75,7 @@ class _Names(ast.NodeVisitor):
     def __init__(self) -> None:
         self.bound: set[str] = set()
         self.outer: set[str] = set()
+        self.global_: set[str] = set()
 
     def visit_Name(self, node: ast.Name) -> None:
         if not isinstance(node.ctx, ast.Load):
@@ -76,10 +98,12 @@ class _Names(ast.NodeVisitor):
             self.bound.add(node.name)
         self.generic_visit(node)
 
-    def visit_Global(self, node: Any) -> None:
+    def visit_Global(self, node: ast.Global) -> None:
         self.outer.update(node.names)
+        self.global_.update(node.names)
 
-    visit_Nonlocal = visit_Global
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.outer.update(node.names)
 
     def visit_MatchAs(self, node: Any) -> None:
         if node.name:
@@ -90,10 +114,14 @@ class _Names(ast.NodeVisitor):
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook."""
+    """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
+    ``outer`` are names of the outside that it binds; ``private`` maps ``__name`` to ``_Class__name``, as a class body
+    would."""
 
-    def __init__(self, local: set[str]) -> None:
+    def __init__(self, local: set[str], outer: set[str], private: dict[str, str]) -> None:
         self.local = local
+        self.outer = outer
+        self.private = private
 
     def _hook(self, name: str, node: ast.AST, *args: ast.expr) -> ast.Call:
         function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
@@ -116,6 +144,20 @@ class _Rewriter(ast.NodeTransformer):
         if node.id == "__class__":
             return node
         return self._hook("load", node, ast.copy_location(ast.Constant(node.id), node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        node.attr = self.private.get(node.attr, node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self._hook("attribute", node, node.value, ast.copy_location(ast.Constant(node.attr), node))
+        node.value = self._hook("owner", node, node.value)
+        return node
+
+    def visit_Global(self, node: Any) -> Any:
+        names = [ast.copy_location(ast.Constant(name), node) for name in node.names if name in self.outer]
+        return [node, ast.copy_location(ast.Expr(self._hook("assigns", node, *names)), node)] if names else node
+
+    visit_Nonlocal = visit_Global
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
@@ -168,6 +210,8 @@ _lock = threading.Lock()
 
 def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
     """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
+    if RUNTIME in f.__code__.co_freevars:  # defined inside a rewritten function, so that it has hooks already
+        return f
     with _lock:
         if f.__code__ not in _cache:
             _cache[f.__code__] = _rewritten_code(f)
@@ -188,20 +232,44 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
     node = _find_node(f)
     if node is None:
         return None
+    # The file may have changed since. A test runner rewrites what is asserted, so that cannot be compared.
+    original = _compiled(copy.deepcopy(node), f)
+    asserts = any(isinstance(n, ast.Assert) for n in ast.walk(node))
+    private = _private_names(f.__code__)
+    if original is None or not asserts and _outline(original, private) != _outline(f.__code__, private):
+        return None
     names = _Names()
     names.visit(node)
-    rewriter = _Rewriter(names.bound - names.outer)
+    # A nonlocal name of a function inside may be one of this function, which is no outside.
+    outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
+    rewriter = _Rewriter(names.bound - names.outer, outside, private)
     if isinstance(node, ast.Lambda):
         node.body = rewriter.visit(node.body)
-        made = ast.copy_location(ast.Return(node), node)
-        body: list[ast.stmt] = [made]
+    else:
+        node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
+    return _compiled(node, f)
+
+
+def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
+    """What codes of one source have in common, wherever it stands in a file."""
+    constants = [_outline(c, private) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
+
+
+def _as_list(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else [x]
+
+
+def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
+    """The code of ``node``, a changed tree of ``f``, with the closure variables of ``f`` and the runtime."""
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(node), node)]
     else:
         node.decorator_list = []
         node.returns = None
         for argument in ast.walk(node.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        node.body = [rewriter.visit(s) for s in node.body]
         # Defaults are taken from the original function; here only their number matters.
         none = ast.copy_location(ast.Constant(None), node)
         node.args.defaults = [none for _ in node.args.defaults]
@@ -226,10 +294,23 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
         return None
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
-    if inner is None or inner.co_varnames[: _count(f.__code__)] != f.__code__.co_varnames[: _count(f.__code__)]:
+    if inner is None or inner.co_varnames[: _count(inner)] != f.__code__.co_varnames[: _count(f.__code__)]:
         return None
     known = {RUNTIME, *f.__code__.co_freevars}
     return inner if set(inner.co_freevars) <= known else None
+
+
+def _private_names(code: types.CodeType) -> dict[str, str]:
+    """``__name`` → ``_Class__name``, for the names that Python has mangled in ``code``."""
+    found: dict[str, str] = {}
+    for name in code.co_names:
+        cls, _, rest = name.partition("__")
+        if cls.startswith("_") and len(cls) > 1 and rest and not rest.endswith("__"):
+            found[f"__{rest}"] = name
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(_private_names(constant))
+    return found
 
 
 _FUTURE_FLAGS = 0
@@ -242,61 +323,29 @@ def _count(code: types.CodeType) -> int:
     return code.co_argcount + code.co_kwonlyargcount + varargs
 
 
-def _find_node(f: types.FunctionType) -> Any:
-    """The syntax tree of ``f``, at its own lines; ``None`` if there is none or several could be it."""
+@functools.lru_cache(maxsize=32)
+def _parsed(source: str) -> ast.Module | None:
     try:
-        lines, first = inspect.getsourcelines(f.__code__)
-        source = "".join(lines)
-    except (OSError, TypeError, IndexError):
-        return None
-    try:
-        tree = ast.parse(textwrap.dedent(source))
+        return ast.parse(source)
     except SyntaxError:
-        tree = _parse_fragment(source)
-        if tree is None:
-            return None
-    ast.increment_lineno(tree, max(first, 1) - 1)
+        return None
+
+
+def _find_node(f: types.FunctionType) -> Any:
+    """A copy of the syntax tree of ``f``, at its own lines; ``None`` if there is none or several could be it."""
     wanted = f.__code__
+    tree = _parsed("".join(linecache.getlines(wanted.co_filename, f.__globals__)))
+    if tree is None:
+        return None
     if wanted.co_name == "<lambda>":
-        found = [
-            n for n in ast.walk(tree)
-            if isinstance(n, ast.Lambda) and [a.arg for a in _arguments(n.args)] == list(wanted.co_varnames[: _count(wanted)])
-        ]  # fmt: skip
-        return _only_matching_lambda(found, wanted)
-    for n in ast.walk(tree):
-        if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name:
-            return n
-    return None
+        spans = set(wanted.co_positions())
+        found: list[Any] = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and _span(n.body) in spans]
+    else:
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name]
+        found = [n for n in found if min(d.lineno for d in (n, *n.decorator_list)) == wanted.co_firstlineno]
+    return copy.deepcopy(found[0]) if len(found) == 1 else None
 
 
-def _only_matching_lambda(found: list[ast.Lambda], wanted: types.CodeType) -> ast.Lambda | None:
-    """The lambda whose compiled code is the wanted one: a line may hold several."""
-    matching = []
-    for node in found:
-        code = compile(ast.fix_missing_locations(ast.Expression(node)), wanted.co_filename, "eval")
-        inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
-        same_names = set(inner.co_names) <= {*wanted.co_names, *wanted.co_freevars}
-        if same_names and _plain_constants(inner) == _plain_constants(wanted):
-            matching.append(node)
-    return matching[0] if len({ast.dump(m) for m in matching}) == 1 else None
-
-
-def _plain_constants(code: types.CodeType) -> list[Any]:
-    return [c for c in code.co_consts if not isinstance(c, types.CodeType)]
-
-
-def _arguments(args: ast.arguments) -> list[ast.arg]:
-    found = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-    return found + [a for a in (args.vararg, args.kwarg) if a is not None]
-
-
-def _parse_fragment(source: str) -> ast.Module | None:
-    """A lambda in the middle of an expression: its line does not parse alone, but a part of it may."""
-    text = textwrap.dedent(source)
-    start = text.find("lambda")
-    for stop in range(len(text), start, -1) if start >= 0 else ():
-        try:
-            return ast.parse(text[:start].count("\n") * "\n" + "(" + text[start:stop] + ")")
-        except SyntaxError:
-            continue
-    return None
+def _span(node: ast.expr) -> tuple[Any, Any, int, Any]:
+    """Where an expression stands, as :meth:`code.co_positions` says it."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

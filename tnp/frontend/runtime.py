@@ -19,8 +19,9 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
+from tnp.frontend.contexts import Errstate
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.frontend.rewriter import is_user_function, rewrite
+from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
 from tnp.lang import numpy as lnp
@@ -57,6 +58,29 @@ class Runtime:
             return value
         return tracer.inputs.lift(value, Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}"))
 
+    def attribute(self, owner: Any, name: str) -> Any:
+        """``owner.name``; the data of a user's module or class becomes an input of the trace."""
+        value = getattr(owner, name)
+        tracer = state.running()
+        if tracer is None or type(value) in _CODE_TYPES or not isinstance(owner, (types.ModuleType, type)):
+            return value
+        if is_traced(owner) or not is_user_data(owner, name):
+            return value
+        kind = "module" if isinstance(owner, types.ModuleType) else "class"
+        source = Source(tracer.inputs.prologue.constant(owner, kind), f"{kind} {owner.__name__}")
+        return tracer.inputs.lift(value, source.attribute(name))
+
+    def owner(self, x: Any) -> Any:
+        """``x``, of which an attribute is assigned: something of this trace, or else the program runs eagerly."""
+        if state.running() is not None and isinstance(x, (types.ModuleType, type, types.FunctionType)):
+            raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+        return x
+
+    def assigns(self, *names: str) -> None:
+        """The function assigns names of the outside."""
+        if state.running() is not None:
+            raise NeedsEager(f"it assigns {', '.join(names)}, which its caller can see")
+
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
         if isinstance(target, np.ndarray) and type(target) is not TracedArray:
@@ -73,10 +97,10 @@ class Runtime:
             if symbol is None:
                 return rewritten(f)(*args, **kwargs) if is_user_function(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
-        if kind is types.MethodType:
-            if is_user_function(f.__func__):
-                return rewritten(f.__func__)(f.__self__, *args, **kwargs)
-            return f(*args, **kwargs)
+        if kind is types.MethodType and is_user_function(f.__func__):
+            return rewritten(f.__func__)(f.__self__, *args, **kwargs)
+        if opaque.is_random(f):
+            return self._call_random(f, args, kwargs)
         if kind is Symbol:
             return state.current().call(f, args, kwargs)
         try:
@@ -89,15 +113,13 @@ class Runtime:
             symbol = symbol_of(f)
             if symbol is not None:
                 return self._call_numpy(f, symbol, args, kwargs)
-            if _is_numpy_random(f):
-                return state.current().call(opaque.symbol_for(f), args, kwargs)
             if is_traced(args) or is_traced(kwargs):
                 owner = getattr(f, "__self__", None)
                 if isinstance(owner, np.ufunc):
                     return state.current().ufunc(owner, f.__name__, args, kwargs)
                 if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
                     return state.current().opaque_call(f, args, kwargs)
-            return f(*args, **kwargs)
+            return self._call_library(f, args, kwargs)
         if kind is functools.partial:
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if isinstance(f, type):
@@ -108,7 +130,7 @@ class Runtime:
         called = getattr(kind, "__call__", None)
         if is_user_function(called):
             return rewritten(called)(f, *args, **kwargs)
-        return f(*args, **kwargs)
+        return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not (by_id[symbol.id].factory or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
@@ -116,9 +138,24 @@ class Runtime:
         return state.current().numpy_function(f, args, kwargs)
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f):
-            return f(*args, **kwargs)
+        """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
+        if _is_impure(f):
+            raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)}, which may do something else at each call")
+        if type(f) is types.FunctionType and f.__module__.partition(".")[0] == "numpy":
+            tracer = state.current()  # NumPy would make object arrays of the numbers
+            args, kwargs = tracer.known(args), {k: tracer.known(v) for k, v in kwargs.items()}
+            if is_traced(args) or is_traced(kwargs):
+                return tracer.opaque_call(f, args, kwargs)
         return f(*args, **kwargs)
+
+    def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of :mod:`numpy.random`, or a method of a generator that the program did not get as an input."""
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, opaque.GENERATORS) and owner is not opaque.GLOBAL_GENERATOR:
+            inputs = state.current().inputs
+            generator = inputs.lift(owner, Source(inputs.prologue.constant(owner, "rng"), "captured generator"))
+            return getattr(generator, f.__name__)(*args, **kwargs)
+        return state.current().call(opaque.symbol_for(f), args, kwargs)
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__init__`` traced if it is the user's."""
@@ -137,9 +174,24 @@ def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
 
 
-def _is_numpy_random(f: Any) -> bool:
+#: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
+_IMPURE_MODULES = frozenset(
+    ("_io", "datetime", "io", "logging", "nt", "os", "posix", "random", "secrets", "shutil", "socket", "subprocess",
+     "tempfile", "time", "uuid", "warnings", "_warnings")
+)  # fmt: skip
+_IMPURE_FUNCTIONS = frozenset((builtins.input, builtins.open, np.load, np.loadtxt, np.fromfile, np.save, np.savetxt))
+
+
+def _is_impure(f: Any) -> bool:
+    """Whether a library's function may not be called once for all calls of the program."""
     owner = getattr(f, "__self__", None)
-    return isinstance(owner, np.random.RandomState) or f is np.random.default_rng
+    modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
+    if not _IMPURE_MODULES.isdisjoint(modules):
+        return True
+    try:
+        return f in _IMPURE_FUNCTIONS
+    except TypeError:  # not hashable
+        return False
 
 
 _rewritten: dict[types.FunctionType, Callable[..., Any]] = {}
@@ -153,8 +205,9 @@ def rewritten(f: types.FunctionType) -> Callable[..., Any]:
 
 
 _CODE_TYPES = frozenset(
-    (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum), type(None))
-)
+    (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum), type(None),
+     type(np.random.default_rng))
+)  # fmt: skip
 _NUMPY_TYPES = frozenset(
     (types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType)
 )
@@ -203,7 +256,7 @@ def _fold(comparison: str) -> Callable[..., Any]:
             if type(better) is TracedArray:
                 if better.ndim or not _same_kind(x, best):
                     return builtin(items)
-                best = state.current().call(lnp.where_scalar, (better, x, best), {})
+                best = state.current().call(lnp.where, (better, x, best), {})[()]
             elif better:
                 best = x
         return best
@@ -212,7 +265,9 @@ def _fold(comparison: str) -> Callable[..., Any]:
 
 
 def _same_kind(x: Any, y: Any) -> bool:
-    return type(x) is TracedArray and type(y) is TracedArray and x._element_type is y._element_type and x.scalar and y.scalar
+    """Whether both are NumPy scalars of one dtype, so that either can stand in for the other."""
+    scalars = all(x.scalar if type(x) is TracedArray else isinstance(x, np.generic) for x in (x, y))
+    return scalars and bool(x.dtype == y.dtype)
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
@@ -285,10 +340,11 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     pow: _pow,
     isinstance: _isinstance,
     print: _print,
+    np.errstate: Errstate,
 }
 for _row in ROWS:
     _module, _, _name = _row.number.partition(".")
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name, getattr(math, _name))
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print,))
+_ALWAYS = frozenset((print, np.errstate))

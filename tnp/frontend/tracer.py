@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, langs, prims
-from tnp.core.errors import LateGuardFailed, NeedsEager, NeedsValue, TraceError
+from tnp.core.errors import LateGuardFailed, NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.symbol import OpTags, Symbol
+from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Path, Step, prim_chain
+from tnp.frontend.answers import ANSWERS
+from tnp.frontend.flat import TracedFlat
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
-from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow
+from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, row_major
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -101,6 +103,8 @@ class Tracer:
             return self._fresh_handle(result, seen, row_major)
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
+        if isinstance(result, ObjectProxy):
+            return TracedObject(result, opaque.dummy(result))
         if isinstance(result, (tuple, list)):
             items = [self.handle(x, seen, start, view, row_major) for x in result]
             return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
@@ -157,6 +161,8 @@ class Tracer:
         info = by_id.get(symbol.id)
         out = kwargs.pop("out", None) if kwargs else None
         if out is not None:
+            if OpTags.RANDOM in symbol.tags:
+                raise NeedsEager(f"{symbol.name} draws into out=")
             return self._call_with_out(symbol, args, kwargs, out)
         if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
             self.flush()
@@ -164,13 +170,37 @@ class Tracer:
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
         start = len(self.trace.bound_symbols)
-        result = symbol(*proxies, **keywords)
+        try:
+            result = symbol(*proxies, **keywords)
+        except NeedsOpaque:
+            symbol, info = self._opaque_instead(symbol), None
+            result = symbol(*proxies, **keywords)
+        except NeedsValue:
+            known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
+            if not known:
+                raise
+            proxies, keywords = map_proxies(lambda p: known.get(p.name, p), (proxies, keywords))
+            result = symbol(*proxies, **keywords)
         if info is not None and info.returns == "update":
             self._store_updated(args[0], result)
             return None
         view = "" if OpTags.VIEW not in symbol.tags else "view" if info is None else info.returns
-        row_major = info is None or (info.row_major and "F" not in keywords.values())
+        row_major = info is not None and info.row_major and "F" not in keywords.values()
         return self.handle(result, seen, start, view, row_major)
+
+    def _known_value(self, a: TracedArray) -> Any:
+        """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
+        if not a.scalar or a._element_type.kind not in "iuf":
+            return None
+        known = self.known_scalar(a)
+        return None if known is None else a.dtype.type(known)
+
+    def _opaque_instead(self, symbol: Symbol) -> Symbol:
+        """The opaque symbol of the function that ``symbol`` defines in part."""
+        name = symbol.id.removeprefix("numpy.")
+        if self.strict:
+            raise TraceError(f"{symbol.id} would run as an opaque call for these arguments, which strict=True refuses")
+        return opaque.symbol_for(operator.attrgetter(name)(np))
 
     def _store_updated(self, target: Any, value: TensorProxy) -> None:
         if not isinstance(target, TracedArray) or type(target) is not TracedArray:
@@ -264,20 +294,27 @@ class Tracer:
             )
         key = self._static_key(key)
         self.flush_if_dynamic(key)
-        return self.call(lnp.getitem, (a, key), {})
+        found = self.call(lnp.getitem, (a, key), {})
+        if found is a:
+            return TracedArray(a.storage, a.path, a._proxy, a.strides_)
+        first = key[0] if type(key) is tuple and key else key
+        if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
+            found.strides_ = None  # the dimensions of advanced indices come first in memory, wherever they stand
+        return found
 
     def _static_key(self, key: Any) -> Any:
         """Numbers of a key that are known become ints, so that the key reads as the user wrote it."""
-        if type(key) is tuple:
+        kind = type(key)
+        if kind is tuple:
             return tuple([self._static_key(k) for k in key])
-        if type(key) is TracedNumber and key.proxy.value is not None:
-            return operator.index(key)
-        if type(key) is TracedArray and key.scalar and key._element_type.kind in "iu":
+        if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
+            return key.proxy.known()
+        if kind is TracedArray and key.scalar and key._element_type.kind in "iu":
             known = self.known_scalar(key)
             return key if known is None else int(known)
-        if type(key) is slice:
+        if kind is slice:
             return slice(*(self._static_key(x) for x in (key.start, key.stop, key.step)))
-        if isinstance(key, np.integer):
+        if isinstance(key, np.integer) and kind is not TracedArray:
             return int(key)
         return key
 
@@ -285,19 +322,30 @@ class Tracer:
         """``a[key] = value``."""
         if a.scalar:
             raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
+        if not self.is_operand(value):
+            raise NeedsEager(f"it stores a {type(value).__name__} into an array")
+        if type(value) is TracedArray and value.storage is a.storage and self._is_there_already(a, key, value):
+            return
         key = self._static_key(key)
-        seen: dict[str, TracedArray] = {}
-        key_value = self.value(key, seen)
+        self.flush_if_dynamic(key)
+        key_value = self.value(key, {})
         if clang.is_basic(key_value):
-            self.flush_if_dynamic(key)
             self.store(a, value, Step(lnp.getitem, (key_value,)))
             return
-        if not self.is_operand(value):
-            raise TypeError(f"cannot assign {type(value).__name__} to an element of an array")
         self.flush()
-        new_value = self._converted(self.value(value, seen), a)
+        key_value = self.value(key, {})
+        new_value = self._converted(self.value(value, {}), a)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         self._store_updated(a, updated)
+
+    @staticmethod
+    def _is_there_already(a: TracedArray, key: Any, value: TracedArray) -> bool:
+        """Whether ``value`` is all of ``a``: the second half of ``a[:] += v``."""
+        if type(key) is slice:
+            whole = key.start is None and key.stop is None and key.step is None
+        else:
+            whole = key is Ellipsis or (type(key) is tuple and not key)
+        return whole and value.path == a.path
 
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index."""
@@ -326,6 +374,8 @@ class Tracer:
             with langs.language_context(lnp.language):
                 result = prop(value)
             return self.handle(result, seen, start_after, "view")
+        if name in _ARRAY_ATTRIBUTES:
+            return _ARRAY_ATTRIBUTES[name](self, a)
         special = _ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
@@ -345,10 +395,12 @@ class Tracer:
                 raise NeedsEager("it sets the shape of an array that is not contiguous")
             a.path, a.shape_, a._strides = new.path, new.shape_, new._strides
             a._proxy, a._version = new._proxy, new._version
+        elif name == "imag" and a._element_type.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
         elif name in ("real", "imag"):
             self.store(getattr(a, name), value)
         elif name == "flat":
-            self.store(a, self.call(lnp.reshape, (value, a.shape), {}) if is_traced(value) else value)
+            TracedFlat(self, a)[:] = value
         else:
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
 
@@ -401,7 +453,10 @@ class Tracer:
         return args, kwargs
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function that the language lacks, run as itself."""
+        """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
+        answer = ANSWERS.get(function)
+        if answer is not None:
+            return answer(*args, **kwargs)
         name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
         if self.strict:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
@@ -457,16 +512,28 @@ def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
     tracer.store(a, value)
 
 
-def _sort(tracer: Tracer, a: TracedArray, axis: int = -1, kind: Any = None, order: Any = None, **kwargs: Any) -> None:
-    tracer.store(a, tracer.call(lnp.sort, (a, axis, kind, order), kwargs))
+def _sort(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
+    tracer.store(a, tracer.call(lnp.sort, (a, *args), kwargs))
 
 
-def _partition(tracer: Tracer, a: TracedArray, kth: Any, axis: int = -1, **kwargs: Any) -> None:
-    tracer.store(a, tracer.call(lnp.partition, (a, kth, axis), kwargs))
+def _partition(tracer: Tracer, a: TracedArray, kth: Any, *args: Any, **kwargs: Any) -> None:
+    tracer.store(a, tracer.call(lnp.partition, (a, kth, *args), kwargs))
 
 
-def _put(tracer: Tracer, a: TracedArray, indices: Any, values: Any, mode: str = "raise") -> None:
-    tracer.call(lnp.put, (a, indices, values, mode), {})
+def _put(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
+    tracer.call(lnp.put, (a, *args), kwargs)
+
+
+def _array_namespace(tracer: Tracer, a: TracedArray, *, api_version: Any = None) -> Any:
+    return np
+
+
+def _to_device(tracer: Tracer, a: TracedArray, device: Any, /, *, stream: Any = None) -> Any:
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
+    if device != "cpu":
+        raise ValueError(f"Unsupported device: {device}.")
+    return a
 
 
 def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
@@ -494,6 +561,24 @@ _ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "put": _put,
     "item": _item,
     "tolist": _tolist,
+    "to_device": _to_device,
+    "__array_namespace__": _array_namespace,
 }
 
-assert LateGuardFailed and ObjectProxy
+
+def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
+    known = row_major(a.shape_) if a.strides_ == ROW_MAJOR else a.strides_
+    if known is None or any(type(n) is not int or n < 2 for n in a.shape_):
+        raise NeedsEager("it reads the strides of an array whose layout tnp does not know")
+    return tuple(s * a._element_type.itemsize for s in known)
+
+
+_ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
+    "device": lambda tracer, a: "cpu",
+    "flat": TracedFlat,
+    "itemsize": lambda tracer, a: a._element_type.itemsize,
+    "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
+    "strides": _strides,
+}
+
+assert LateGuardFailed

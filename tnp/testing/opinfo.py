@@ -19,7 +19,7 @@ from tnp.testing.compare import assert_same
 __all__ = ["EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "check_error", "check_sample", "opinfos"]
 
 #: the executor lists that every operation is tested with, by name
-EXECUTORS: dict[str, tuple[str, ...]] = {"numpy": (), "numpy_prims": ("numpy_prims",)}
+EXECUTORS: dict[str, tuple[str, ...]] = {"numpy": (), "numpy_prims": ("numpy_prims",), "torch": ("torch",)}
 
 
 class SampleInput:

@@ -9,6 +9,7 @@ from tnp.core.errors import NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
+from tnp.transforms.bridge import kind_for_user
 
 __all__ = ["Fusable", "claim"]
 
@@ -25,9 +26,32 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one.
     """
     new = Trace.like(trace)
+    shown = _views_shown(trace)
     for bsym in trace.bound_symbols:
-        _claim_one(bsym, executors, new)
+        _claim_one(bsym, _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown else executors, new)
     return new
+
+
+def _views_shown(trace: Trace) -> dict[int, str]:
+    """The views that the user gets, or that those look at, by ``id``, and the kind of array that they are to the user.
+
+    They are taken by the library of their language, which looks at the very memory that it looks at in eager: another
+    library may have to copy, as torch does to reverse an order.
+    """
+    shown: dict[int, str] = {}
+    names: set[str] = set()
+    for bsym in reversed(trace.bound_symbols):
+        if bsym.sym.name in ("python_return", "set_attribute"):
+            names.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
+        elif OpTags.VIEW in bsym.sym.tags and any(p.name in names for p in bsym.flat_outputs):
+            arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
+            shown[id(bsym)] = kind_for_user(arrays[0])
+            names.update(p.name for p in bsym.flat_inputs)
+    return shown
+
+
+def _of_kind(executors: Sequence[Any], kind: str) -> list[Any]:
+    return [e for e in executors if e.array_kind in (None, kind)]
 
 
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace) -> None:

@@ -27,7 +27,7 @@ def dead_code(trace: Trace) -> Trace:
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
-    return Trace.like(trace, reversed(kept))
+    return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, reversed(kept))
 
 
 def with_arguments_used(trace: Trace) -> Trace:
@@ -67,7 +67,7 @@ def common_subexpressions(trace: Trace) -> Trace:
             kept.append(bsym)
         else:
             names.update((b.name, a) for a, b in zip(first.flat_outputs, bsym.flat_outputs))
-    return Trace.like(trace, kept)
+    return Trace.like(trace, kept) if names else trace
 
 
 def _memory_of_results(trace: Trace) -> set[str]:

@@ -10,7 +10,8 @@ result that may or may not be a view has several.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
+from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.claim import Update, claim
 
 __all__ = ["MemoryOperations", "in_place"]
@@ -45,13 +47,16 @@ class _Plan:
     forwards: dict[int, int] = field(default_factory=dict)
 
 
-def in_place(trace: Trace, operations: MemoryOperations, executors: Sequence[Any]) -> Trace:
-    """The claimed ``trace`` with its updates made writes to memory. ``executors`` run the views that it needs."""
+def in_place(trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> Trace:
+    """The claimed ``trace`` with its updates made writes to memory.
+
+    ``operations`` make memory for each kind of array, and ``executors`` run the views that it needs.
+    """
     return _Pass(trace, operations, executors).run()
 
 
 class _Pass:
-    def __init__(self, trace: Trace, operations: MemoryOperations, executors: Sequence[Any]) -> None:
+    def __init__(self, trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> None:
         self.trace = trace
         self.executors = executors
         self.operations = operations
@@ -67,6 +72,8 @@ class _Pass:
         self.roots: dict[str, frozenset[str]] = {p.name: frozenset((p.name,)) for p in trace.args}
         self.members: dict[str, set[str]] = {p.name: {p.name} for p in trace.args}
         self.inputs = {p.name for p in trace.args}
+        #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
+        self.repeating: set[str] = set()
         self.last_late_guard = max(
             (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)), default=-1
         )
@@ -122,7 +129,8 @@ class _Pass:
                 roots = self.roots[target.name]
                 if len(roots) == 1:
                     (root,) = roots
-                    if self._may_write(root, result, i) and not self._live_after(root, i, result):
+                    free = target.name not in self.repeating and not self._live_after(root, i, result)
+                    if free and self._may_write(root, result, i):
                         plan.in_place.add(i)
                         self._plan_forward(plan, i, root)
                         self._set_roots(result, roots)
@@ -143,6 +151,9 @@ class _Pass:
             may_alias = frozenset().union(*(self.roots[p.name] for p in arrays))
             if arrays and b.sym.is_prim and OpTags.LATE_GUARD not in b.sym.tags and b.args and b.args[0] is arrays[0]:
                 may_alias = self.roots[arrays[0].name]
+            for p in b.flat_outputs:
+                if isinstance(p, TensorProxy) and any(_may_repeat(p, a) or a.name in self.repeating for a in arrays):
+                    self.repeating.add(p.name)
         for p in b.flat_outputs:
             if isinstance(p, TensorProxy):
                 self._set_roots(p.name, may_alias or frozenset((p.name,)))
@@ -219,11 +230,13 @@ class _Pass:
         if not in_place:
             target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
             overwrites = made.sym.name == "update" and (len(made.args) < 3 or made.args[2] is None)
-            op = self.operations.empty_like if overwrites else self.operations.clone
+            operations = self.operations[kind_of(b, target)]
+            op = operations.empty_like if overwrites else operations.clone
             self.out.append(op.bind(made.args[0], output=target))
-        elif target.ndim == 0 and self.roots[b.args[0].name] - self.inputs:
+        elif target.ndim == 0 and self.roots[b.args[0].name] - self.inputs and kind_of(b, target) == "numpy":
+            # NumPy gives immutable scalars for what is 0-d.
             array = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
-            self.out.append(self.operations.clone.bind(target, output=array))
+            self.out.append(self.operations["numpy"].clone.bind(target, output=array))
             target = array
         self.names[b.output.name] = target
         statement = BoundSymbol(made.sym, (target, *made.args[1:]), made.kwargs, None, made.subsymbols, b.location)
@@ -252,7 +265,9 @@ class _Pass:
                     recorded = self.out[before:]
                     del self.out[before:]
                 scratch = Trace.like(self.new, recorded)
-                for b in claim(scratch, self.executors).bound_symbols:
+                kind = kind_of(update, target)
+                same_kind = [e for e in self.executors if (e.array_kind or kind_for_user(target)) == kind]
+                for b in claim(scratch, same_kind).bound_symbols:
                     b.location = update.location
                     self._emit(b)
                 self.views[key] = known
@@ -271,7 +286,8 @@ class _Pass:
                 old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
                 assert isinstance(old, TensorProxy)
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
-                self.out.append(self.operations.clone.bind(old, output=kept))
+                operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old)]
+                self.out.append(operations.clone.bind(old, output=kept))
                 self.names[stale] = kept
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
 
@@ -297,6 +313,13 @@ class _Pass:
             self.names[result.name] = now
             return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": now}, None, made.subsymbols, made.location)
         return made
+
+
+def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
+    """Whether a view has more elements than what it looks at, or might have."""
+    if sizes.is_known((*view.shape, *source.shape)):
+        return math.prod(view.shape) > math.prod(source.shape)  # type: ignore[arg-type]
+    return sizes.shapes_equal(view.shape, source.shape) is not True
 
 
 def _bytes(a: TensorProxy) -> int:

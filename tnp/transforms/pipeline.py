@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tnp.core import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, map_proxies
 from tnp.core.trace import Trace, timed_pass
+from tnp.transforms.bridge import Conversions, bridge
 from tnp.transforms.claim import claim
 from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used
+from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
 from tnp.transforms.in_place import MemoryOperations, in_place
@@ -19,32 +21,37 @@ __all__ = ["Backend", "compile_trace"]
 
 
 class Backend:
-    """What the passes need from the executors: who they are, how memory is made, how results become 0-d or scalars."""
+    """What the passes need from the executors: who they are, how memory of each kind is made, how results become
+    0-d or scalars, and how arrays of one kind become those of another."""
 
     def __init__(
         self,
         executors: Sequence[Any],
-        memory: MemoryOperations,
+        memory: Mapping[str, MemoryOperations],
         as_scalar: Any,
         as_array: Any,
         make_region: Callable[..., Any],
+        conversions: Conversions,
     ) -> None:
         self.executors = tuple(executors)
         self.memory = memory
         self.as_scalar = as_scalar
         self.as_array = as_array
         self.make_region = make_region
+        self.conversions = conversions
 
 
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
+        ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Common Subexpression Elimination", common_subexpressions),
-        ("Transform for execution", lambda t: claim(t, backend.executors)),
+        ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region)),
         ("Dead Code Elimination", dead_code),
         ("Results as the language has them", lambda t: _finish_results(t, backend)),
+        ("Bridges between array libraries", lambda t: bridge(t, backend.conversions)),
         ("In-place reuse", lambda t: in_place(t, backend.memory, backend.executors)),
         ("Delete Last Used", lambda t: del_last_used(with_arguments_used(t))),
     ]
@@ -58,6 +65,13 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
             if check.enabled() and name != "In-place reuse" and name != "Delete Last Used":
                 check.check_trace(made)
     return traces
+
+
+def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
+    """The trace in operations of executors, sizes that came to light as symbols were opened included."""
+    claimed = claim(trace, executors)
+    sized = define_sizes(claimed)
+    return claimed if sized is claimed else claim(sized, executors)
 
 
 def _finish_results(trace: Trace, backend: Backend) -> Trace:

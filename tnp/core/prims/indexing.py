@@ -21,6 +21,7 @@ __all__ = [
     "scatter_add",
     "searchsorted",
     "select",
+    "size",
     "slice_update",
     "take",
 ]
@@ -123,6 +124,13 @@ def slice_update(
             last = start + (m - 1) * step
             check(m == 0 or 0 <= start <= last < n, lambda: f"an update of {m} from {start} does not fit into {n}")
     return TensorProxy(like=a)
+
+
+@prim()
+def size(a: TensorProxy, /, dim: int) -> NumberProxy:
+    """The length of ``dim``, as a number of the program."""
+    length = a.shape[dim]
+    return NumberProxy(None, int, length) if type(length) is int else size_proxy(sizes.bound(length))
 
 
 @prim()

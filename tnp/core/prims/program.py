@@ -9,7 +9,7 @@ from tnp.core.printing import literal
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["copy_", "python_del", "python_return", "set_attribute", "unpack_trivial"]
+__all__ = ["copy_", "python_del", "python_return", "require", "set_attribute", "unpack_trivial"]
 
 
 def _print_unpack(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -46,3 +46,11 @@ def copy_(source: TensorProxy, destination: TensorProxy, /) -> TensorProxy:
 @prim(OpTags.EFFECT)
 def set_attribute(obj: Proxy, name: str, value: Any, /) -> None:
     """``obj.name = value``, on an object that was an argument of the program or reached from one."""
+
+
+@prim(OpTags.VIEW, OpTags.MAY_RAISE)
+def require(a: TensorProxy, condition: TensorProxy, error: type[Exception], message: str, /) -> TensorProxy:
+    """``a`` itself; raises ``error(message)`` at run time unless every element of the bool array ``condition`` is true."""
+    check_tensor(a, "require")
+    check(condition.dtype.kind == "b", lambda: f"require takes a bool condition, not {condition.dtype}", TypeError)
+    return TensorProxy(like=a)

@@ -41,6 +41,11 @@ def _on_cpu(*args: Any, **kwargs: Any) -> bool:
     )
 
 
+def _on_cpu_arrays(*args: Any, **kwargs: Any) -> bool:
+    """As :func:`_on_cpu`, and one is an array: NumPy would make NumPy scalars of Python numbers."""
+    return any(isinstance(a, TensorProxy) for a in args) and _on_cpu(*args, **kwargs)
+
+
 def _statement(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any:
     """A printer of ``result = <expression>``."""
 
@@ -211,7 +216,7 @@ for _row in ROWS:
         _op = _symbol(_row.numpy, _prim.meta, {*_prim.tags, OpTags.TAKES_OUT}, None, None, _np)
     else:
         _op = _symbol(_row.name, _prim.meta, _prim.tags, None, getattr(kernels, _row.name))
-    _register(_prim, _op)
+    _both(_prim, Implementation(_op, _on_cpu_arrays))
 for _name in ("where", "ldexp", "frexp"):
     _prim = prims.registry[_name]
     _register(_prim, _symbol(_name, _prim.meta, _prim.tags, None, None, _np))
@@ -226,6 +231,21 @@ for _name in ("slice", "transpose", "reshape", "squeeze", "flip", "select", "dyn
         return f"{bsym.output.name} = {view_expression(_prim, source, bsym.args[1:], bsym.kwargs, context)}"
 
     _register(_prim, _symbol(_name, _prim.meta, _prim.tags, _print_view, None))
+
+
+@_statement
+def _print_enter_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    return f"np.seterr({', '.join(f'{k}={v!r}' for k, v in bsym.kwargs.items())})"
+
+
+def _print_exit_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    return f"np.seterr(**{literal(bsym.args[0], context)})"
+
+
+for _name, _printer in (("enter_errstate", _print_enter_errstate), ("exit_errstate", _print_exit_errstate)):
+    _op = _symbol(_name, None, (OpTags.EFFECT,), _printer, None, _np)
+    for _numpy in (executor, prims_only):
+        _numpy.implementations[f"tnp.{_name}"] = Implementation(_op)
 
 
 def _print_getitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -381,6 +401,8 @@ as_scalar = _symbol("as_scalar", None, (), None, kernels.as_scalar)
 #: how memory of its own is made for an update whose argument's memory is still needed
 copied = _symbol("array", None, (), None, None, _np)
 empty_like = _symbol("empty_like", None, (), None, None, _np)
+
+executor.memory = copied, empty_like
 
 register_executor(executor)
 register_executor(prims_only)

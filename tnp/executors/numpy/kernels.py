@@ -79,9 +79,9 @@ def pad(a: Any, value: Any, config: Any) -> Any:
 
 def stride_order(a: Any, order: Any = None) -> Any:
     if order is None:
-        return np.ascontiguousarray(a)
+        return np.array(a, order="C")
     slowest_first = sorted(range(a.ndim), key=lambda d: -order[d])
-    made = np.ascontiguousarray(a.transpose(slowest_first))
+    made = np.array(a.transpose(slowest_first), order="C")
     return made.transpose([slowest_first.index(d) for d in range(a.ndim)])
 
 
@@ -321,6 +321,12 @@ def popcount(a: Any) -> Any:
 
 def item(a: Any) -> Any:
     return a.item()
+
+
+def require(a: Any, condition: Any, error: Any, message: str) -> Any:
+    if not np.all(condition):
+        raise error(message)
+    return a
 
 
 def copy_(source: Any, destination: Any) -> Any:

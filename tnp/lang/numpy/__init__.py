@@ -33,6 +33,7 @@ FAMILIES = (
     "fft",
     "signal",
     "methods",
+    "context",
 )
 
 for _family in FAMILIES:

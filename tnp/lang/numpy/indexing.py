@@ -33,8 +33,10 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     parts = key if isinstance(key, tuple) else (key,)
     result = clang.getitem(a, index_key(key))
     if result.ndim == 0:
-        result = prims.clone(result) if result is a else result
-        result.scalar = not any(p is Ellipsis for p in parts)
+        scalar = not any(p is Ellipsis for p in parts)
+        if result is a and scalar is not a.scalar:
+            result = prims.clone(result)
+        result.scalar = scalar
     return result
 
 

@@ -1,1 +1,146 @@
-"""ndarray's attributes and methods."""
+"""ndarray's methods and attributes that are not a function of ``numpy`` with the same parameters."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, prims
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.prims.base import check
+from tnp.core.printing import _named, register_printer
+from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy import shape as shapes
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
+
+__all__ = ["astype", "view"]
+
+_IMPORT = "import numpy as np"
+
+
+def _type_literal(kind: type, context: dict[str, Any]) -> str:
+    public = issubclass(kind, np.generic) and getattr(np, kind.__name__, None) is kind
+    return f"np.{kind.__name__}" if public else _named(kind, context)
+
+
+register_printer(type, _type_literal, _IMPORT)
+register_printer(np.dtype, lambda d, context: f"np.{d!r}" if d.isbuiltin == 1 else _named(d, context), _IMPORT)
+
+
+def _dtype(dtype: Any) -> DType:
+    try:
+        return to_dtype(dtype)
+    except TraceError:
+        raise NeedsEager(f"it converts to dtype {np.dtype(dtype)}, which tnp does not compile") from None
+
+
+def _as_given(a: TensorProxy, result: TensorProxy) -> TensorProxy:
+    """``result``, a NumPy scalar if ``a`` is one."""
+    if result is not a and a.ndim == 0:
+        result.scalar = a.scalar
+    return result
+
+
+def _in_order(a: TensorProxy, order: str) -> TensorProxy:
+    """A copy in row-major order, column-major for ``"F"``; ``"K"`` and ``"A"`` of what tnp allocates are row-major."""
+    check(order in ("C", "F", "A", "K"), lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order == "F" and a.ndim > 1:
+        return prims.stride_order(a, tuple(range(a.ndim)))  # type: ignore[no-any-return]
+    return prims.clone(a)  # type: ignore[no-any-return]
+
+
+@npmethod("astype", returns="view")
+def astype(
+    a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> TensorProxy:
+    """The elements converted to another dtype; the array itself if it has it and ``copy`` is false."""
+    wanted = _dtype(dtype)
+    if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
+    if a.dtype is wanted:
+        return _as_given(a, _in_order(a, order)) if copy or order == "F" else a
+    return _as_given(a, clang.convert(a if order in ("K", "A") else _in_order(a, order), wanted))
+
+
+@npsymbol("astype", returns="view")
+def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device: Any = None) -> TensorProxy:
+    """``x.astype(dtype)``."""
+    return astype(x, dtype, copy=copy)  # type: ignore[no-any-return]
+
+
+@npmethod("view", returns="view")
+def view(a: TensorProxy, dtype: Any = None, type: Any = None) -> TensorProxy:
+    """The same bytes as another dtype of the same width."""
+    if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
+        raise NeedsEager("it views an array as another class")
+    if dtype is None:
+        return a
+    wanted = _dtype(dtype)
+    if wanted.bits != a.dtype.bits:
+        raise NeedsEager("it views an array as a dtype of another width")
+    return a if wanted is a.dtype else _as_given(a, prims.bitcast(a, wanted))
+
+
+@npmethod("copy", returns="view")
+def _copy(a: TensorProxy, order: str = "C") -> TensorProxy:
+    """The same elements in memory of their own."""
+    return _as_given(a, _in_order(a, order))
+
+
+@npmethod("flatten", returns="array")
+def flatten(a: TensorProxy, order: str = "C") -> TensorProxy:
+    """A 1-d copy of the elements."""
+    return shapes.ravel(a, order)  # type: ignore[no-any-return]
+
+
+def _one_or_many(args: tuple[Any, ...]) -> Any:
+    """What ``f(*args)`` takes either as several arguments or as one sequence."""
+    return args[0] if len(args) == 1 else args
+
+
+@npmethod("reshape", returns="view")
+def _reshape(a: TensorProxy, *shape: Any, order: str = "C", copy: bool | None = None) -> TensorProxy:
+    """The elements in another shape: ``a.reshape(2, 3)`` or ``a.reshape((2, 3))``."""
+    if not shape:
+        raise TypeError("reshape() takes exactly 1 argument (0 given)")
+    return shapes.reshape(a, _one_or_many(shape), order, copy=copy)  # type: ignore[no-any-return]
+
+
+@npmethod("transpose", returns="view")
+def _transpose(a: TensorProxy, *axes: Any) -> TensorProxy:
+    """Dimensions reversed, or in another order: ``a.transpose(1, 0)`` or ``a.transpose((1, 0))``."""
+    return shapes.transpose(a, _one_or_many(axes) if axes else None)  # type: ignore[no-any-return]
+
+
+npproperty("mT")(lambda a: shapes.matrix_transpose(a))
+
+
+@npproperty("real")
+def _real(a: TensorProxy) -> TensorProxy:
+    """The real parts; of a real array, itself."""
+    return _as_given(a, prims.real(a)) if a.dtype.kind == "c" else a
+
+
+@npproperty("imag")
+def _imag(a: TensorProxy) -> TensorProxy:
+    """The imaginary parts; of a real array, zeros."""
+    return _as_given(a, prims.imag(a) if a.dtype.kind == "c" else clang.full_like(a, 0))
+
+
+@npsymbol("real", returns="view")
+def _real_function(val: Any) -> TensorProxy:
+    """``val.real``."""
+    return _real(as_array(val))
+
+
+@npsymbol("imag", returns="view")
+def _imag_function(val: Any) -> TensorProxy:
+    """``val.imag``."""
+    return _imag(as_array(val))
+
+

@@ -19,12 +19,14 @@ from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.registry import language
 
-__all__ = ["dummy", "function_of", "method_symbol", "proxy_of", "symbol_for"]
+__all__ = ["GENERATORS", "GLOBAL_GENERATOR", "dummy", "example_of", "function_of", "is_random", "method_symbol", "proxy_of", "symbol_for"]
 
 _namespace = Namespace("np", "import numpy as np")
 _symbols: dict[Any, Symbol] = {}
 
-_GENERATORS = (np.random.Generator, np.random.RandomState)
+GENERATORS = (np.random.Generator, np.random.RandomState)
+#: the generator behind the functions of :mod:`numpy.random`
+GLOBAL_GENERATOR: Any = np.random.rand.__self__  # type: ignore[attr-defined]
 
 
 def dummy(p: Proxy) -> Any:
@@ -37,6 +39,11 @@ def dummy(p: Proxy) -> Any:
         return p.python_type(1) if p.value is None else p.value
     assert isinstance(p, ObjectProxy)
     return _fresh_generator(p.python_type)
+
+
+def example_of(kind: type) -> Any:
+    """An object of that class to try methods on; ``None`` for classes of which there is none to be made."""
+    return _fresh_generator(kind) if issubclass(kind, GENERATORS) else None
 
 
 def _fresh_generator(kind: type) -> Any:
@@ -56,7 +63,7 @@ def proxy_of(x: Any, name: str) -> Any:
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if x is None:
         return None
-    if isinstance(x, _GENERATORS):
+    if isinstance(x, GENERATORS):
         return ObjectProxy(None, type(x))
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
@@ -105,7 +112,7 @@ def symbol_for(function: Any) -> Symbol:
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"np.{path}", "import numpy as np") if path else _namespace
         tags = {OpTags.LATE_GUARD, OpTags.MAY_RAISE}
-        if _is_random(function):
+        if is_random(function):
             tags = {OpTags.RANDOM, OpTags.EFFECT, OpTags.MAY_RAISE}
             meta = _random_meta(function, name)
         known = Symbol(
@@ -125,7 +132,7 @@ def function_of(symbol_id: str) -> Any:
 
 def _public_name(function: Any) -> str:
     name = getattr(function, "__name__", str(function))
-    if _is_random(function):
+    if is_random(function):
         return f"random.{name}"
     module = (getattr(function, "__module__", "") or "numpy").removeprefix("numpy").lstrip(".")
     for path in (module, "", "linalg", "fft", "lib.stride_tricks"):
@@ -137,21 +144,30 @@ def _public_name(function: Any) -> str:
     raise NeedsEager(f"{name} is not a public function of NumPy")
 
 
-def _is_random(function: Any) -> bool:
-    owner = getattr(function, "__self__", None)
-    return isinstance(owner, np.random.RandomState) or function is np.random.default_rng
+def is_random(function: Any) -> bool:
+    """Whether it is of :mod:`numpy.random`: a function, a class, or a method of a generator."""
+    if isinstance(getattr(function, "__self__", None), (*GENERATORS, np.random.BitGenerator, np.random.SeedSequence)):
+        return True
+    module = getattr(function, "__module__", None)
+    return isinstance(module, str) and (module == "numpy.random" or module.startswith("numpy.random."))
+
+
+#: what makes a generator: from a seed, or from nothing
+_MAKERS: dict[Any, type] = {np.random.default_rng: np.random.Generator, np.random.RandomState: np.random.RandomState}
+_IN_PLACE = ("shuffle",)
 
 
 def _random_meta(function: Any, name: str) -> Callable[..., Any]:
+    if function in _MAKERS:
+        return lambda *args, **kwargs: ObjectProxy(None, _MAKERS[function])
+    short = function.__name__
+    if short in _IN_PLACE or getattr(np.random, short, None) is None or not hasattr(GLOBAL_GENERATOR, short):
+        raise NeedsEager(f"numpy.{name} is not compiled")
+
     def meta(*args: Any, **kwargs: Any) -> Any:
-        if function is np.random.default_rng:
-            return ObjectProxy(None, np.random.Generator)
-        return _dry_run(getattr(np.random.RandomState(0), function.__name__), f"numpy.{name}", args, kwargs)
+        return _dry_run(getattr(np.random.RandomState(0), short), f"numpy.{name}", args, kwargs)
 
     return meta
-
-
-_IN_PLACE = ("shuffle",)
 
 
 def method_symbol(example: Any, name: str) -> Symbol:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype
@@ -88,7 +89,9 @@ def promote(*xs: Any) -> list[TensorProxy]:
 
 
 def static_int(x: Any, what: str = "an integer") -> int:
-    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none."""
+    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for an array."""
+    if isinstance(x, TensorProxy) and x.dtype.kind in "iu" and x.ndim == 0:
+        raise NeedsValue(f"{what} is a value that is known only when the program runs")
     try:
         return int(x.__index__())
     except AttributeError:

@@ -16,7 +16,8 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, axis as one_axis, static_int
+from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 
 __all__ = ["conjugated", "contract", "matrix_product", "summed"]

@@ -178,10 +178,12 @@ def out_position(function: Any) -> int | None:
     if isinstance(function, np.ufunc):
         return function.nin
     try:
-        names = list(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return None
-    return names.index("out") if "out" in names else None
+    if "out" not in parameters or parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY:
+        return None
+    return list(parameters).index("out")
 
 
 _by_function: dict[int, Symbol] = {}

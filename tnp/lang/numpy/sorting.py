@@ -1,1 +1,259 @@
-"""Sorting, searching and sets."""
+"""Sorting, and sets as sorted arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager
+from tnp.core.prims.base import check
+from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy.operands import as_array, axis as one_axis, promote, static_int
+from tnp.lang.numpy.registry import npsymbol
+from tnp.lang.numpy.selection import flattened, isin
+
+__all__ = ["argsort", "sort", "unique"]
+
+_KINDS = (None, "quicksort", "heapsort", "stable", "mergesort")
+
+
+def _line(a: Any, axis: Any) -> tuple[TensorProxy, int]:
+    """The array and the dimension to sort along: the only one of the flattened array for ``None``."""
+    a = as_array(a)
+    return (flattened(a), 0) if axis is None else (a, one_axis(a.ndim, axis))
+
+
+def _is_stable(a: TensorProxy, kind: Any, order: Any, stable: Any) -> bool:
+    check(order is None, lambda: "Cannot specify order when the array has no fields.")
+    check(kind is None or stable is None, lambda: "`kind` and `stable` parameters can't be provided at the same time.")
+    if isinstance(kind, str) and kind.lower() in _KINDS:
+        kind = kind.lower()
+    check(kind in _KINDS, lambda: f"sort kind must be one of 'quick', 'heap', or 'stable' (got {kind!r})")
+    return bool(stable) or kind in ("stable", "mergesort")
+
+
+@npsymbol()
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TensorProxy:
+    """Sorted along an axis (flattened for ``None``), NaNs last."""
+    a, at = _line(a, axis)
+    return prims.sort(a, at, stable=_is_stable(a, kind, order, stable))  # type: ignore[no-any-return]
+
+
+@npsymbol(method="argsort")
+def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TensorProxy:
+    """The int64 indices that sort along an axis (of the flattened array for ``None``)."""
+    a, at = _line(a, axis)
+    return prims.argsort(a, at, stable=_is_stable(a, kind, order, stable))  # type: ignore[no-any-return]
+
+
+def _check_kth(a: TensorProxy, at: int, kth: Any) -> None:
+    length = a.shape[at]
+    for k in kth if isinstance(kth, (tuple, list)) else (kth,):
+        if isinstance(k, TensorProxy):
+            raise NeedsEager("the kth of a partition is a value of the program")
+        position = static_int(k, "kth")
+        if type(length) is int:
+            check(-length <= position < length or a.numel == 0, lambda: f"kth(={position}) out of bounds ({length})")
+
+
+def _check_partition(kind: str, order: Any) -> None:
+    check(kind == "introselect", lambda: f"select kind must be 'introselect' (got {kind!r})")
+    check(order is None, lambda: "Cannot specify order when the array has no fields.")
+
+
+@npsymbol()
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TensorProxy:
+    """The kth element in its sorted place, smaller ones before it; in prims all are in their sorted place."""
+    a, at = _line(a, axis)
+    _check_kth(a, at, kth)
+    _check_partition(kind, order)
+    return prims.sort(a, at)  # type: ignore[no-any-return]
+
+
+@npsymbol(method="argpartition")
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TensorProxy:
+    """The int64 indices that :func:`partition` along an axis."""
+    a, at = _line(a, axis)
+    _check_kth(a, at, kth)
+    _check_partition(kind, order)
+    return prims.argsort(a, at)  # type: ignore[no-any-return]
+
+
+@npsymbol()
+def lexsort(keys: Any, axis: Any = -1) -> TensorProxy:
+    """The indices that sort by the last key, equals by the one before it, and so on."""
+    if isinstance(keys, TensorProxy):
+        check(keys.ndim > 0, lambda: "need sequence of keys with len > 0 in lexsort")
+        count = keys.shape[0]
+        if type(count) is not int:
+            raise NeedsEager("np.lexsort by keys of a number that is known only when the program runs")
+        keys = [prims.select(keys, 0, i) for i in range(count)]
+    found = [as_array(k) for k in keys]
+    if not found:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if found[0].ndim == 0:
+        raise NeedsEager("np.lexsort by 0-d keys is for NumPy to do")
+    check(all(sizes.shapes_equal(k.shape, found[0].shape) is not False for k in found), lambda: "all keys need to be the same shape")
+    at = one_axis(found[0].ndim, axis)
+    order = prims.argsort(found[0], at, stable=True)
+    for key in found[1:]:
+        finer = prims.argsort(prims.gather(key, order, at), at, stable=True)
+        order = prims.gather(order, finer, at)
+    return order  # type: ignore[no-any-return]
+
+
+@npsymbol()
+def sort_complex(a: Any) -> TensorProxy:
+    """Sorted by real, then imaginary parts, as complex numbers."""
+    a = as_array(a)
+    ordered = prims.sort(a, one_axis(a.ndim, -1))
+    small = a.dtype.kind in "iu" and a.dtype.bits <= 16
+    wanted: DType = a.dtype if a.dtype.kind == "c" else dtypes.complex64 if small else dtypes.complex128
+    return clang.convert(ordered, wanted)
+
+
+# Sets
+
+
+class _Uniques:
+    """The distinct elements of a 1-d array in order: where each first stands among the sorted elements.
+
+    ``index``, ``inverse`` and ``counts`` are as of np.unique.
+    """
+
+    def __init__(self, flat: TensorProxy, equal_nan: bool) -> None:
+        self.flat = flat
+        n = flat.shape[0]
+        if type(n) is not int:
+            raise NeedsEager("np.unique of an array of a length that is known only when the program runs")
+        self.length = n
+        self.order = prims.argsort(flat, 0, stable=True)
+        self.ordered = prims.take(flat, self.order, 0)
+        if n == 0:
+            self.is_first = clang.full((0,), True, dtype=dtypes.bool8)
+        else:
+            left, right = (clang.slice_dim(self.ordered, s, n - 1 + s, dim=0) for s in (0, 1))
+            differs = clang.ne(left, right)
+            if equal_nan and flat.dtype.kind in "fc":
+                differs = clang.logical_and(differs, clang.logical_not(clang.isnan(left)))
+            self.is_first = clang.concatenate([clang.full((1,), True, dtype=dtypes.bool8), differs], 0)
+        (self.first,) = prims.nonzero(self.is_first)
+
+    @property
+    def values(self) -> TensorProxy:
+        return prims.take(self.ordered, self.first, 0)  # type: ignore[no-any-return]
+
+    @property
+    def index(self) -> TensorProxy:
+        return prims.take(self.order, self.first, 0)  # type: ignore[no-any-return]
+
+    @property
+    def inverse(self) -> TensorProxy:
+        rank = clang.sub(prims.cumsum(clang.convert(self.is_first, dtypes.int64), 0), 1)
+        return prims.index_put(clang.full_like(rank, 0), [self.order], rank, False)  # type: ignore[no-any-return]
+
+    @property
+    def counts(self) -> TensorProxy:
+        ends = clang.concatenate([self.first, clang.full((1,), self.length, dtype=dtypes.int64)], 0)
+        following = clang.add(prims.iota(self.first.shape[0], device=ends.device, dtype=dtypes.int64), 1)
+        return clang.sub(prims.take(ends, following, 0), self.first)
+
+
+@npsymbol()
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements, sorted; their number is known at run time. On request where each first stands, which
+    each element is, and how often each occurs."""
+    a = as_array(ar)
+    if axis is not None:
+        raise NeedsEager("np.unique along an axis is not compiled")
+    found = _Uniques(flattened(a), equal_nan)
+    wanted = [found.values]
+    if return_index:
+        wanted.append(found.index)
+    if return_inverse:
+        wanted.append(clang.reshape(found.inverse, a.shape))
+    if return_counts:
+        wanted.append(found.counts)
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+def _unique_variant(name: str) -> None:
+    function = getattr(np, name)
+    kind: Any = type(function(np.zeros(1)))
+
+    def variant(x: Any, /) -> Any:
+        a = as_array(x)
+        found = _Uniques(flattened(a), equal_nan=False)
+        if kind is np.ndarray:
+            return found.values
+        parts = {
+            "values": lambda: found.values,
+            "indices": lambda: found.index,
+            "inverse_indices": lambda: clang.reshape(found.inverse, a.shape),
+            "counts": lambda: found.counts,
+        }
+        return kind(*(parts[field]() for field in kind._fields))
+
+    variant.__name__ = name
+    variant.__doc__ = function.__doc__
+    globals()[name] = npsymbol()(variant)
+    __all__.append(name)
+
+
+for _name in ("unique_values", "unique_counts", "unique_inverse", "unique_all"):
+    _unique_variant(_name)
+
+
+def _chosen(a: TensorProxy, mask: TensorProxy) -> TensorProxy:
+    return prims.take(a, prims.nonzero(mask)[0], 0)  # type: ignore[no-any-return]
+
+
+def _distinct(a: TensorProxy) -> TensorProxy:
+    return _Uniques(a, equal_nan=True).values
+
+
+@npsymbol()
+def union1d(ar1: Any, ar2: Any) -> TensorProxy:
+    """The distinct elements of both, sorted."""
+    return _distinct(clang.concatenate([flattened(x) for x in promote(ar1, ar2)], 0))
+
+
+@npsymbol()
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The distinct elements that are in both, sorted."""
+    if return_indices:
+        raise NeedsEager("np.intersect1d with return_indices is not compiled")
+    a, b = (flattened(x) for x in promote(ar1, ar2))
+    ordered = prims.sort(a, 0) if assume_unique else _distinct(a)
+    return _chosen(ordered, isin(ordered, b))
+
+
+@npsymbol()
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
+    """The distinct elements of the first that are not in the second, sorted."""
+    a = flattened(as_array(ar1))
+    a = a if assume_unique else _distinct(a)
+    return _chosen(a, isin(a, ar2, invert=True))
+
+
+@npsymbol()
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
+    """The distinct elements that are in one of both only, sorted."""
+    a, b = (flattened(x) for x in promote(ar1, ar2))
+    parts = []
+    for x, other in ((a, b), (b, a)):
+        own = x if assume_unique else _distinct(x)
+        parts.append(_chosen(own, isin(own, other, invert=True)))
+    return prims.sort(clang.concatenate(parts, 0), 0)  # type: ignore[no-any-return]

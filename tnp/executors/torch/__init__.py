@@ -1,0 +1,430 @@
+"""The torch executor: every prim as a call of torch.
+
+Elementwise prims run as torch's function of their row of the table, or as one of :mod:`kernels` where torch's answer is
+not the prim's (:data:`_KERNEL_FOR`). What torch has no loop for stands in :data:`REFUSALS`; the next executor gets it.
+
+Functions of the NumPy language are opened to their prims. Their arrays stay ndarrays to the user:
+:mod:`tnp.transforms.bridge` converts where a value crosses. Writes to them are left to the numpy executor, so that it is
+the caller's memory that is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tnp.core import prims, views
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS
+from tnp.core.errors import hide_frames_of
+from tnp.core.printing import _IMPORTS_KEY, literal
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
+from tnp.executors.base import Implementation, OperatorExecutor
+from tnp.executors.numpy import executor as numpy_executor
+from tnp.executors.numpy.expressions import key_string
+from tnp.executors.registry import register_executor
+from tnp.executors.torch import kernels
+
+__all__ = ["REFUSALS", "clone", "empty_like", "executor", "to_ndarray", "to_tensor"]
+
+hide_frames_of(torch.__path__[0])
+
+_WIDE_UNSIGNED = "u16 u32 u64"
+_COMPLEX = "c64 c128"
+
+#: (prims, dtypes, why): what torch cannot do on the CPU (seen with torch 2.13), tried with every prim and dtype
+REFUSALS: tuple[tuple[str, str, str], ...] = (
+    ("abs ceil floor trunc", "b8", "no loop for bool"),
+    ("sum cumsum cumprod searchsorted matmul convolution", "b8", "no loop for bool"),
+    (
+        "abs bitwise_not neg logical_not sign square popcount add sub floor_divide fmax fmin fmod gcd lcm ge gt le lt "
+        "left_shift right_shift logical_and logical_or logical_xor maximum minimum pow remainder gather scatter "
+        "scatter_add index_put amax amin argmax argmin sum prod cumsum cumprod cummax cummin sort argsort topk "
+        "searchsorted matmul convolution",
+        _WIDE_UNSIGNED,
+        "no loop for unsigned integers of more than 8 bits",
+    ),
+    ("reciprocal", f"i8 i16 i32 i64 u8 {_WIDE_UNSIGNED}", "gives float32 for integers"),
+    (
+        "fmax fmin maximum minimum ge gt le lt round amax amin argmax argmin cummax cummin sort argsort topk searchsorted",
+        _COMPLEX,
+        "no order of complex numbers",
+    ),
+    ("pow", _COMPLEX, "0 ** 0 is NaN"),
+    ("sign", _COMPLEX, "NaN for infinities"),
+    ("fft rfft irfft complex", "f16 bf16", "no complex numbers of two halves"),
+    ("spacing", "f16", "has a sign, which that of NumPy has not for halves alone"),
+)
+
+_refused = {(name, dtype) for names, dtypes, _ in REFUSALS for name in names.split() for dtype in dtypes.split()}
+
+
+def _takes(name: str) -> Callable[..., bool]:
+    """A checker: whether torch has a loop for the dtypes of the arrays among the arguments."""
+
+    def checker(*args: Any, **kwargs: Any) -> bool:
+        return all(
+            (name, p.dtype.shortname) not in _refused
+            for p in flat_proxies((args, kwargs))
+            if isinstance(p, TensorProxy)
+        )
+
+    return checker
+
+
+class TorchExecutor(OperatorExecutor):
+    """Opens the functions of the NumPy language, to run their prims."""
+
+    array_kind = "torch"
+
+    def implementation_of(self, sym: Symbol) -> Implementation | None:
+        found = self.implementations.get(sym.id)
+        if found is None and isinstance(sym.id, str) and sym.id.startswith(("numpy.", "ufunc.")):
+            found = self.implementations[sym.id] = Implementation(opens=True)
+        return found
+
+
+executor = TorchExecutor("torch", version=torch.__version__)
+
+
+# Printing
+
+
+def torch_dtype(dtype: DType, context: dict[str, Any]) -> str:
+    """``torch.float64``."""
+    context.setdefault(_IMPORTS_KEY, set()).add("import torch")
+    return f"torch.{dtype.name}"
+
+
+def _torch(name: str, context: dict[str, Any]) -> str:
+    """``torch.<name>``."""
+    context.setdefault(_IMPORTS_KEY, set()).add("import torch")
+    return f"torch.{name}"
+
+
+def _kernel(name: str, context: dict[str, Any]) -> str:
+    """The name of a kernel, which programs that use it are given."""
+    context[f"torch_{name}"] = getattr(kernels, name)
+    return f"torch_{name}"
+
+
+def _literal(x: Any, context: dict[str, Any]) -> str:
+    if isinstance(x, DType):
+        return torch_dtype(x, context)
+    return literal(x, context)
+
+
+def _statement(expression: Callable[..., str]) -> Any:
+    """A printer of ``result = <expression(context, *args, **kwargs)>``."""
+
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        text = expression(context, *bsym.args, **bsym.kwargs)
+        if isinstance(bsym.output, TensorProxy | NumberProxy):
+            return f"{bsym.output.name} = {text}"
+        names = ", ".join(p.name for p in bsym.flat_outputs)
+        if not names:
+            return text
+        return f"({names},) = {text}" if len(bsym.flat_outputs) == 1 else f"({names}) = {text}"
+
+    return printer
+
+
+def _symbol(name: str, expression: Callable[..., str], *, meta: Any = None, tags: Any = ()) -> Symbol:
+    return Symbol(
+        name, meta, id=f"torch.{name}", is_prim=True, tags=tags, printer=_statement(expression), executor=executor
+    )
+
+
+def _register(name: str, expression: Callable[..., str], torch_name: str | None = None) -> None:
+    """A prim that prints as ``expression``."""
+    prim = prims.registry[name]
+    op = _symbol(torch_name or name, expression, meta=prim.meta, tags=prim.tags)
+    executor.register_implementation(prim, op, checker=_takes(name))
+
+
+# Elementwise prims
+
+#: where torch's function does not do what the prim says: (prim, kinds of dtype) → kernel
+_KERNEL_FOR: dict[str, tuple[str, str]] = {
+    "add": ("c", "add_complex"),
+    "sub": ("c", "sub_complex"),
+    "cbrt": ("f", "cbrt"),
+    "conj": ("iuf", "positive"),
+    "floor_divide": ("iu", "floor_divide"),
+    "fmod": ("iu", "fmod"),
+    "gcd": ("iu", "gcd"),
+    "heaviside": ("f", "heaviside"),
+    "lcm": ("iu", "lcm"),
+    "popcount": ("iu", "popcount"),
+    "positive": ("iufc", "positive"),
+    "pow": ("iu", "power"),
+    "remainder": ("iu", "remainder"),
+    "sign": ("f", "sign"),
+    "spacing": ("f", "spacing"),
+}
+_FLOAT_KERNEL_FOR = {"remainder": "float_remainder"}
+
+#: functions of torch that take a Python number for their second argument, without another dtype for it
+_TAKE_NUMBERS = frozenset(("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "pow"))
+
+#: integer operations that a constant makes harmless, so that torch's own function will do
+_HARMLESS = {
+    "floor_divide": lambda n: n not in (0, -1),
+    "fmod": lambda n: n not in (0, -1),
+    "remainder": lambda n: n not in (0, -1),
+    "pow": lambda n: n >= 0,
+}
+
+
+def _operand(x: Any, dtype: DType, context: dict[str, Any], *, plain: bool = False) -> str:
+    """An operand: a tensor's name, or a number as a 0-d tensor of ``dtype``; ``plain`` numbers stay as they are."""
+    if not is_number(x):
+        return literal(x, context)
+    if type(x) in (bool, int, float, complex):
+        if plain and _is_small(x, dtype):
+            return literal(x, context)
+        if type(x) is not int or dtype.kind not in "iu":
+            return f"{_torch('tensor', context)}({literal(x, context)}, dtype={torch_dtype(dtype, context)})"
+    return f"{_kernel('scalar', context)}({literal(x, context)}, {torch_dtype(dtype, context)})"
+
+
+def _is_small(x: Any, dtype: DType) -> bool:
+    """Whether torch computes with the number ``x`` as with an array of it in ``dtype``."""
+    if dtype.bits == 16 and dtype.kind == "f":
+        return False
+    if type(x) is int:
+        if dtype.kind in "iu":
+            low = 0 if dtype.kind == "u" else -(2 ** (dtype.bits - 1))
+            return low <= x < 2 ** (dtype.bits - (dtype.kind == "i"))
+        return abs(x) < 2**24
+    return type(x) is not bool or dtype.kind == "b"
+
+
+def _dtype_of(*args: Any) -> DType:
+    return next(a.dtype for a in args if isinstance(a, TensorProxy))
+
+
+def _elementwise(name: str, torch_name: str) -> Callable[..., str]:
+    kinds, kernel = _KERNEL_FOR.get(name, ("", ""))
+
+    def expression(context: dict[str, Any], *args: Any) -> str:
+        dtype = _dtype_of(*args)
+        chosen = kernel if dtype.kind in kinds else _FLOAT_KERNEL_FOR.get(name)
+        constant = args[-1]
+        harmless = _HARMLESS.get(name)
+        if type(constant) is int and harmless is not None and dtype.kind in "iu" and harmless(constant):
+            chosen = None
+        plain = chosen is None and (name in _TAKE_NUMBERS or harmless is not None)
+        operands = [_operand(a, dtype, context, plain=plain and i == 1) for i, a in enumerate(args)]
+        function = _torch(torch_name, context) if chosen is None else _kernel(chosen, context)
+        return f"{function}({', '.join(operands)})"
+
+    return expression
+
+
+for _row in ROWS:
+    _register(_row.name, _elementwise(_row.name, _row.torch), _row.torch or _row.name)
+
+
+def _print_where(context: dict[str, Any], condition: Any, a: Any, b: Any) -> str:
+    dtype = _dtype_of(a, b)
+    return f"{_torch('where', context)}({condition.name}, {_operand(a, dtype, context)}, {_operand(b, dtype, context)})"
+
+
+def _print_convert(context: dict[str, Any], a: Any, dtype: DType) -> str:
+    if not isinstance(a, TensorProxy):
+        return _operand(a, dtype, context)
+    if a.dtype is dtype or (a.dtype.kind == "c" and dtype.kind not in "bc"):
+        return f"{_kernel('convert_element_type', context)}({a.name}, {torch_dtype(dtype, context)})"
+    return f"{a.name}.to({torch_dtype(dtype, context)})"
+
+
+_register("where", _print_where)
+_register("convert_element_type", _print_convert, "to")
+
+
+# Views, which updates of tensors go through, too
+
+
+def _slices(starts: Any, stops: Any, strides: Any) -> tuple[slice, ...]:
+    steps = [1] * len(starts) if strides is None else strides
+    return tuple(slice(a, b, None if s == 1 else s) for a, b, s in zip(starts, stops, steps))
+
+
+def _view_select(e: str, context: dict[str, Any], a: Any, dim: int, index: Any) -> str:
+    if type(index) is int and (a is None or type(a.shape[dim]) is int):
+        return f"{e}.select({dim}, {index})"
+    return f"{_kernel('select', context)}({e}, {dim}, {literal(index, context)})"
+
+
+def _call(name: str) -> Callable[..., str]:
+    """``torch_<name>(e, …)``, of a kernel."""
+
+    def expression(e: str, context: dict[str, Any], a: Any, *args: Any, **kwargs: Any) -> str:
+        parts = [e, *(_literal(x, context) for x in args)]
+        parts += [f"{k}={_literal(v, context)}" for k, v in kwargs.items()]
+        return f"{_kernel(name, context)}({', '.join(parts)})"
+
+    return expression
+
+
+def _method(name: str) -> Callable[..., str]:
+    """``e.<name>(…)``."""
+
+    def expression(e: str, context: dict[str, Any], a: Any, *args: Any, **kwargs: Any) -> str:
+        parts = [_literal(tuple(x) if isinstance(x, list) else x, context) for x in args]
+        parts += [f"{k}={_literal(v, context)}" for k, v in kwargs.items()]
+        return f"{e}.{name}({', '.join(parts)})"
+
+    return expression
+
+
+def _view_slice(e: str, context: dict[str, Any], a: Any, starts: Any, stops: Any, strides: Any = None) -> str:
+    return f"{e}[{key_string(_slices(starts, stops, strides), context)}]"
+
+
+_VIEWS: dict[str, Callable[..., str]] = {
+    "slice": _view_slice,
+    "transpose": _method("permute"),
+    "reshape": _method("reshape"),
+    "squeeze": _method("squeeze"),
+    "flip": _method("flip"),
+    "select": _view_select,
+    "dynamic_slice": _call("dynamic_slice"),
+    "broadcast_in_dim": _call("broadcast_in_dim"),
+    "diagonal": _method("diagonal"),
+    "unfold": _method("unfold"),
+    "bitcast": _method("view"),
+    "real": lambda e, context, a: f"{e}.real",
+    "imag": lambda e, context, a: f"{e}.imag",
+}
+#: those through which a tensor can be written: torch's flip, and a reshape of strided memory, are copies
+_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag")
+
+for _name, _view in _VIEWS.items():
+
+    def _print_view(context: dict[str, Any], a: Any, *args: Any, _view: Any = _view, **kwargs: Any) -> str:
+        return _view(a.name, context, a, *args, **kwargs)
+
+    _register(_name, _print_view)
+
+
+# Updates. Arrays of the NumPy language are written by the numpy executor.
+
+
+def _is_numpy_array(a: Any) -> bool:
+    return isinstance(a, TensorProxy) and a.lang.name == "numpy"
+
+
+def _expressible(a: Any, value: Any, path: Any = None) -> bool:
+    """Whether every step of an update's path is a view in torch, of an array that is a tensor to its user."""
+    steps = path.steps if isinstance(path, views.Path) else ()
+    return (
+        not _is_numpy_array(a)
+        and (path is None or isinstance(path, views.Path))
+        and all(s.symbol.is_prim and s.symbol.name in _WRITABLE for s in steps)
+    )
+
+
+def _print_update(context: dict[str, Any], a: Any, value: Any, path: Any = None) -> str:
+    target = a.name
+    for step in path.steps if path is not None else ():
+        target = _VIEWS[step.symbol.name](target, context, None, *step.args, **step.kwargs)
+    return f"{target}[...] = {literal(value, context)}"
+
+
+executor.register_implementation(
+    views.update, in_place=_symbol("update", _print_update), checker=_expressible
+)
+for _name in ("scatter", "scatter_add", "index_put", "slice_update"):
+
+    def _print_in_place(context: dict[str, Any], *args: Any, _name: str = _name, **kwargs: Any) -> str:
+        parts = [literal(a, context) for a in args] + [f"{k}={literal(v, context)}" for k, v in kwargs.items()]
+        return f"{_kernel(f'{_name}_', context)}({', '.join(parts)})"
+
+    executor.register_implementation(
+        prims.registry[_name], in_place=_symbol(f"{_name}_", _print_in_place), checker=_takes(_name)
+    )
+
+_copy = prims.registry["copy_"]
+executor.register_implementation(
+    _copy,
+    _symbol(
+        "copy_",
+        lambda context, source, destination: f"{destination.name}.copy_({source.name})",
+        meta=_copy.meta,
+        tags=_copy.tags,
+    ),
+    checker=lambda source, destination: not _is_numpy_array(destination),
+)
+
+
+# Arrays of nothing, and the rest
+
+
+def _print_full(context: dict[str, Any], shape: Any, fill_value: Any, *, device: Any, dtype: DType) -> str:
+    kind = torch_dtype(dtype, context)
+    value = literal(fill_value, context)
+    if isinstance(fill_value, NumberProxy) or (type(fill_value) is int and dtype.kind in "iu"):
+        value = f"{_kernel('scalar', context)}({value}, {kind}).item()"
+    return f"torch.full({literal(shape, context)}, {value}, dtype={kind}, device={str(device)!r})"
+
+
+def _print_small_full(context: dict[str, Any], shape: Any, fill_value: Any, *, device: Any, dtype: DType) -> str:
+    if type(fill_value) is int and _is_small(fill_value, dtype):
+        kind = torch_dtype(dtype, context)
+        return f"torch.full({literal(shape, context)}, {fill_value}, dtype={kind}, device={str(device)!r})"
+    return _print_full(context, shape, fill_value, device=device, dtype=dtype)
+
+
+def _print_empty(context: dict[str, Any], shape: Any, *, device: Any, dtype: DType) -> str:
+    return f"torch.empty({literal(shape, context)}, dtype={torch_dtype(dtype, context)}, device={str(device)!r})"
+
+
+def _print_iota(
+    context: dict[str, Any], length: Any, *, start: Any = 0, step: Any = 1, device: Any, dtype: DType
+) -> str:
+    parts = f"{literal(length, context)}, start={literal(start, context)}, step={literal(step, context)}"
+    return f"{_kernel('iota', context)}({parts}, device={str(device)!r}, dtype={torch_dtype(dtype, context)})"
+
+
+def _print_concatenate(context: dict[str, Any], arrays: Any, dim: int) -> str:
+    return f"{_torch('cat', context)}({literal(list(arrays), context)}, dim={dim})"
+
+
+_register("full", _print_small_full)
+_register("empty", _print_empty)
+_register("iota", _print_iota)
+_register("concatenate", _print_concatenate, "cat")
+_register("clone", lambda context, a: f"{a.name}.clone()")
+_register("item", lambda context, a: f"{a.name}.item()")
+_register("matmul", lambda context, a, b: f"{_torch('matmul', context)}({a.name}, {b.name})")
+
+for _name, _prim in prims.registry.items():
+    if _prim.id in executor.implementations or OpTags.PROGRAM in _prim.tags or not hasattr(kernels, _name):
+        continue
+
+    def _print_kernel(context: dict[str, Any], *args: Any, _name: str = _name, **kwargs: Any) -> str:
+        parts = [_literal(a, context) for a in args] + [f"{k}={_literal(v, context)}" for k, v in kwargs.items()]
+        return f"{_kernel(_name, context)}({', '.join(parts)})"
+
+    _register(_name, _print_kernel)
+
+
+# Between the libraries, and memory for updates
+
+to_tensor = _symbol("to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=(OpTags.VIEW,))
+to_ndarray = Symbol(
+    "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=(OpTags.VIEW,), executor=numpy_executor,
+    printer=_statement(lambda context, a: f"{_kernel('to_ndarray', context)}({a.name})"),
+)  # fmt: skip
+clone = _symbol("clone", lambda context, a: f"{a.name}.clone()")
+empty_like = _symbol("empty_like", lambda context, a: f"{_torch('empty_like', context)}({a.name})")
+
+executor.conversions = {("numpy", "torch"): to_tensor, ("torch", "numpy"): to_ndarray}
+executor.memory = clone, empty_like
+
+register_executor(executor)

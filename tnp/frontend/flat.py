@@ -1,0 +1,64 @@
+"""``x.flat`` of a traced array: its elements in C order, to be read, iterated and stored to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.frontend.handles import TracedArray
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["TracedFlat"]
+
+
+class TracedFlat:
+    """The flat iterator of an array. What is read is a copy; what is stored goes to the array, repeated as needed."""
+
+    def __init__(self, tracer: Tracer, base: TracedArray) -> None:
+        self._tracer = tracer
+        self.base = base
+
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        return np.flatiter
+
+    def _elements(self) -> TracedArray:
+        """The elements as a 1-d array of its own."""
+        flattened: TracedArray = self._tracer.call(lnp.language.method("flatten"), (self.base,), {})
+        return flattened
+
+    def __len__(self) -> int:
+        return int(self.base.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._elements()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        tracer = self._tracer
+        elements = self._elements()
+        if not np.isscalar(value):
+            stored = tracer.call(lnp.language.method("flatten"), (tracer.array_handle(value),), {})
+            wanted = elements[key].size
+            if not isinstance(wanted, int) or not isinstance(stored.size, int) or not stored.size:
+                raise NeedsEager("it stores to .flat an array of a length that is known only when the program runs")
+            repeats = -(-wanted // stored.size)
+            value = tracer.call(lnp.tile, (stored, repeats), {})[:wanted] if repeats != 1 else stored[:wanted]
+            if isinstance(key, int):
+                value = value[0]
+        elements[key] = value
+        tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
+
+    def copy(self) -> TracedArray:
+        return self._elements()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsEager("it passes .flat to a function that tnp does not trace")

@@ -1,0 +1,22 @@
+"""What a program sets around its operations: how floating-point errors are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core.proxies import ObjectProxy
+from tnp.core.symbol import OpTags
+from tnp.lang.numpy.registry import npsymbol
+
+__all__ = ["enter_errstate", "exit_errstate"]
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
+def enter_errstate(**settings: Any) -> ObjectProxy:
+    """Sets ``np.seterr(**settings)``; the result is what was set before."""
+    return ObjectProxy(None, dict)
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
+def exit_errstate(before: ObjectProxy) -> None:
+    """Sets what :func:`enter_errstate` returned."""

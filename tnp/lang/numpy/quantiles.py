@@ -1,0 +1,190 @@
+"""What medians and quantiles share: sorted lines, and the positions between their elements.
+
+The positions and weights of a quantile depend on the method, the line's length and ``q`` only; where these are known when the program is traced they
+are computed then, by the definitions of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tnp.core import clang, prims, sizes
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.lang.numpy import reductions
+from tnp.lang.numpy.dtypes import to_dtype
+from tnp.lang.numpy.reductions import reduced_dims, with_kept_dims
+
+__all__ = ["Quantiles", "lines", "middle_mean", "quantile_of", "with_leading"]
+
+#: quantiles computed one by one in a call; more run as an opaque call
+MAX_QUANTILES = 64
+
+
+def lines(a: TensorProxy, axis: Any) -> tuple[TensorProxy, tuple[int, ...]]:
+    """``a`` with the dimensions that ``axis`` names merged into a last one, and these dimensions."""
+    dims = reduced_dims(a, axis)
+    rest = [d for d in range(a.ndim) if d not in dims]
+    moved = clang.transpose(a, [*rest, *sorted(dims)])
+    length = sizes.product([a.shape[d] for d in dims])
+    return clang.reshape(moved, (*(a.shape[d] for d in rest), length)), dims
+
+
+def last_element(ordered: TensorProxy) -> TensorProxy:
+    """The last element of each line."""
+    return prims.select(ordered, ordered.ndim - 1, -1)  # type: ignore[no-any-return]
+
+
+def middle_mean(along: TensorProxy) -> TensorProxy:
+    """The mean of the one or two elements in the middle of each line; NaN if the line holds one."""
+    (n,) = sizes.concrete(along.shape[-1:], "a median")
+    last = along.ndim - 1
+    ordered = prims.sort(along, last)
+    middle = clang.slice_dim(ordered, max((n - 1) // 2, 0), min(n // 2 + 1, n), dim=last)
+    result = reductions.mean(middle, -1)
+    if along.dtype.kind not in "fc" or n == 0:
+        return result  # type: ignore[no-any-return]
+    end = last_element(ordered)
+    return clang.where(clang.isnan(end), end, result)
+
+
+def with_leading(results: Sequence[TensorProxy], shape: tuple[int, ...]) -> TensorProxy:
+    """One result for each quantile, stacked to the shape of ``q``."""
+    if shape == ():
+        return results[0]
+    if not results:
+        raise NeedsOpaque("there are no quantiles to compute")
+    stacked = clang.stack(results, 0)
+    return clang.reshape(stacked, (*shape, *stacked.shape[1:]))
+
+
+class Quantiles:
+    """The ``q`` of a call: numbers that are known when the program is traced. Raises :class:`NeedsOpaque` for others."""
+
+    def __init__(self, q: Any, divisor: int = 1) -> None:
+        known = _known(q)
+        self.weak = type(known) in (int, float)
+        array = np.asarray(known)
+        if array.dtype not in (np.dtype(np.int64), np.dtype(np.float64)):
+            raise NeedsOpaque(f"quantiles given as {array.dtype} are not compiled")
+        if array.size > MAX_QUANTILES:
+            raise NeedsOpaque(f"{array.size} quantiles in one call are not compiled")
+        self.array = np.true_divide(array, divisor) if divisor != 1 else array
+        self.values = self.array.ravel().tolist()
+        self.shape = array.shape
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the quantiles are the integers 0 and 1, for which NumPy interpolates nothing."""
+        return bool(self.array.dtype.kind == "i")
+
+    def result_dtype(self, function: str, dtype: np.dtype[Any], method: str) -> DType:
+        """The dtype of ``np.quantile``'s result, found on two elements. Raises what it raises for ``q`` or ``method``."""
+        q = self.array.item() if self.weak else self.array
+        with np.errstate(all="ignore"):
+            return to_dtype(getattr(np, function)(np.array([0, 1], dtype), q, method=method).dtype)
+
+
+def _known(q: Any) -> Any:
+    if isinstance(q, NumberProxy):
+        return q.known()
+    if isinstance(q, (tuple, list)):
+        return [_known(x) for x in q]
+    if is_number(q) or isinstance(q, np.generic):
+        return q
+    raise NeedsOpaque("quantiles that are known only when the program runs are not compiled")
+
+
+def _between(alpha: float, beta: float) -> Callable[[int, float], float]:
+    return lambda n, q: n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _upwards(index: float) -> int:
+    return max(int(np.ceil(index)), 0)
+
+
+def _to_even(index: float) -> int:
+    """The nearest integer, of two equally near ones that which is even counted from 1."""
+    down = int(np.floor(index))
+    return max(down if index == down and down % 2 == 1 else down + 1, 0)
+
+
+#: the position of the one element that a method picks
+_PICKING: dict[str, Callable[[int, float], int]] = {
+    "lower": lambda n, q: int(np.floor((n - 1) * q)),
+    "higher": lambda n, q: int(np.ceil((n - 1) * q)),
+    "nearest": lambda n, q: int(np.around((n - 1) * q)),
+    "inverted_cdf": lambda n, q: _upwards(n * q - 1),
+    "closest_observation": lambda n, q: _to_even(n * q - 1.5),
+}
+
+#: the position between two elements at which a method interpolates
+_INTERPOLATING: dict[str, Callable[[int, float], float]] = {
+    "averaged_inverted_cdf": lambda n, q: n * q - 1,
+    "interpolated_inverted_cdf": _between(0, 1),
+    "hazen": _between(0.5, 0.5),
+    "weibull": _between(0, 0),
+    "linear": lambda n, q: (n - 1) * q,
+    "median_unbiased": _between(1 / 3, 1 / 3),
+    "normal_unbiased": _between(3 / 8, 3 / 8),
+    "midpoint": lambda n, q: 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q)),
+}
+
+
+def _weight(method: str, place: float, before: int) -> float:
+    fraction = place - before
+    if method == "averaged_inverted_cdf":
+        return 0.5 if fraction == 0 else 1.0
+    if method == "midpoint":
+        return 0.0 if place % 1 == 0 else 0.5
+    return fraction
+
+
+def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: Any, wanted: DType) -> TensorProxy:
+    """The quantiles of lines of ``a`` that hold no NaN, NaN for the others; ``q``'s dimensions come first."""
+    along, dims = lines(a, axis)
+    last = along.ndim - 1
+    (n,) = sizes.concrete(along.shape[-1:], "a quantile")
+    if n == 0 and along.numel != 0 or n == 0 and sizes.product(along.shape[:-1]) != 0:
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
+    if n == 0:
+        raise NeedsOpaque("quantiles of nothing")
+    ordered = prims.sort(along, last)
+    nan = clang.isnan(last_element(ordered)) if a.dtype.kind == "f" else None
+
+    def at(index: int) -> TensorProxy:
+        return prims.select(ordered, last, index)  # type: ignore[no-any-return]
+
+    def one(x: float) -> TensorProxy:
+        if method in _PICKING:
+            return at(_PICKING[method](n, x))
+        place = _INTERPOLATING[method](n, x)
+        if q.is_exact and method == "linear":
+            return at(int(place))
+        before = int(np.floor(place))
+        low, high = (n - 1, n - 1) if place >= n - 1 else (0, 0) if place < 0 else (before, before + 1)
+        # As NumPy has it, the fraction is measured from the element that was found, also beyond the ends.
+        weight = _weight(method, place, -1 if place >= n - 1 else low)
+        return _interpolated(at(low), at(high), weight, wanted)
+
+    found = []
+    for x in q.values:
+        result = one(x)
+        if nan is not None:
+            result = clang.where(nan, clang.convert(last_element(ordered), result.dtype), result)
+        found.append(with_kept_dims(result, dims, keepdims))
+    return with_leading(found, q.shape)
+
+
+def _interpolated(low: TensorProxy, high: TensorProxy, weight: float, wanted: DType) -> TensorProxy:
+    """``low + (high - low) * weight``, from the nearer end."""
+    if low.dtype.kind == "b":
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
+    step = clang.convert(clang.sub(high, low), wanted)
+    if weight >= 0.5:
+        return clang.sub(clang.convert(high, wanted), clang.mul(step, 1 - weight))
+    return clang.add(clang.convert(low, wanted), clang.mul(step, weight))

@@ -1,0 +1,65 @@
+"""Bridges: conversions where a value crosses from one array library to another.
+
+Each executor's operations take and give arrays of one kind (``"numpy"``, ``"torch"``); those of an executor without a kind,
+and whatever the user holds, have the kind of the value's language. Where a value is needed in another kind than it was
+made in, this pass puts a conversion, one a value and kind.
+
+A conversion shares memory where the libraries can, so it is tagged ``VIEW``: what is written in one kind shows in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, Symbol, map_proxies
+from tnp.core.trace import Trace
+
+__all__ = ["Conversions", "bridge", "kind_for_user", "kind_of"]
+
+#: (kind of the argument, kind of the result) → the operation that converts
+Conversions = Mapping[tuple[str, str], Symbol]
+
+
+def kind_for_user(a: TensorProxy) -> str:
+    """The kind of array that the user holds: the language's own."""
+    return "torch" if a.lang.name == "torch" else "numpy"
+
+
+def kind_of(bsym: BoundSymbol, a: TensorProxy) -> str:
+    """The kind in which ``bsym`` takes or gives ``a``."""
+    kind = getattr(bsym.sym.executor, "array_kind", None)
+    return kind if kind is not None else kind_for_user(a)
+
+
+def bridge(trace: Trace, conversions: Conversions) -> Trace:
+    """The claimed ``trace`` with conversions where values cross. Raises ``KeyError`` if there is no such conversion."""
+    if not conversions:
+        return trace
+    new = Trace.like(trace)
+    kinds = {p.name: kind_for_user(p) for p in trace.args if isinstance(p, TensorProxy)}
+    converted: dict[tuple[str, str], TensorProxy] = {}
+
+    for bsym in trace.bound_symbols:
+
+        def in_kind(p: Proxy, bsym: BoundSymbol = bsym) -> Proxy:
+            if not isinstance(p, TensorProxy):
+                return p
+            wanted, made = kind_of(bsym, p), kinds[p.name]
+            if wanted == made:
+                return p
+            if (p.name, wanted) not in converted:
+                other = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+                conversion = conversions[made, wanted].bind(p, output=other)
+                conversion.location = bsym.location
+                new.bound_symbols.append(conversion)
+                converted[p.name, wanted] = other
+            return converted[p.name, wanted]
+
+        args, kwargs = map_proxies(in_kind, bsym.args), map_proxies(in_kind, bsym.kwargs)
+        # An update stays one: the class says so.
+        new.bound_symbols.append(type(bsym)(bsym.sym, args, kwargs, bsym.output, bsym.subsymbols, bsym.location))
+        kinds.update((p.name, kind_of(bsym, p)) for p in bsym.flat_outputs if isinstance(p, TensorProxy))
+    new.output = new.bound_symbols[-1].args[0]
+    return new

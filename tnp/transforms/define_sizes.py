@@ -1,0 +1,32 @@
+"""Sizes known only at run time get their values: ``n0 = t0.shape[0]`` after the operation that made ``t0``."""
+
+from __future__ import annotations
+
+from tnp.core import prims
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Trace
+
+__all__ = ["define_sizes"]
+
+
+def define_sizes(trace: Trace) -> Trace:
+    """The trace with each size that an operation takes as a number read from the first array that has it.
+
+    A size that is computed (the product of two) is defined by its computation where the trace shows that.
+    """
+    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
+    defined = {p.name for p in trace.args}
+    lines: list[BoundSymbol] = []
+    for b in trace.bound_symbols:
+        if b.sym is prims.size and b.output.name in defined:
+            continue
+        lines.append(b)
+        defined.update(p.name for p in b.flat_outputs)
+        for p in b.flat_outputs:
+            for dim, n in enumerate(p.shape) if isinstance(p, TensorProxy) else ():
+                if isinstance(n, NumberProxy) and n.name in used and n.name not in defined:
+                    lines.append(prims.size.bind(p, dim, output=n))
+                    lines[-1].location = b.location
+                    defined.add(n.name)
+    return trace if len(lines) == len(trace.bound_symbols) else Trace.like(trace, lines)

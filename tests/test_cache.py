@@ -304,3 +304,25 @@ def test_calling_a_symbol_outside_a_trace_runs_it():
     x = np.arange(4.0)
     np.testing.assert_array_equal(lnp.sin(x), np.sin(x))
     np.testing.assert_array_equal(lnp.add(x, 1), x + 1)
+
+
+def test_an_opaque_call_whose_result_depends_on_values_starts_over():
+    g = tnp.jit(lambda x: np.roots(x))
+    same(g, np.ones(4))
+    x = np.array([0.0, 1.0, -3.0, 2.0])
+    with pytest.warns(tnp.EagerFallbackWarning, match="depends on values"):
+        np.testing.assert_array_equal(g(x), np.roots(x))
+    np.testing.assert_array_equal(g(x), np.roots(x))
+    np.testing.assert_array_equal(g(np.ones(4)), np.roots(np.ones(4)))
+
+
+def test_an_opaque_call_after_an_effect_runs_eagerly():
+    def f(rng, x):
+        x += rng.normal(size=4)
+        return np.roots(x)
+
+    a, b = np.random.default_rng(0), np.random.default_rng(0)
+    x, y = np.zeros(4), np.zeros(4)
+    with pytest.warns(tnp.EagerFallbackWarning, match="roots, which is not compiled, after"):
+        np.testing.assert_array_equal(tnp.jit(f)(a, x), f(b, y))
+    np.testing.assert_array_equal(x, y)

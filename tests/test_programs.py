@@ -20,8 +20,11 @@ EAGER = {
     "misc.newton_square_root": "a while loop asks for the values of arrays",
     "misc.report": "it prints",
     "sequence.longest_common_subsequence": "an if asks for the values of arrays",
+    "sequence.run_starts": "np.diff does not take an array whose length is a value",
 }
 
+#: the executors that programs run on here: the default, and each operation opened down to prims
+EXECUTOR_NAMES = ("numpy", "numpy_prims")
 SEEDS = (0, 1, 2)
 
 
@@ -80,7 +83,9 @@ def assert_same_call(program, jitted, eager, seed, same_strides=False):
     assert_same(state_of(actual_arguments), state_of(expected_arguments), what="arguments")
     for a, e in zip(arrays_of(actual), arrays_of(expected)):
         assert a.flags.writeable == e.flags.writeable, "a result differs in being writable"
-        assert not same_strides or a.strides == e.strides or e.size <= 1, f"a result has strides {a.strides}, not {e.strides}"
+        assert not same_strides or a.strides == e.strides or e.size <= 1, (
+            f"a result has strides {a.strides}, not {e.strides}"
+        )
     actual_sharing = sharing(arrays_of([actual, actual_arguments]))
     assert actual_sharing == sharing(arrays_of([expected, expected_arguments])), "results share other memory"
 
@@ -98,7 +103,7 @@ def printed_program(jitted):
     return run
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", EXECUTOR_NAMES)
 @pytest.mark.parametrize("program", [p for p in programs.values() if p.name not in EAGER], ids=lambda p: p.name)
 def test_same_as_eager(program, executor):
     eager = program.make()

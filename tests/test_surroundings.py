@@ -260,3 +260,43 @@ def test_numbers_reach_functions_of_numpy_that_take_no_arrays():
     for n in (4, 4, 5):
         assert_same(f(np.ones(n), n), np.hanning(n))
     assert tnp.cache_info(f).misses == 2
+
+
+# Functions without source
+
+
+def made_of(text, **scope):
+    exec(text, scope)
+    return scope["f"], scope
+
+
+def test_a_number_that_a_function_without_source_reads_is_guarded():
+    f, scope = made_of("def f(x):\n    return np.sin(x) * rate", np=np, rate=2.0)
+    jitted = tnp.jit(f)
+    assert_same(jitted(np.ones(2)), np.sin(np.ones(2)) * 2.0)
+    scope["rate"] = 3.0
+    assert_same(jitted(np.ones(2)), np.sin(np.ones(2)) * 3.0)
+    assert tnp.cache_info(jitted).misses == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    return x + table",
+        "def f(x):\n    return x + np.random.rand(2)",
+        "def f(x):\n    return x + time()",
+        "def f(x):\n    global rate\n    rate = rate + 1\n    return x + rate",
+        "def f(x):\n    return x + g()",
+    ],
+)
+def test_functions_without_source_that_need_hooks_run_eagerly(text):
+    scope = {"np": np, "table": np.ones(2), "time": time.perf_counter, "rate": 1.0, "g": lambda: COUNT}
+    f, _ = made_of(text, **scope)
+    with pytest.warns(tnp.EagerFallbackWarning, match="its source cannot be had"):
+        tnp.jit(f)(np.ones(2))
+
+
+def test_the_right_one_of_several_lambdas_on_a_line():
+    for f in (lambda x: x + COUNT, lambda x: x - COUNT), (lambda x: np.sin(x), lambda x: np.cos(x)):  # fmt: skip
+        for g in f:
+            assert_same(tnp.jit(g)(np.ones(2)), g(np.ones(2)))

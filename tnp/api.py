@@ -100,12 +100,15 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
             args = self._bind(*args, **kwargs)
-        for run in self._runs:
-            result = run(*args)
-            if result is not MISS:
-                self._hits += 1
-                return result
-        return self._call_slowly(args)
+        try:
+            for run in self._runs:
+                result = run(*args)
+                if result is not MISS:
+                    self._hits += 1
+                    return result
+            return self._call_slowly(args)
+        except LateGuardFailed as failure:
+            return self._start_over(args, failure)
 
     def _call_slowly(self, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
@@ -117,10 +120,21 @@ class Jitted:
                     break
             else:
                 entry = self._compile(values)
-        result = entry.run(*values)
-        if result is MISS:
-            return self._apply(self.__tnp_function__, values)
-        return result
+        return entry.run(*values)
+
+    def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+        """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
+
+        Nothing has been written then: tracing refuses opaque calls after effects.
+        """
+        with self._lock:
+            for i, entry in enumerate(self._entries):
+                if entry.eager_reason is None and entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(entry.prologue, NeedsEager(str(failure)))
+                    self._entries = (*self._entries[:i], made, *self._entries[i + 1 :])
+                    self._runs = tuple(e.run for e in self._entries)
+                    break
+        return self._apply(self.__tnp_function__, values)
 
     def _compile(self, values: tuple[Any, ...]) -> _Entry:
         start = time.perf_counter()
@@ -137,8 +151,6 @@ class Jitted:
             program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
                 program = _keeping_errstate(program)
-            if any(b.has_tag_inside(OpTags.LATE_GUARD) for b in acquired.trace.bound_symbols):
-                program = self._starting_over(program, acquired.trace, acquired.expressions)
             run = prologue.compile([acquired.expressions[p.name] for p in traces[-1].args], program)
             entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
         except NeedsEager as reason:
@@ -153,15 +165,6 @@ class Jitted:
         self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
         self._runs = tuple(e.run for e in self._entries)
         return entry
-
-    def _starting_over(self, program: Callable[..., Any], trace: Trace, expressions: Any) -> Callable[..., Any]:
-        def run(*inputs: Any) -> Any:
-            try:
-                return program(*inputs)
-            except LateGuardFailed:
-                return MISS
-
-        return run
 
     def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
         text = f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"

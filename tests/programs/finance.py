@@ -45,7 +45,7 @@ def binomial_american_put(S0, K, r, sigma, T, n):
     discount = np.exp(-r * dt)
     prices = S0 * u ** np.arange(n, -n - 1, -2)
     values = np.maximum(K - prices, 0)
-    for i in range(n - 1, -1, -1):
+    for _ in range(n - 1, -1, -1):
         values = discount * (p * values[:-1] + (1 - p) * values[1:])
         prices = prices[:-1] * d
         values = np.maximum(values, K - prices)

@@ -253,3 +253,14 @@ def joining(a, b):
     first, second = np.split(wide, 2)
     blocks = np.block([[a, np.zeros((2, 1))], [np.full((1, 3), 9.0), np.ones((1, 1))]])
     return first + second, blocks, np.tile(a, (1, 2)), np.repeat(b, 2, axis=0), np.meshgrid(a[0], b[:, 0])
+
+
+@program(lambda rng: call(rng.random(5), rng.integers(0, 9, 3), 2.5))
+def index_tricks(x, i, offset):
+    padded = np.r_[0, x[1:], offset, x[0], 1:3]
+    pairs = np.c_[x[:3], i, padded[:3] * 2]
+    X, Y = np.mgrid[0:3, 0:2]
+    X += len(x)
+    yy, xx = np.ogrid[:4, 0:1:3j]
+    yy *= 2
+    return padded, pairs, X * offset, Y, yy + xx, x[np.s_[1:3]]

@@ -150,7 +150,9 @@ def dropout(x, rng, rate):
     return keep
 
 
-@program(lambda rng: call(rng.random((5, 3)), rng.random((5, 4)), rng.random((3, 4)), rng.random((4, 4)), rng.random(4)))
+@program(
+    lambda rng: call(rng.random((5, 3)), rng.random((5, 4)), rng.random((3, 4)), rng.random((4, 4)), rng.random(4))
+)
 def rnn(inputs, _targets, Wx, Wh, b):
     h = np.zeros(Wh.shape[0])
     states = []

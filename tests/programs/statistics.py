@@ -27,7 +27,7 @@ def linear_regression(X, y):
     beta = np.linalg.solve(A.T @ A, A.T @ y)
     residuals = y - A @ beta
     r2 = 1 - (residuals**2).sum() / ((y - y.mean()) ** 2).sum()
-    return dict(beta=beta, r2=r2, residuals=residuals)
+    return {"beta": beta, "r2": r2, "residuals": residuals}
 
 
 @program(lambda rng: call(rng.random(20), np.random.default_rng(rng.integers(1000)), 25))

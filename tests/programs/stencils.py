@@ -13,7 +13,7 @@ def heat(u, alpha, steps):
 
 @program(lambda rng: call(rng.random((10, 10)), np.zeros((10, 10)), 0.05, 3))
 def heat_with_two_buffers(u, un, nu, steps):
-    for n in range(steps):
+    for _ in range(steps):
         un[:] = u
         u[1:-1, 1:-1] = (
             un[1:-1, 1:-1]
@@ -58,14 +58,7 @@ def life_by_slices(Z):
     """Rougier's "From Python to NumPy", section 4.1: births and survivors by masks."""
     N = np.zeros(Z.shape, dtype=int)
     N[1:-1, 1:-1] += (
-        Z[:-2, :-2]
-        + Z[:-2, 1:-1]
-        + Z[:-2, 2:]
-        + Z[1:-1, :-2]
-        + Z[1:-1, 2:]
-        + Z[2:, :-2]
-        + Z[2:, 1:-1]
-        + Z[2:, 2:]
+        Z[:-2, :-2] + Z[:-2, 1:-1] + Z[:-2, 2:] + Z[1:-1, :-2] + Z[1:-1, 2:] + Z[2:, :-2] + Z[2:, 1:-1] + Z[2:, 2:]
     )
     birth = (N == 3)[1:-1, 1:-1] & (Z[1:-1, 1:-1] == 0)
     survive = ((N == 2) | (N == 3))[1:-1, 1:-1] & (Z[1:-1, 1:-1] == 1)
@@ -147,7 +140,7 @@ def shallow_water(pond, dt):
 def gray_scott(U, V, steps):
     F, k = 0.04, 0.06
     u, v = U[1:-1, 1:-1], V[1:-1, 1:-1]
-    for i in range(steps):
+    for _ in range(steps):
         Lu = U[0:-2, 1:-1] + U[1:-1, 0:-2] - 4 * u + U[1:-1, 2:] + U[2:, 1:-1]
         Lv = V[0:-2, 1:-1] + V[1:-1, 0:-2] - 4 * v + V[1:-1, 2:] + V[2:, 1:-1]
         uvv = u * v * v

@@ -51,7 +51,7 @@ class EagerFallbackWarning(UserWarning):
 
 
 class LateGuardFailed(Exception):
-    """What an opaque call returned is not what its dry run promised: the call starts over, eagerly."""
+    """What an opaque call returned is not what its dry run promised: the call starts over, eagerly. Names the call."""
 
 
 class NeedsEager(BaseException):

@@ -20,7 +20,7 @@ from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
 
-__all__ = ["bound_symbol_lines", "call_string", "compile_source", "literal", "register_printer", "trace_source"]
+__all__ = ["bound_symbol_lines", "call_string", "compile_source", "literal", "register_printer", "targets", "trace_source"]
 
 _IMPORTS_KEY = "__imports__"
 
@@ -135,11 +135,12 @@ def call_string(sym: Symbol, args: Iterable[Any], kwargs: dict[str, Any], contex
     return f"{sym.qualified_name}({', '.join(parts)})"
 
 
-def _targets(output: Any, inputs: set[str]) -> str:
+def targets(output: Any) -> str:
+    """What stands on the left of an assignment of ``output``; ``_`` for what is no proxy."""
     if isinstance(output, Proxy):
         return output.name
     if isinstance(output, (tuple, list)):
-        inner = [_targets(x, inputs) for x in output]
+        inner = [targets(x) for x in output]
         return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
     return "_"
 
@@ -154,7 +155,7 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
     else:
         statement = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
         if bsym.flat_outputs:
-            statement = f"{_targets(bsym.output, set())} = {statement}"
+            statement = f"{targets(bsym.output)} = {statement}"
     if not comments:
         return [statement]
     if isinstance(bsym.output, Proxy):

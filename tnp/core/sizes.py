@@ -25,6 +25,7 @@ __all__ = [
     "Dim",
     "Shape",
     "bound",
+    "bound_or_none",
     "broadcast",
     "concrete",
     "equal",
@@ -57,6 +58,11 @@ def bound(d: Dim) -> int:
     if d.bound is None:
         raise NeedsConcreteSize(f"the size {d.name} has no upper bound")
     return d.bound
+
+
+def bound_or_none(d: Dim) -> int | None:
+    """The largest value that ``d`` can have; ``None`` for a size without one."""
+    return d if isinstance(d, int) else d.bound
 
 
 def equal(a: Dim, b: Dim) -> bool | None:

@@ -275,9 +275,9 @@ def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] |
         recorded = _prims_in(inner)
         trace._scopes[-1].extend(recorded)
     if is_number(value):
-        new = prims.full(view.shape, value, device=a.device, dtype=a.dtype)
+        new = prims.full(view.shape, value, device=a.device, dtype=view.dtype)
     else:
-        check(value.dtype is a.dtype, lambda: f"update of {a.dtype} with {value.dtype}", TypeError)
+        check(value.dtype is view.dtype, lambda: f"update of {view.dtype} with {value.dtype}", TypeError)
         new = fit(value, view.shape)
     chain = prim_chain(recorded, view, a)
     if chain is None:

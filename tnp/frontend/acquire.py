@@ -134,7 +134,7 @@ def _output(x: Any) -> Any:
         if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
             return Construct(kind, {k: _output(v) for k, v in attributes.items()})
         raise NeedsEager(f"it returns a new {kind.__name__}")
-    if kind in (set, frozenset) or is_traced(getattr(x, "__dict__", {})) or callable(x) and not isinstance(x, type):
+    if kind in (set, frozenset) or is_traced(getattr(x, "__dict__", {})) or (callable(x) and not isinstance(x, type)):
         raise NeedsEager(f"it returns a {kind.__name__}")
     return x
 

@@ -72,7 +72,7 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 class TracedArray:
     """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced."""
 
-    __slots__ = ("_element_type", "_proxy", "_version", "path", "scalar", "shape_", "storage", "_strides")
+    __slots__ = ("_element_type", "_proxy", "_strides", "_version", "path", "scalar", "shape_", "storage")
     __array_priority__ = 1000.0
 
     def __init__(

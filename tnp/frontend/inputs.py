@@ -213,9 +213,13 @@ class Inputs:
         if isinstance(value, dict):
             keys = self.prologue.constant(list(value), "keys")
             self.prologue.guard(
-                f"type({e}) is {kind} and list({e}) == {keys}", f"{source.description} is a dict with keys {list(value)}"
+                f"type({e}) is {kind} and list({e}) == {keys}",
+                f"{source.description} is a dict with keys {list(value)}",
             )
-            made: Any = {k: self.lift(v, Source(f"{e}[{self._key(k)}]", f"{source.description}[{k!r}]")) for k, v in value.items()}
+            made: Any = {
+                k: self.lift(v, Source(f"{e}[{self._key(k)}]", f"{source.description}[{k!r}]"))
+                for k, v in value.items()
+            }
             self.containers.append((made, dict(made)))
             return made
         self.prologue.guard(
@@ -311,7 +315,17 @@ def _identifier(description: str) -> str:
 def _taken(name: str) -> bool:
     import keyword
 
-    return keyword.iskeyword(name) or name in ("np", "prims", "dtypes", "devices", "views", "lnp", "slice", "float", "math")
+    return keyword.iskeyword(name) or name in (
+        "np",
+        "prims",
+        "dtypes",
+        "devices",
+        "views",
+        "lnp",
+        "slice",
+        "float",
+        "math",
+    )
 
 
 def _a(kind: type) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from tnp.core import sizes
 from tnp.core.symbol import BoundSymbol
 
-__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "reshape_strides", "row_major"]
+__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major"]
 
 Strides = tuple[int, ...] | None
 
@@ -80,6 +80,15 @@ def reshape_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple
         result += run
         i, j = i + 1, j + 1
     return tuple(result)
+
+
+def repeats(bsym: BoundSymbol) -> bool:
+    """Whether a view prim may show an element more than once."""
+    if bsym.sym.name != "broadcast_in_dim":
+        return False
+    a, shape, dims = bsym.args[0], bsym.args[1], list(bsym.args[2])
+    kept = [d in dims and sizes.equal(a.shape[dims.index(d)], n) is True for d, n in enumerate(shape)]
+    return not all(k or (type(n) is int and n == 1) for k, n in zip(kept, shape))
 
 
 class NotAView(Exception):

@@ -27,7 +27,9 @@ _MISSING = object()
 def is_plain_object(value: Any) -> bool:
     """Whether ``value`` is an instance of a class written in Python whose attributes a program may read and write."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(value, (type, BaseException)):
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
+        value, (type, BaseException)
+    ):
         return False
     if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return False

@@ -7,6 +7,7 @@ A user function is parsed once, and compiled again with these changes, its line 
 - a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
 - an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
   ``m.N = v`` becomes ``__tnp__.owner(m).N = v``, which refuses to change them while tracing;
+- a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
 - a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that.
 
@@ -63,7 +64,7 @@ def is_user_data(owner: Any, name: str) -> bool:
         if name in cls.__dict__:
             module = sys.modules.get(cls.__module__)
             filename = getattr(module, "__file__", None)
-            if filename is None and cls.__module__ != "__main__" or filename and _is_library_file(filename):
+            if (filename is None and cls.__module__ != "__main__") or (filename and _is_library_file(filename)):
                 return False
             return not hasattr(type(cls.__dict__[name]), "__get__") and not name.startswith("__")
     return False
@@ -159,6 +160,14 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_Nonlocal = visit_Global
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        return (
+            self._hook("item", node, node.value, _key_expression(node.slice))
+            if isinstance(node.ctx, ast.Load)
+            else node
+        )
+
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
@@ -236,7 +245,7 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
     original = _compiled(copy.deepcopy(node), f)
     asserts = any(isinstance(n, ast.Assert) for n in ast.walk(node))
     private = _private_names(f.__code__)
-    if original is None or not asserts and _outline(original, private) != _outline(f.__code__, private):
+    if original is None or (not asserts and _outline(original, private) != _outline(f.__code__, private)):
         return None
     names = _Names()
     names.visit(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import functools
 import inspect
 import math
@@ -53,7 +54,9 @@ class Runtime:
         constant = tracer.inputs.prologue.constant
         cell = self.cells.get(name)
         if cell is not None:
-            return tracer.inputs.lift(value, Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}"))
+            return tracer.inputs.lift(
+                value, Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}")
+            )
         if self.globals.get(name, _MISSING) is not value:
             return value
         return tracer.inputs.lift(value, Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}"))
@@ -80,6 +83,13 @@ class Runtime:
         """The function assigns names of the outside."""
         if state.running() is not None:
             raise NeedsEager(f"it assigns {', '.join(names)}, which its caller can see")
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
+        if type(owner) not in _INDEX_MAKERS or state.running() is None:
+            return owner[key]
+        key = state.current().known(key)
+        return _joined(owner, key) if is_traced(key) else _fresh(owner[key])
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
@@ -127,7 +137,7 @@ class Runtime:
         inner = getattr(f, "__tnp_function__", None)
         if inner is not None:
             return self.call(inner, *args, **kwargs)
-        called = getattr(kind, "__call__", None)
+        called = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
         if is_user_function(called):
             return rewritten(called)(f, *args, **kwargs)
         return self._call_library(f, args, kwargs)
@@ -146,6 +156,7 @@ class Runtime:
             args, kwargs = tracer.known(args), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_traced(args) or is_traced(kwargs):
                 return tracer.opaque_call(f, args, kwargs)
+            return _fresh(f(*args, **kwargs))
         return f(*args, **kwargs)
 
     def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -194,14 +205,88 @@ def _is_impure(f: Any) -> bool:
         return False
 
 
-_rewritten: dict[types.FunctionType, Callable[..., Any]] = {}
+_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
+
+
+def _fresh(x: Any) -> Any:
+    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if isinstance(x, np.ndarray):
+        tracer = state.current()
+        return tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+    return type(x)(map(_fresh, x)) if type(x) in (tuple, list) else x
+
+
+def _joined(owner: Any, key: Any) -> Any:
+    """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
+    parts = [_fresh(np.r_[x]) if type(x) is slice else x for x in (key if type(key) is tuple else (key,))]
+    columns = type(owner) is type(np.c_)
+    if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
+        raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")
+    kinds = [x.proxy.python_type(1) if type(x) is TracedNumber else getattr(x, "dtype", x) for x in parts]
+    dtype = np.result_type(*(np.asarray(k) if isinstance(k, list) else k for k in kinds))
+    tracer = state.current()
+    made = []
+    for x in parts:
+        array = tracer.call(lnp.asarray, (x,), {"dtype": dtype})
+        if columns and array.ndim < 2:
+            array = tracer.call(lnp.reshape, (array, (-1, 1)), {})
+        made.append(tracer.call(lnp.atleast_1d, (array,), {}))
+    return tracer.call(lnp.concatenate, (made, -1 if columns else 0), {})
 
 
 def rewritten(f: types.FunctionType) -> Callable[..., Any]:
-    """``f`` with the hooks in it, or itself where it has no source."""
+    """``f`` with the hooks in it, or itself where it has no source and needs none."""
     if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
         raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
-    return rewrite(f, Runtime) or f
+    made = rewrite(f, Runtime)
+    if made is None:
+        _check_without_hooks(f, set())
+        return f
+    return made
+
+
+def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -> None:
+    """Guards what ``f``, into which no hooks can be put, reads beside its arguments.
+
+    Raises :class:`NeedsEager` where that takes hooks: for data that is more than a number or a text, for what is
+    something else at each call, and for names of the outside that it assigns.
+    """
+    seen.add(f)
+    runtime = Runtime(f)
+    for operation, name in sorted(_outside_names(f.__code__)):
+        if name == "random":
+            raise NeedsEager(f"{f.__name__} may draw random numbers, and its source cannot be had")
+        value = runtime.cells[name].cell_contents if name in runtime.cells else f.__globals__.get(name, _MISSING)
+        if value is _MISSING:
+            continue
+        loaded = runtime.load(name, value)
+        if operation.startswith("STORE") or _is_impure(value) or getattr(value, "__name__", "") in _IMPURE_MODULES:
+            loaded = _MISSING
+        elif type(loaded) is TracedNumber:
+            loaded._known()
+            continue
+        elif type(value) is types.FunctionType and is_user_function(value) and value not in seen:
+            if rewrite(value, Runtime) is not None:
+                loaded = _MISSING
+            else:
+                _check_without_hooks(value, seen)
+        if loaded is not value:
+            raise NeedsEager(f"{f.__name__} uses {name}, and its source cannot be had")
+
+
+def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
+    """The operations by which ``code`` reads or assigns global and closure names, and attributes called ``random``."""
+    found = {
+        (i.opname, i.argval)
+        for i in dis.get_instructions(code)
+        if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL")
+        or (i.opname in ("LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE") and i.argval in code.co_freevars)
+        or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval == "random")
+    }
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= {(op, n) for op, n in _outside_names(constant) if n not in code.co_cellvars}
+    return found
 
 
 _CODE_TYPES = frozenset(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, langs, prims
-from tnp.core.errors import LateGuardFailed, NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
@@ -23,7 +23,7 @@ from tnp.frontend.answers import ANSWERS
 from tnp.frontend.flat import TracedFlat
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
-from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, row_major
+from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -141,7 +141,7 @@ class Tracer:
                 steps = [Step(last.sym, last.args[1:], last.kwargs)]
             else:
                 steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
-            writable_chain = all(b.sym.name != "broadcast_in_dim" or b.output.numel == b.args[0].numel for b in chain)
+            writable_chain = not any(repeats(b) for b in chain)
             reshaped = any(b.sym.name == "reshape" for b in chain)
             if reshaped and base.strides_ is None:
                 copy = TracedArray(Storage(result), Path(), result, None)
@@ -214,7 +214,12 @@ class Tracer:
         outs = out if isinstance(out, tuple) else (out,)
         where = kwargs.get("where", True) if OpTags.ELEMENTWISE in symbol.tags else True
         if where is not True:
+            # Computed everywhere, so on operands that raise no warnings where it is not wanted.
             kwargs = {k: v for k, v in kwargs.items() if k != "where"}
+            harmless = 0 if symbol.name == "arctanh" else 1
+            args = tuple(
+                self.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
+            )
         result = self.call(symbol, args, kwargs)
         results = result if isinstance(result, tuple) else (result,)
         targets = [self.array_handle(o) if o is not None else None for o in outs]
@@ -299,7 +304,7 @@ class Tracer:
             return TracedArray(a.storage, a.path, a._proxy, a.strides_)
         first = key[0] if type(key) is tuple and key else key
         if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
-            found.strides_ = None  # the dimensions of advanced indices come first in memory, wherever they stand
+            found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
         return found
 
     def _static_key(self, key: Any) -> Any:
@@ -324,7 +329,8 @@ class Tracer:
             raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
         if not self.is_operand(value):
             raise NeedsEager(f"it stores a {type(value).__name__} into an array")
-        if type(value) is TracedArray and value.storage is a.storage and self._is_there_already(a, key, value):
+        if _selects_all(a, key):
+            self.store(a, value)
             return
         key = self._static_key(key)
         self.flush_if_dynamic(key)
@@ -337,15 +343,6 @@ class Tracer:
         new_value = self._converted(self.value(value, {}), a)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         self._store_updated(a, updated)
-
-    @staticmethod
-    def _is_there_already(a: TracedArray, key: Any, value: TracedArray) -> bool:
-        """Whether ``value`` is all of ``a``: the second half of ``a[:] += v``."""
-        if type(key) is slice:
-            whole = key.start is None and key.stop is None and key.step is None
-        else:
-            whole = key is Ellipsis or (type(key) is tuple and not key)
-        return whole and value.path == a.path
 
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index."""
@@ -460,6 +457,11 @@ class Tracer:
         name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
         if self.strict:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
+        if any(s.dirty for s in self.inputs.storages) or any(
+            b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols
+        ):
+            # The call may have to start over, which is only right while nothing has happened.
+            raise NeedsEager(f"it calls {name}, which is not compiled, after it wrote to an argument or drew random numbers")
         return self.call(opaque.symbol_for(function), args, kwargs)
 
     def known_scalar(self, a: TracedArray) -> Any:
@@ -506,6 +508,13 @@ class _ReadOnly(Storage):
 
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
+
+
+def _selects_all(a: TracedArray, key: Any) -> bool:
+    """Whether ``key`` is one of ``()``, ``...`` and ``:``."""
+    if type(key) is slice:
+        return bool(a.shape_) and key.start is None and key.stop is None and key.step is None
+    return key is Ellipsis or (type(key) is tuple and not key)
 
 
 def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
@@ -567,7 +576,7 @@ _ARRAY_METHODS: dict[str, Callable[..., Any]] = {
 
 
 def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
-    known = row_major(a.shape_) if a.strides_ == ROW_MAJOR else a.strides_
+    known = a.strides_
     if known is None or any(type(n) is not int or n < 2 for n in a.shape_):
         raise NeedsEager("it reads the strides of an array whose layout tnp does not know")
     return tuple(s * a._element_type.itemsize for s in known)
@@ -580,5 +589,3 @@ _ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
     "strides": _strides,
 }
-
-assert LateGuardFailed

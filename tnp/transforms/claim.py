@@ -7,7 +7,7 @@ from typing import Any
 
 from tnp.core.errors import NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 
@@ -27,8 +27,11 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     """
     new = Trace.like(trace)
     shown = _views_shown(trace)
+    renamed: dict[str, Any] = {}
     for bsym in trace.bound_symbols:
-        _claim_one(bsym, _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown else executors, new)
+        _claim_one(bsym, _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown else executors, new, renamed)
+    if renamed:
+        new.output = map_proxies(lambda p: renamed.get(p.name, p), new.output)
     return new
 
 
@@ -54,7 +57,10 @@ def _of_kind(executors: Sequence[Any], kind: str) -> list[Any]:
     return [e for e in executors if e.array_kind in (None, kind)]
 
 
-def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace) -> None:
+def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:
+    """Claims ``bsym`` into ``new``. ``renamed`` are results that turned out to be other values, by name."""
+    if renamed:
+        bsym = _with_names(bsym, renamed)
     if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
         new.bound_symbols.append(bsym)
         return
@@ -78,7 +84,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace) -> None:
         if implementation.opens:
             break
         if implementation.execution_transform is not None:
-            _transform(bsym, implementation.execution_transform, executors, new)
+            _transform(bsym, implementation.execution_transform, executors, new, renamed)
             return
         op = implementation.op or implementation.in_place
         if op is None:
@@ -94,7 +100,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace) -> None:
         for sub in bsym.subsymbols:
             if sub.location is None:
                 sub.location = bsym.location
-            _claim_one(sub, executors, new)
+            _claim_one(sub, executors, new, renamed)
         return
     inputs = {p.name for p in bsym.flat_inputs}
     if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
@@ -108,8 +114,18 @@ class Update(BoundSymbol):
     __slots__ = ()
 
 
-def _transform(bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new: Trace) -> None:
-    """Runs an execution transform; what it records is claimed in its turn, and its results take the old names."""
+def _with_names(bsym: BoundSymbol, names: dict[str, Any]) -> BoundSymbol:
+    made = bsym.substitute(names)
+    return made if type(bsym) is not Update else Update(*(getattr(made, f) for f in _FIELDS))
+
+
+def _transform(
+    bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]
+) -> None:
+    """Runs an execution transform; what it records is claimed in its turn, and its results take the old names.
+
+    A result that the transform did not make (an argument, a number) or returns twice stands for the old one from here on.
+    """
     scratch = Trace.like(new)
     scratch.bound_symbols.clear()
     with tracing(scratch):
@@ -117,9 +133,15 @@ def _transform(bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new:
     new._names |= scratch._names
     new._counters.update(scratch._counters)
     names: dict[str, Any] = {}
+    recorded_names = {p.name for b in scratch.bound_symbols for p in b.flat_outputs}
+    recorded_names -= {p.name for p in bsym.flat_inputs}
     for made, old in zip(_flat(result), _flat(bsym.output)):
-        if isinstance(made, Proxy) and isinstance(old, Proxy) and made.name != old.name:
+        if not isinstance(old, Proxy) or (isinstance(made, Proxy) and made.name == old.name):
+            continue
+        if isinstance(made, Proxy) and made.name in recorded_names and made.name not in names:
             names[made.name] = old
+        else:
+            renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
     recorded = [b.substitute(names) for b in scratch.bound_symbols]
     if recorded and not recorded[-1].subsymbols:
         recorded[-1].subsymbols = bsym.subsymbols
@@ -127,7 +149,7 @@ def _transform(bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new:
         made.location = bsym.location
         if made.sym is bsym.sym:
             raise NoExecutorError(f"the execution transform of {bsym.sym.qualified_name} calls the operation itself")
-        _claim_one(made, executors, new)
+        _claim_one(made, executors, new, renamed)
 
 
 def _flat(x: Any) -> list[Any]:

@@ -66,7 +66,11 @@ def common_subexpressions(trace: Trace) -> Trace:
                 seen[key] = bsym
             kept.append(bsym)
         else:
-            names.update((b.name, a) for a, b in zip(first.flat_outputs, bsym.flat_outputs))
+            for a, b in zip(first.flat_outputs, bsym.flat_outputs):
+                names[b.name] = a
+                if isinstance(a, TensorProxy) and isinstance(b, TensorProxy):
+                    # The repeat's sizes have no other definition.
+                    names.update((m.name, n) for n, m in zip(a.shape, b.shape) if isinstance(m, Proxy))
     return Trace.like(trace, kept) if names else trace
 
 

@@ -19,8 +19,8 @@ def define_sizes(trace: Trace) -> Trace:
     defined = {p.name for p in trace.args}
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
-        if b.sym is prims.size and b.output.name in defined:
-            continue
+        if b.sym.name == prims.size.name and isinstance(b.output, NumberProxy) and b.output.name in defined:
+            continue  # read already, from an array that an opened symbol showed
         lines.append(b)
         defined.update(p.name for p in b.flat_outputs)
         for p in b.flat_outputs:
@@ -29,4 +29,4 @@ def define_sizes(trace: Trace) -> Trace:
                     lines.append(prims.size.bind(p, dim, output=n))
                     lines[-1].location = b.location
                     defined.add(n.name)
-    return trace if len(lines) == len(trace.bound_symbols) else Trace.like(trace, lines)
+    return trace if lines == trace.bound_symbols else Trace.like(trace, lines)

@@ -82,13 +82,21 @@ def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:
 
 
 def fuse(trace: Trace, executors: Sequence[Any], make_region: Any) -> Trace:
-    """The trace with each region replaced by one call; what a fuser declines goes to the executors after it."""
-    if not any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        return trace
+    """The trace with each region replaced by one call.
+
+    What a fuser declines goes to the fusers behind it, and to all executors of single operations.
+    """
+    count = 0
+    while any(isinstance(b, Fusable) for b in trace.bound_symbols):
+        trace, count = _fuse_once(trace, executors, make_region, count)
+    return trace
+
+
+def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, count: int) -> tuple[Trace, int]:
+    """``trace`` with its regions given to their fusers, ``count`` of which have been taken before."""
     new = Trace.like(trace)
     groups = find_regions(trace.bound_symbols)
     needed_after = _needed_after(groups)
-    count = 0
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
@@ -99,7 +107,8 @@ def fuse(trace: Trace, executors: Sequence[Any], make_region: Any) -> Trace:
         function = first.fuser.fuse(make_region(tuple(group), inputs, outputs), name)
         if function is None:
             plain = [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
-            rest = [e for e in executors if e is not first.fuser]
+            behind = executors[list(executors).index(first.fuser) + 1 :]
+            rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]
             new.bound_symbols += claim(Trace.like(trace, plain), rest).bound_symbols
             continue
         count += 1
@@ -107,7 +116,7 @@ def fuse(trace: Trace, executors: Sequence[Any], make_region: Any) -> Trace:
         new.bound_symbols.append(
             BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location)
         )
-    return new
+    return new, count
 
 
 def _no_meta(*args: Any) -> Any:

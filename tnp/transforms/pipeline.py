@@ -75,11 +75,9 @@ def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 
 def _finish_results(trace: Trace, backend: Backend) -> Trace:
-    """Makes the 0-d arrays among the results NumPy scalars or 0-d arrays, whichever the language says they are."""
-    *body, last = trace.bound_symbols
+    """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says."""
     inputs = {p.name for p in trace.args}
-    extra: list[BoundSymbol] = []
-    new = Trace.like(trace, body)
+    new = Trace.like(trace)
     done: dict[str, Any] = {}
 
     def finish(p: Any) -> Any:
@@ -88,11 +86,13 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
         if p.name not in done:
             made = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
             op = backend.as_scalar if p.scalar else backend.as_array
-            extra.append(op.bind(p, output=made))
+            new.bound_symbols.append(op.bind(p, output=made))
             done[p.name] = made
         return done[p.name]
 
-    result = map_proxies(finish, last.args)
-    new.bound_symbols += [*extra, last.replace(args=result)]
-    new.output = result[0]
+    for bsym in trace.bound_symbols:
+        if bsym.sym.name in ("set_attribute", "python_return"):
+            bsym = bsym.replace(args=map_proxies(finish, bsym.args))
+        new.bound_symbols.append(bsym)
+    new.output = new.bound_symbols[-1].args[0]
     return new

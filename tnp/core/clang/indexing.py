@@ -163,7 +163,9 @@ def is_basic(key: Any) -> bool:
 
 def _slice_static(a: TensorProxy, items: list[Any]) -> TensorProxy:
     """The slices of ``items`` (one an array dimension) that are known now, as one ``prims.slice`` and one ``flip``."""
-    starts, stops, strides = [0] * a.ndim, [sizes.bound(n) for n in a.shape], [1] * a.ndim
+    if not sizes.is_known(a.shape):
+        return a
+    starts, stops, strides = [0] * a.ndim, list(sizes.concrete(a.shape, "a slice")), [1] * a.ndim
     whole = list(starts), list(stops), list(strides)
     flips = []
     for d, item in enumerate(items):
@@ -204,7 +206,7 @@ def _unknown(x: Any) -> bool:
 
 
 def _is_dynamic(a: TensorProxy, d: int, item: builtins.slice) -> bool:
-    return type(a.shape[d]) is not int or any(_unknown(x) for x in (item.start, item.stop, item.step))
+    return not sizes.is_known(a.shape) or any(_unknown(x) for x in (item.start, item.stop, item.step))
 
 
 def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:

@@ -175,6 +175,6 @@ def check_same_shape(operation: str, *arrays: Any) -> sizes.Shape:
     return best
 
 
-def size_proxy(bound: int) -> NumberProxy:
-    """A new size with that upper bound, to be defined by the prim whose output it is part of."""
+def size_proxy(bound: int | None) -> NumberProxy:
+    """A new size with that upper bound, or none, to be defined by the prim whose output it is part of."""
     return NumberProxy(None, int, bound=bound)

@@ -34,8 +34,8 @@ def select(a: TensorProxy, /, dim: int, index: int | NumberProxy) -> TensorProxy
     Negative indices count from the end.
     """
     check_tensor(a, "select")
-    if type(index) is int:
-        limit = sizes.bound(a.shape[dim])
+    limit = sizes.bound_or_none(a.shape[dim])
+    if type(index) is int and limit is not None:
         check(
             -limit <= index < limit,
             lambda: f"index {index} is out of bounds for axis {dim} with size {limit}",
@@ -48,8 +48,11 @@ def select(a: TensorProxy, /, dim: int, index: int | NumberProxy) -> TensorProxy
 def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int = 1) -> TensorProxy:
     """``a[start:stop:step]`` along ``dim`` as Python slices, with bounds that are known at run time."""
     check_tensor(a, "dynamic_slice")
-    limit = sizes.bound(a.shape[dim])
-    length = size_proxy((limit + abs(step) - 1) // abs(step))
+    limits = [sizes.bound_or_none(a.shape[dim])]
+    if step > 0 and type(stop) is int and stop >= 0:
+        limits.append(stop)
+    limit = min((n for n in limits if n is not None), default=None)
+    length = size_proxy(None if limit is None else (limit + abs(step) - 1) // abs(step))
     return TensorProxy(like=a, shape=tuple(length if i == dim else n for i, n in enumerate(a.shape)))
 
 

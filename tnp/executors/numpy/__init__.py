@@ -17,7 +17,7 @@ from tnp.core import prims, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
-from tnp.core.printing import call_string, literal
+from tnp.core.printing import call_string, literal, targets
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 from tnp.executors.base import Implementation, OperatorExecutor
@@ -51,13 +51,7 @@ def _statement(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any:
 
     def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         text = expression(bsym, context)
-        outputs = bsym.flat_outputs
-        if not outputs:
-            return text
-        if isinstance(bsym.output, Proxy):
-            return f"{bsym.output.name} = {text}"
-        names = ", ".join(p.name for p in outputs)
-        return f"({names},) = {text}" if len(outputs) == 1 else f"({names}) = {text}"
+        return f"{targets(bsym.output)} = {text}" if bsym.flat_outputs else text
 
     return printer
 
@@ -169,16 +163,16 @@ def _metadata(output: Any) -> Any:
     return None
 
 
-def checked(expected: Any, value: Any) -> Any:
+def checked(name: str, expected: Any, value: Any) -> Any:
     """``value``, if an opaque call returned what its dry run did. Raises :class:`LateGuardFailed`."""
     if isinstance(expected, tuple):
         if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
-            raise LateGuardFailed
+            raise LateGuardFailed(f"{name} returned {value.dtype}{list(np.shape(value))}, which depends on values")
     elif isinstance(expected, list):
         if len(value) != len(expected):
-            raise LateGuardFailed
+            raise LateGuardFailed(f"{name} returned {len(value)} results, a number that depends on values")
         for e, v in zip(expected, value):
-            checked(e, v)
+            checked(name, e, v)
     return value
 
 
@@ -191,7 +185,7 @@ def _opaque(sym: Symbol, name: str) -> Implementation | None:
         if OpTags.LATE_GUARD not in bsym.sym.tags:
             return text
         context["checked"] = checked
-        return f"checked({literal(_metadata(bsym.output), context)}, {text})"
+        return f"checked({bsym.sym.qualified_name!r}, {literal(_metadata(bsym.output), context)}, {text})"
 
     return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None, _np_namespace(path)), checker=_on_cpu)
 
@@ -355,7 +349,7 @@ def _print_iota(
     context: dict[str, Any], length: Any, *, start: Any = 0, step: Any = 1, device: Any, dtype: DType
 ) -> str:
     kind = dtype_string(dtype, context)
-    if (start, step) == (0, 1):
+    if type(start) is int and type(step) is int and (start, step) == (0, 1):
         return f"np.arange({literal(length, context)}, dtype={kind})"
     context["iota"] = kernels.iota
     parts = f"{literal(length, context)}, start={literal(start, context)}, step={literal(step, context)}"

@@ -17,7 +17,7 @@ import torch
 
 from tnp.core import prims, views
 from tnp.core.dtypes import DType
-from tnp.core.elementwise_table import ROWS
+from tnp.core.elementwise_table import ROWS, by_name
 from tnp.core.errors import hide_frames_of
 from tnp.core.printing import _IMPORTS_KEY, literal
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
@@ -66,11 +66,9 @@ def _takes(name: str) -> Callable[..., bool]:
     """A checker: whether torch has a loop for the dtypes of the arrays among the arguments."""
 
     def checker(*args: Any, **kwargs: Any) -> bool:
-        return all(
-            (name, p.dtype.shortname) not in _refused
-            for p in flat_proxies((args, kwargs))
-            if isinstance(p, TensorProxy)
-        )
+        arrays = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+        on_numbers = name in by_name and not arrays
+        return not on_numbers and all((name, p.dtype.shortname) not in _refused for p in arrays)
 
     return checker
 
@@ -136,6 +134,15 @@ def _symbol(name: str, expression: Callable[..., str], *, meta: Any = None, tags
     return Symbol(
         name, meta, id=f"torch.{name}", is_prim=True, tags=tags, printer=_statement(expression), executor=executor
     )
+
+
+def _in_place_symbol(name: str, expression: Callable[..., str]) -> Symbol:
+    """An operation that changes its first argument; it prints as a statement without a result."""
+
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        return expression(context, *bsym.args, **bsym.kwargs)
+
+    return Symbol(name, None, id=f"torch.{name}", is_prim=True, printer=printer, executor=executor)
 
 
 def _register(name: str, expression: Callable[..., str], torch_name: str | None = None) -> None:
@@ -283,7 +290,8 @@ def _method(name: str) -> Callable[..., str]:
 
 
 def _view_slice(e: str, context: dict[str, Any], a: Any, starts: Any, stops: Any, strides: Any = None) -> str:
-    return f"{e}[{key_string(_slices(starts, stops, strides), context)}]"
+    key = _slices(starts, stops, strides)
+    return f"{e}[{key_string(key[0] if len(key) == 1 else key, context)}]"
 
 
 _VIEWS: dict[str, Callable[..., str]] = {
@@ -336,9 +344,7 @@ def _print_update(context: dict[str, Any], a: Any, value: Any, path: Any = None)
     return f"{target}[...] = {literal(value, context)}"
 
 
-executor.register_implementation(
-    views.update, in_place=_symbol("update", _print_update), checker=_expressible
-)
+executor.register_implementation(views.update, in_place=_in_place_symbol("update", _print_update), checker=_expressible)
 for _name in ("scatter", "scatter_add", "index_put", "slice_update"):
 
     def _print_in_place(context: dict[str, Any], *args: Any, _name: str = _name, **kwargs: Any) -> str:
@@ -346,7 +352,7 @@ for _name in ("scatter", "scatter_add", "index_put", "slice_update"):
         return f"{_kernel(f'{_name}_', context)}({', '.join(parts)})"
 
     executor.register_implementation(
-        prims.registry[_name], in_place=_symbol(f"{_name}_", _print_in_place), checker=_takes(_name)
+        prims.registry[_name], in_place=_in_place_symbol(f"{_name}_", _print_in_place), checker=_takes(_name)
     )
 
 _copy = prims.registry["copy_"]
@@ -368,16 +374,10 @@ executor.register_implementation(
 def _print_full(context: dict[str, Any], shape: Any, fill_value: Any, *, device: Any, dtype: DType) -> str:
     kind = torch_dtype(dtype, context)
     value = literal(fill_value, context)
-    if isinstance(fill_value, NumberProxy) or (type(fill_value) is int and dtype.kind in "iu"):
+    is_integer = isinstance(fill_value, NumberProxy) or type(fill_value) is int
+    if is_integer and dtype.kind in "iu" and not (type(fill_value) is int and _is_small(fill_value, dtype)):
         value = f"{_kernel('scalar', context)}({value}, {kind}).item()"
     return f"torch.full({literal(shape, context)}, {value}, dtype={kind}, device={str(device)!r})"
-
-
-def _print_small_full(context: dict[str, Any], shape: Any, fill_value: Any, *, device: Any, dtype: DType) -> str:
-    if type(fill_value) is int and _is_small(fill_value, dtype):
-        kind = torch_dtype(dtype, context)
-        return f"torch.full({literal(shape, context)}, {fill_value}, dtype={kind}, device={str(device)!r})"
-    return _print_full(context, shape, fill_value, device=device, dtype=dtype)
 
 
 def _print_empty(context: dict[str, Any], shape: Any, *, device: Any, dtype: DType) -> str:
@@ -395,7 +395,7 @@ def _print_concatenate(context: dict[str, Any], arrays: Any, dim: int) -> str:
     return f"{_torch('cat', context)}({literal(list(arrays), context)}, dim={dim})"
 
 
-_register("full", _print_small_full)
+_register("full", _print_full)
 _register("empty", _print_empty)
 _register("iota", _print_iota)
 _register("concatenate", _print_concatenate, "cat")

@@ -459,9 +459,7 @@ def eig(a: Tensor) -> tuple[Tensor, ...]:
 def triangular_solve(
     a: Tensor, b: Tensor, *, upper: bool = False, transpose: bool = False, unit: bool = False
 ) -> Tensor:
-    return torch.linalg.solve_triangular(
-        a.mT if transpose else a, b, upper=upper != transpose, unitriangular=unit
-    )
+    return torch.linalg.solve_triangular(a.mT if transpose else a, b, upper=upper != transpose, unitriangular=unit)
 
 
 # Fourier transforms. The library behind torch refuses arrays without elements.

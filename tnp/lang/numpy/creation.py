@@ -9,11 +9,12 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsValue, TraceError
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axis as one_axis, static_int
+from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
 
@@ -78,7 +79,9 @@ def _as_array_symbol(name: str) -> None:
         return made
 
     function.__name__ = name
-    function.__doc__ = "The array itself if it has the dtype already; else a new one, of numbers, sequences or an array."
+    function.__doc__ = (
+        "The array itself if it has the dtype already; else a new one, of numbers, sequences or an array."
+    )
     globals()[name] = npsymbol(returns="view if contiguous", factory=True)(function)
 
 
@@ -118,7 +121,9 @@ def scalar_of(kind: type, x: Any = 0) -> TensorProxy:
     """``np.float64(x)`` and its like: a NumPy scalar of type ``kind``, or an array where ``x`` is one."""
     dtype = _dtype(kind, dtypes.float64)
     operand = x if is_number(x) else as_array(x)
-    is_complex = operand.dtype.kind == "c" if isinstance(operand, TensorProxy) else isinstance(_sample(operand), complex)
+    is_complex = (
+        operand.dtype.kind == "c" if isinstance(operand, TensorProxy) else isinstance(_sample(operand), complex)
+    )
     if is_complex and dtype.kind not in "cb":
         raise NeedsEager("it converts a complex value to a real scalar")
     return clang.convert(operand, dtype)
@@ -283,7 +288,11 @@ def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProx
     np_dtype = to_numpy_dtype(dtype)
     first, second = (np.asarray(x).astype(np_dtype) for x in (start, start + step))
     if dtype.kind == "b":
-        check(length <= 2, lambda: "arange() is only supported for booleans when the result has at most length 2.", TypeError)
+        check(
+            length <= 2,
+            lambda: "arange() is only supported for booleans when the result has at most length 2.",
+            TypeError,
+        )
         return as_array([bool(first), bool(second)][:length], dtype)
     if length <= 1:
         return clang.full((length,), first.item(), dtype=dtype)
@@ -367,7 +376,7 @@ def logspace(
 ) -> TensorProxy:
     """``base`` to the power of evenly spaced samples from ``start`` to ``stop``."""
     if not is_number(base) and as_array(base).ndim:
-        raise NeedsEager("np.logspace is called with an array of bases")
+        raise NeedsOpaque("np.logspace is called with an array of bases")
     y, _ = _spaced(start, stop, _count(num), bool(endpoint), _spaced_dtype(start, stop))
     y = _power(base, y)
     y = clang.moveaxis(y, (0,), (one_axis(y.ndim, axis),))
@@ -385,12 +394,12 @@ def geomspace(
     if dtype is not None:
         working = result_dtype(*operands, 1.0, np.zeros((), to_numpy_dtype(_dtype(dtype, working)))[()])
     if working.kind == "c":
-        raise NeedsEager("np.geomspace is called with complex ends")
+        raise NeedsOpaque("np.geomspace is called with complex ends")
     for x in (start, stop):
         if is_number(x) and (not isinstance(x, NumberProxy) or x.value is not None):
             check(pyval(x) != 0, lambda: "Geometric sequence cannot include zero")
         elif isinstance(x, (TensorProxy, NumberProxy)):
-            raise NeedsEager("np.geomspace must look at the values of its ends")
+            raise NeedsOpaque("np.geomspace must look at the values of its ends")
     first, last = clang.broadcast(*(clang.convert(a, working) for a in operands))
     sign = clang.sign(first)
     low, high = clang.div(first, sign), clang.div(last, sign)
@@ -531,7 +540,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     return clang.stack([clang.broadcast_to(x, shape) for x in open_grid], 0)
 
 
-@npsymbol(returns="view", factory=True)
+@npsymbol(returns="view", factory=True, row_major=False)
 def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> tuple[TensorProxy, ...]:
     """Coordinate matrices from coordinate vectors, as copies unless told otherwise."""
     check(indexing in ("xy", "ij"), lambda: "Valid values for `indexing` are 'xy' and 'ij'.")
@@ -617,7 +626,7 @@ def diag_indices_from(arr: Any) -> tuple[TensorProxy, ...]:
 # Broadcasting
 
 
-@npsymbol(returns="read-only view", factory=True)
+@npsymbol(returns="read-only view", factory=True, row_major=False)
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TensorProxy:
     """A read-only view of another shape, in which dimensions of 1 are repeated."""
     a = as_array(array)
@@ -626,7 +635,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TensorProxy:
     return prims.broadcast_in_dim(a, wanted, tuple(range(len(wanted) - a.ndim, len(wanted))))  # type: ignore[no-any-return]
 
 
-@npsymbol(returns="view", factory=True)
+@npsymbol(returns="view", factory=True, row_major=False)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[TensorProxy, ...]:
     """Views of the arrays in the shape that they broadcast to."""
     return tuple(clang.broadcast(*(_converted(a) for a in args))) if args else ()

@@ -224,7 +224,7 @@ def _frequencies(k: list[TensorProxy], n: int, d: Any) -> TensorProxy:
         step: Any = 1.0 / (n * d)
     else:
         step = language.method("div")(1.0, language.method("mul")(n, d))
-    return language.method("mul")(joined, step)  # type: ignore[no-any-return]
+    return language.method("mul")(joined, step)
 
 
 def _count(n: Any) -> int:

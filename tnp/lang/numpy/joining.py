@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.creation import linspace
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axis as one_axis, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, at_least_2d, at_least_3d
 
@@ -179,7 +181,7 @@ def _parts(a: TensorProxy, indices_or_sections: Any, dim: int, *, evenly: bool) 
         )
     cuts = _cuts(length, indices_or_sections)
     parts = []
-    for first, last in zip(cuts, cuts[1:]):
+    for first, last in itertools.pairwise(cuts):
         start, stop, _ = slice(first, last).indices(length)
         parts.append(prims.slice(a, *_bounds(a, dim, start, max(start, stop))))
     return parts
@@ -411,7 +413,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
         return a
     fill = _FILLS.get(mode) if isinstance(mode, str) else None
     if fill is None or set(kwargs) - {"stat_length", "end_values"}:
-        raise NeedsEager(f"np.pad is called with mode={mode!r} and {sorted(kwargs)}")
+        raise NeedsOpaque(f"np.pad is called with mode={mode!r} and {sorted(kwargs)}")
     option = kwargs.get("end_values", 0) if mode == "linear_ramp" else kwargs.get("stat_length")
     for d, ((before, after), (left, right)) in enumerate(zip(widths, _pairs(option, a.ndim))):
         (length,) = sizes.concrete(a.shape[d : d + 1], "np.pad")
@@ -427,7 +429,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
 
 def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) -> TensorProxy:
     if isinstance(values, TensorProxy) and values.ndim:
-        raise NeedsEager("np.pad takes its constants from an array")
+        raise NeedsOpaque("np.pad takes its constants from an array")
     pairs = _pairs(values, a.ndim)
     plain = [v for pair in pairs for v in pair]
     if all(type(v) in (bool, int) for v in plain) and len(set(plain)) <= 1 and a.dtype.kind not in "bu":

@@ -105,6 +105,16 @@ def _diagonals(a: TensorProxy) -> TensorProxy:
     return prims.diagonal(a, 0, a.ndim - 2, a.ndim - 1)
 
 
+def _plain(x: Any) -> Any:
+    """An option (the order of a norm, a limit) as the Python number or string that the trace depends on."""
+    return x.item() if isinstance(x, np.generic) else pyval(x)
+
+
+def _no_elements(shape: Sequence[sizes.Dim]) -> bool:
+    """Whether one of the lengths is surely 0."""
+    return any(sizes.equal(n, 0) for n in shape)
+
+
 # Inverses and determinants
 
 
@@ -125,16 +135,10 @@ def slogdet(a: Any) -> Any:
     """The sign of the determinant and the logarithm of its magnitude, which does not overflow."""
     q, r = prims.qr(_square(a))
     factors = _diagonals(r)
-    sizes_of_factors = clang.abs(factors)
-    logarithm = prims.sum(clang.log(sizes_of_factors), (factors.ndim - 1,))
+    logarithm = prims.sum(clang.log(clang.abs(factors)), (factors.ndim - 1,))
     # The determinant of q has magnitude 1 up to rounding; what is left of it is its sign.
-    sign = clang.mul(_sign(prims.det(q)), prims.prod(_sign(factors), (factors.ndim - 1,)))
+    sign = clang.mul(clang.sign(prims.det(q)), prims.prod(clang.sign(factors), (factors.ndim - 1,)))
     return SlogdetResult(sign, logarithm)
-
-
-def _sign(a: TensorProxy) -> TensorProxy:
-    """``a / |a|``, 0 for 0."""
-    return clang.sign(a)
 
 
 @npsymbol("linalg.pinv", tags=_MAY_RAISE)
@@ -143,18 +147,21 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = np._
     a = as_array(a)
     check(rcond is None or rtol is np._NoValue, lambda: "`rtol` and `rcond` can't be both set.")
     _check_stacked(a)
-    if 0 in a.shape[-2:]:
+    if _no_elements(a.shape[-2:]):
         return clang.full((*a.shape[:-2], a.shape[-1], a.shape[-2]), 0, dtype=a.dtype)
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else rtol
     if rcond is None:
         rcond = max(sizes.concrete(a.shape[-2:], "pinv")) * _epsilon(a.dtype)
     u, s, vh = _svd(a, full=False, hermitian=hermitian)
-    limit = _times_last(_largest(s), rcond)
-    kept, limit = clang.broadcast(s, limit) if isinstance(limit, TensorProxy) else (s, limit)
-    large = clang.gt(kept, clang.convert(limit, s.dtype))
-    inverses = clang.where(large, clang.reciprocal(clang.where(large, kept, 1)), 0)
+    inverses, _ = _inverses_above(s, _times_last(_largest(s), rcond))
     return matrix_product(_adjoint(vh), clang.mul(clang.expand_dims(_like(inverses, u), (-1,)), _adjoint(u)))
+
+
+def _inverses_above(s: TensorProxy, limit: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
+    """``1 / s`` where ``s`` exceeds the limit, else 0; and where it does."""
+    large = clang.gt(*promote(s, limit))
+    return clang.where(large, clang.reciprocal(clang.where(large, s, 1)), 0), large
 
 
 def _like(a: TensorProxy, b: TensorProxy) -> TensorProxy:
@@ -168,7 +175,7 @@ def _epsilon(dtype: DType) -> float:
 
 def _largest(s: TensorProxy) -> TensorProxy:
     """The largest along the last dimension, which stays; 0 if there is none."""
-    if s.shape[-1] == 0:
+    if _no_elements(s.shape[-1:]):
         return clang.full((*s.shape[:-1], 1), 0, dtype=s.dtype)
     return clang.expand_dims(prims.amax(s, (s.ndim - 1,)), (-1,))
 
@@ -258,9 +265,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     # NumPy calls LAPACK in double precision here, whatever the operands.
     wide = dtypes.complex128 if result.kind == "c" else dtypes.float64
     u, s, vh = prims.svd(clang.convert(a, wide))
-    limit = _times_last(_largest(s), _epsilon(dtypes.float64) * max(m, n) if rcond is None else rcond)
-    large = clang.gt(s, limit)
-    inverses = clang.where(large, clang.reciprocal(clang.where(large, s, 1)), 0)
+    if rcond is None:
+        rcond = _epsilon(dtypes.float64) * max(m, n)
+    elif _plain(rcond) < 0:
+        rcond = _epsilon(dtypes.float64)  # LAPACK's own choice
+    inverses, large = _inverses_above(s, _times_last(_largest(s), _plain(rcond)))
     columns = clang.convert(columns, wide)
     projected = prims.matmul(_adjoint(u), columns)
     x = prims.matmul(_adjoint(vh), clang.mul(clang.expand_dims(_like(inverses, u), (1,)), projected))
@@ -308,7 +317,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 def _eigh(a: TensorProxy, uplo: str) -> tuple[TensorProxy, TensorProxy]:
     check(uplo.upper() in ("L", "U"), lambda: "UPLO argument must be 'L' or 'U'")
-    return prims.eigh(_square(a), uplo.upper() == "U")  # type: ignore[no-any-return]
+    return prims.eigh(_square(a), uplo.upper() == "U")
 
 
 @npsymbol("linalg.eigh", tags=_MAY_RAISE)
@@ -325,7 +334,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> TensorProxy:
 
 def _svd(a: Any, *, full: bool, hermitian: bool) -> tuple[TensorProxy, TensorProxy, TensorProxy]:
     if not hermitian:
-        return prims.svd(_matrices(a)[0], bool(full))  # type: ignore[no-any-return]
+        return prims.svd(_matrices(a)[0], bool(full))
     values, vectors = _eigh(a, "L")
     last = values.ndim - 1
     order = clang.flip(prims.argsort(clang.abs(values), last), (last,))
@@ -408,8 +417,8 @@ def cond(x: Any, p: Any = None) -> TensorProxy:
     Infinite for singular matrices. Raises ``LinAlgError`` for empty ones.
     """
     a = as_array(x)
-    check(0 not in a.shape[-2:] or a.ndim < 2, lambda: "cond is not defined on empty arrays", LinAlgError)
-    p = _order(p)
+    check(not _no_elements(a.shape[-2:]), lambda: "cond is not defined on empty arrays", LinAlgError)
+    p = _plain(p)
     if p is None or p in (2, -2):
         s = _singular_values(a)
         last = s.ndim - 1
@@ -483,11 +492,6 @@ def _chain(items: list[TensorProxy], split: dict[tuple[int, int], int], i: int, 
 # Norms
 
 
-def _order(x: Any) -> Any:
-    """The order of a norm as a Python number or a string."""
-    return x.item() if isinstance(x, np.generic) else pyval(x)
-
-
 def _floating(x: Any) -> TensorProxy:
     a = as_array(x)
     return a if a.dtype.kind in "fc" else clang.convert(a, dtypes.float64)
@@ -495,9 +499,14 @@ def _floating(x: Any) -> TensorProxy:
 
 def _extreme(prim: Any, a: TensorProxy, dim: int, *, of_nothing: float | None = None) -> TensorProxy:
     """The largest or smallest along a dimension; ``of_nothing`` is the one of no elements, where there is one."""
-    if of_nothing is not None and a.shape[dim] == 0:
-        return clang.full(tuple(n for d, n in enumerate(a.shape) if d != dim), of_nothing, dtype=a.dtype)
-    return prim(a, (dim,))  # type: ignore[no-any-return]
+    if of_nothing is not None and sizes.equal(a.shape[dim], 0) is not False:
+        # None, or it is not known whether any: what no elements give is one more.
+        a = clang.concatenate([a, clang.full(_with_length(a, dim, 1), of_nothing, dtype=a.dtype)], dim)
+    return prim(a, (dim,))
+
+
+def _with_length(a: TensorProxy, dim: int, n: int) -> sizes.Shape:
+    return tuple(n if d == dim else length for d, length in enumerate(a.shape))
 
 
 def _vector_norm(a: TensorProxy, order: Any, dim: int) -> TensorProxy:
@@ -579,13 +588,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
     if keepdims and a.ndim == 0:
         raise NeedsEager("norm of a 0-d array with keepdims=True is not compiled")
     dims = None if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    return _norm(a, _order(ord), dims, bool(keepdims))
+    return _norm(a, _plain(ord), dims, bool(keepdims))
 
 
 @npsymbol("linalg.matrix_norm", tags=_MAY_RAISE)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> TensorProxy:
     """A norm of the matrices that are the last two dimensions."""
-    return _norm(_floating(x), _order(ord), (-2, -1), bool(keepdims))
+    return _norm(_floating(x), _plain(ord), (-2, -1), bool(keepdims))
 
 
 @npsymbol("linalg.vector_norm")
@@ -597,7 +606,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     along = axes(a.ndim, axis)
     moved = clang.moveaxis(a, along, range(len(along)))
     flat = clang.reshape(moved, (sizes.product(moved.shape[: len(along)]), *moved.shape[len(along) :]))
-    result = _norm(flat, _order(ord), (0,), False)
+    result = _norm(flat, _plain(ord), (0,), False)
     return clang.expand_dims(result, sorted(along)) if keepdims else result
 
 

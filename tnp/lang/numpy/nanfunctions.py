@@ -18,7 +18,7 @@ from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, with_leading
+from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept, with_leading
 from tnp.lang.numpy.reductions import (
     NoValue,
     ddof_of,
@@ -211,7 +211,7 @@ def _at(ordered: TensorProxy, index: TensorProxy) -> TensorProxy:
     return clang.squeeze(prims.gather(ordered, clang.expand_dims(first, (last,)), last), (last,))
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = NoValue) -> TensorProxy:
     """The median of the elements that are not NaN; NaN if all are."""
     a = as_array(a)
@@ -220,12 +220,12 @@ def nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims:
         raise NeedsOpaque("np.nanmedian of complex numbers is not compiled")
     if a.dtype.kind != "f":
         along, dims = lines(a, axis)
-        return with_kept_dims(middle_mean(along), dims, keepdims)
+        return scalar_unless_kept(with_kept_dims(middle_mean(along), dims, keepdims), keepdims)
     if sizes.concrete((a.numel,), "np.nanmedian") == (0,):
-        return nanmean(a, axis, keepdims=keepdims)  # type: ignore[no-any-return]
+        return scalar_unless_kept(nanmean(a, axis, keepdims=keepdims), keepdims)
     ordered, count, dims = _sorted_valid(a, axis)
     pair = clang.stack([_at(ordered, (count - 1) // 2), _at(ordered, count // 2)], ordered.ndim - 1)
-    return with_kept_dims(reductions.mean(pair, -1), dims, keepdims)
+    return scalar_unless_kept(with_kept_dims(reductions.mean(pair, -1), dims, keepdims), keepdims)
 
 
 def _nanquantile(
@@ -262,22 +262,24 @@ def _nanquantile(
     return with_leading(found, q.shape)
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def nanquantile(
     a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: Any = NoValue, *, weights: Any = None,
 ) -> TensorProxy:  # fmt: skip
     """The ``q``-th quantiles of what is not NaN. ``q`` is known when the program is traced, else the call is opaque."""
-    return _nanquantile(as_array(a), Quantiles(q), axis, overwrite_input, method, keepdims, weights)
+    found = _nanquantile(as_array(a), Quantiles(q), axis, overwrite_input, method, keepdims, weights)
+    return scalar_unless_kept(found, keepdims)
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def nanpercentile(
     a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: Any = NoValue, *, weights: Any = None,
 ) -> TensorProxy:  # fmt: skip
     """:func:`nanquantile` of ``q / 100``."""
-    return _nanquantile(as_array(a), Quantiles(q, 100), axis, overwrite_input, method, keepdims, weights)
+    found = _nanquantile(as_array(a), Quantiles(q, 100), axis, overwrite_input, method, keepdims, weights)
+    return scalar_unless_kept(found, keepdims)
 
 
 # Replacing

@@ -19,7 +19,17 @@ from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.registry import language
 
-__all__ = ["GENERATORS", "GLOBAL_GENERATOR", "dummy", "example_of", "function_of", "is_random", "method_symbol", "proxy_of", "symbol_for"]
+__all__ = [
+    "GENERATORS",
+    "GLOBAL_GENERATOR",
+    "dummy",
+    "example_of",
+    "function_of",
+    "is_random",
+    "method_symbol",
+    "proxy_of",
+    "symbol_for",
+]
 
 _namespace = Namespace("np", "import numpy as np")
 _symbols: dict[Any, Symbol] = {}

@@ -17,9 +17,9 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import to_dtype
-from tnp.lang.numpy.reductions import reduced_dims, with_kept_dims
+from tnp.lang.numpy.reductions import NoValue, reduced_dims, with_kept_dims
 
-__all__ = ["Quantiles", "lines", "middle_mean", "quantile_of", "with_leading"]
+__all__ = ["Quantiles", "lines", "middle_mean", "quantile_of", "scalar_unless_kept", "with_leading"]
 
 #: quantiles computed one by one in a call; more run as an opaque call
 MAX_QUANTILES = 64
@@ -50,6 +50,12 @@ def middle_mean(along: TensorProxy) -> TensorProxy:
         return result  # type: ignore[no-any-return]
     end = last_element(ordered)
     return clang.where(clang.isnan(end), end, result)
+
+
+def scalar_unless_kept(result: TensorProxy, keepdims: Any) -> TensorProxy:
+    """``result``, a NumPy scalar if it is 0-d: but these functions keep no dimensions of a 0-d array as a 0-d array."""
+    result.scalar = result.ndim == 0 and not (keepdims is not NoValue and keepdims)
+    return result
 
 
 def with_leading(results: Sequence[TensorProxy], shape: tuple[int, ...]) -> TensorProxy:
@@ -149,7 +155,7 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
     along, dims = lines(a, axis)
     last = along.ndim - 1
     (n,) = sizes.concrete(along.shape[-1:], "a quantile")
-    if n == 0 and along.numel != 0 or n == 0 and sizes.product(along.shape[:-1]) != 0:
+    if (n == 0 and along.numel != 0) or (n == 0 and sizes.product(along.shape[:-1]) != 0):
         raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     if n == 0:
         raise NeedsOpaque("quantiles of nothing")

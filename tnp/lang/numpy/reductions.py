@@ -21,7 +21,8 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, axis as one_axis
+from tnp.lang.numpy.operands import as_array, axes
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
 __all__ = [
@@ -126,8 +127,10 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
         if initial is None or initial is NoValue:
             check(
                 mask is None or identity is not None,
-                lambda: f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
-                "specify 'initial'",
+                lambda: (
+                    f"reduction operation '{name}' does not have an identity, so to use a where mask one has to "
+                    "specify 'initial'"
+                ),
             )
             start = None
         else:
@@ -151,7 +154,12 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
         return result if start is None else _COMBINE[name](start, result)  # type: ignore[no-any-return]
 
     def _with_dtype(
-        a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, initial: Any = NoValue, where: Any = NoValue
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: Any = NoValue,
+        initial: Any = NoValue,
+        where: Any = NoValue,
     ) -> TensorProxy:
         return compute(a, axis, dtype, keepdims, initial, where)
 
@@ -217,9 +225,7 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = NoValue) -> TensorProxy:
 
 
 @npsymbol(method="mean")
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue
-) -> TensorProxy:
+def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> TensorProxy:
     """The mean along ``axis``: integers in float64, float16 summed in float32."""
     a = as_array(a)
     dims = reduced_dims(a, axis)
@@ -388,4 +394,3 @@ for _name, _running_name, _start in (("cumulative_sum", "cumsum", 0), ("cumulati
     if hasattr(np, _name):
         globals()[_name] = _standard_cumulative_function(_name, _running_name, _start)
         __all__.append(_name)
-

@@ -11,7 +11,8 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
-from tnp.lang.numpy.operands import as_array, axis as one_axis, static_int
+from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
 __all__ = [
@@ -127,7 +128,9 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> TensorProxy:
     a = as_array(a)
     at, before = one_axis(a.ndim, axis), static_int(start)
     if not -a.ndim <= before <= a.ndim:
-        raise np.exceptions.AxisError(f"'start' arg requires {-a.ndim} <= start < {a.ndim + 1}, but {before} was passed")
+        raise np.exceptions.AxisError(
+            f"'start' arg requires {-a.ndim} <= start < {a.ndim + 1}, but {before} was passed"
+        )
     before = before + a.ndim if before < 0 else before
     return clang.moveaxis(a, (at,), (before - 1 if at < before else before,))
 

@@ -215,13 +215,13 @@ def _coefficients(*polynomials: Any) -> list[TensorProxy]:
 @npsymbol()
 def polyadd(a1: Any, a2: Any) -> TensorProxy:
     """The sum of two polynomials."""
-    return language.method("add")(*_coefficients(a1, a2))  # type: ignore[no-any-return]
+    return language.method("add")(*_coefficients(a1, a2))
 
 
 @npsymbol()
 def polysub(a1: Any, a2: Any) -> TensorProxy:
     """The difference of two polynomials."""
-    return language.method("sub")(*_coefficients(a1, a2))  # type: ignore[no-any-return]
+    return language.method("sub")(*_coefficients(a1, a2))
 
 
 @npsymbol(returns="view")
@@ -299,9 +299,3 @@ def sliding_window_view(
         check(n <= length, lambda: "window shape cannot be larger than input array shape")
         a = prims.unfold(a, d, n, 1)
     return a
-
-
-@npsymbol("lib.stride_tricks.as_strided", returns="view")
-def as_strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
-    """Any view of an array's memory, which only eager knows."""
-    raise NeedsEager("as_strided depends on how the array lies in memory")

@@ -16,7 +16,7 @@ from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, promote, static_int
-from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of
+from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
 
@@ -85,13 +85,13 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 # Order statistics
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> TensorProxy:
     """The middle element, or the mean of the two in the middle, along ``axis``; NaN where there is one."""
     a = as_array(a)
     check(not overwrite_input, lambda: "np.median sorts its argument in place", NeedsEager)
     along, dims = lines(a, axis)
-    return with_kept_dims(middle_mean(along), dims, keepdims)
+    return scalar_unless_kept(with_kept_dims(middle_mean(along), dims, keepdims), keepdims)
 
 
 def _quantile(
@@ -101,10 +101,10 @@ def _quantile(
     if weights is not None:
         raise NeedsOpaque("weighted quantiles are not compiled")
     wanted = q.result_dtype("quantile", to_numpy_dtype(a.dtype), method)
-    return quantile_of(a, q, axis, method, keepdims, wanted)
+    return scalar_unless_kept(quantile_of(a, q, axis, method, keepdims, wanted), keepdims)
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def quantile(
     a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: Any = False, *, weights: Any = None,
@@ -113,7 +113,7 @@ def quantile(
     return _quantile(as_array(a), Quantiles(q), axis, overwrite_input, method, keepdims, weights)
 
 
-@npsymbol(row_major=False)
+@npsymbol(returns="array", row_major=False)
 def percentile(
     a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: Any = False, *, weights: Any = None,
@@ -258,9 +258,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
             TypeError,
         )
         amounts = clang.convert(amounts, dtypes.float64)
-        check(
-            sizes.shapes_equal(amounts.shape, x.shape), lambda: "The weights and list don't have the same length."
-        )
+        check(sizes.shapes_equal(amounts.shape, x.shape), lambda: "The weights and list don't have the same length.")
     if x.shape == (0,):
         return clang.full((least,), 0, dtype=dtypes.int64)
     x = prims.require(x, clang.ge(x, 0), ValueError, "'list' argument must have no negative elements")
@@ -304,7 +302,9 @@ def _check_ordered(first: Any, last: Any) -> None:
 def _bin_edges(a: TensorProxy, bins: Any, range: Any) -> tuple[TensorProxy, bool]:
     """The edges of the bins, and whether there are so many equal ones rather than given edges."""
     if isinstance(bins, str) or a.dtype.kind in "bc":
-        raise NeedsOpaque("a number of bins that depends on the values, or a histogram of complex or bool, is not compiled")
+        raise NeedsOpaque(
+            "a number of bins that depends on the values, or a histogram of complex or bool, is not compiled"
+        )
     if isinstance(bins, (TensorProxy, list, tuple)) and as_array(bins).ndim != 0:
         edges = as_array(bins)
         check(edges.ndim == 1, lambda: "`bins` must be 1d, when an array")

@@ -22,7 +22,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import _only_where
-from tnp.lang.numpy.operands import as_array, axes, axis as one_axis, normalize_operand
+from tnp.lang.numpy.operands import as_array, axes, axis as one_axis, normalize_operand, static_int
 from tnp.lang.numpy.registry import IMPORT, language, npsymbol, symbol_of
 
 __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]
@@ -114,6 +114,13 @@ def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any,
         raise NeedsEager(f"NumPy refuses {ufunc.__name__}.{method}: {error}") from None
 
 
+def _axis_argument(axis: Any) -> Any:
+    """An axis or axes as plain numbers, or ``None``."""
+    if isinstance(axis, (tuple, list)):
+        return tuple(static_int(x, "an axis") for x in axis)
+    return None if axis is None else static_int(axis, "an axis")
+
+
 def _reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
     if a.ndim == 0 and axis in (0, -1):
         return ()
@@ -126,7 +133,7 @@ def _reduce_meta(
 ) -> TensorProxy:  # fmt: skip
     """``np.<ufunc>.reduce`` as a call of NumPy."""
     dims = _reduced_dims(array, axis)
-    options = {"axis": tuple(axis) if isinstance(axis, list) else axis, "dtype": dtype}
+    options = {"axis": axis, "dtype": dtype}
     if initial is not np._NoValue:
         options["initial"] = 1 if isinstance(initial, Proxy) else initial
     if where is not True:
@@ -208,7 +215,7 @@ def reduce(
     initial: Any = np._NoValue, where: Any = True,
 ) -> TensorProxy:  # fmt: skip
     """``np.<ufunc>.reduce``: the ufunc between all elements along axes. Raises as NumPy for an empty one without identity."""
-    a = as_array(array)
+    a, axis = as_array(array), _axis_argument(axis)
     options: dict[str, Any] = {"axis": axis, "dtype": dtype, "keepdims": keepdims}
     if initial is not np._NoValue:
         options["initial"] = initial
@@ -251,7 +258,7 @@ _SCANS = {
 @npsymbol("accumulate", id_prefix="ufunc")
 def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.accumulate``: the running result along an axis."""
-    a = as_array(array)
+    a, axis = as_array(array), _axis_argument(axis)
     wanted = _accumulate_meta(ufunc, a, axis, dtype).dtype
     scan = _SCANS.get(ufunc.__name__) if getattr(np, ufunc.__name__, None) is ufunc else None
     sums_bools = wanted.kind == "b" and scan in (prims.cumsum, prims.cumprod)
@@ -263,7 +270,7 @@ def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None)
 @npsymbol("reduceat", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,))
 def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.reduceat``: reductions over the slices between indices."""
-    return _call["reduceat"](ufunc, as_array(array), as_array(indices), axis, dtype)  # type: ignore[no-any-return]
+    return _call["reduceat"](ufunc, as_array(array), as_array(indices), _axis_argument(axis), dtype)  # type: ignore[no-any-return]
 
 
 @npsymbol("outer", id_prefix="ufunc")

@@ -4,6 +4,7 @@ import importlib
 
 FAMILIES = (
     "elementwise",
+    "ufuncs",
     "creation",
     "shape",
     "joining",
@@ -19,6 +20,7 @@ FAMILIES = (
     "signal",
     "methods",
     "prims",
+    "opaque",
 )
 
 for _family in FAMILIES:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core.dtypes import bool8, complex64, complex128, float16, float32, float64, int16, int64
+from tnp.core.dtypes import complex64, complex128, float16, float32, float64, int16, int64
 from tnp.testing.arrays import variants
 from tnp.testing.families.products import Cases, Make, both, errors_of, samples_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
-REAL_DTYPES = (bool8, int16, float16, float32, float64)
-DTYPES = (*REAL_DTYPES, complex64, complex128)
+REAL_DTYPES = (int16, float16, float32)
+DTYPES = (*REAL_DTYPES, complex128)
 RTOL = {float16: 5e-2, float32: 1e-4, complex64: 1e-4, float64: 1e-10, complex128: 1e-10}
 NORMS = ("backward", "ortho", "forward")
 
@@ -113,7 +113,7 @@ for _name in ("fftfreq", "rfftfreq"):
     add(
         _name,
         frequency_cases,
-        (int64, float32, float64),
+        (int64, float32),
         ((2.5,), {}, ValueError, "n should be an integer"),
         ((3, 0.0), {}, ZeroDivisionError, "division by zero"),
     )

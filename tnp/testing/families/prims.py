@@ -483,7 +483,14 @@ def sort_reference(a: Any, dim: int, *, descending: bool = False, stable: bool =
 
 
 def var_samples(dtype: DType) -> Iterator[SampleInput]:
-    for shape, dims in (((5,), (0,)), ((3, 4), (1,)), ((3, 4), (0, 1)), ((3, 4), ()), ((2, 3, 4), (0, 2)), ((0, 3), (0,))):
+    for shape, dims in (
+        ((5,), (0,)),
+        ((3, 4), (1,)),
+        ((3, 4), (0, 1)),
+        ((3, 4), ()),
+        ((2, 3, 4), (0, 2)),
+        ((0, 3), (0,)),
+    ):
         for correction in (0, 1, 1.5):
             yield SampleInput(make_array(shape, dtype=dtype), dims, correction=correction)
 
@@ -544,9 +551,7 @@ def convolution_samples(dtype: DType) -> Iterator[SampleInput]:
     yield SampleInput(make_array((0, 2, 5), dtype=dtype), make_array((3, 2, 2), dtype=dtype), (1,), (0,), (1,), 1)
 
 
-def convolution_reference(
-    a: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int
-) -> Any:
+def convolution_reference(a: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     """The sum over the kernel's positions of products of channels."""
     a = np.pad(a, [(0, 0), (0, 0), *((p, p) for p in padding)])
     out, per_group = weight.shape[:2]

@@ -14,17 +14,18 @@ from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput, opinfos
 
 _FLOAT16 = {dtypes.float16: 2e-2}
 #: one dtype of each kind and the narrow ones, for functions whose code does not depend on the rest
-_FEW = (dtypes.bool8, dtypes.int8, dtypes.uint64, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.complex64)
-_REAL = tuple(d for d in _FEW if d.kind != "c")
+_FEW = (dtypes.bool8, dtypes.int8, dtypes.float16, dtypes.float64, dtypes.complex64)
 
 #: shapes and the axes to reduce them along
 _AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (
     ((), (None, (), 0)),
-    ((5,), (None, 0, -1)),
-    ((4, 3), (None, 0, -1, (0, 1), ())),
-    ((2, 3, 4), (1, (0, -1), (2, 1, 0))),
+    ((5,), (None, -1)),
+    ((4, 3), (None, 0, (0, 1), ())),
+    ((2, 3, 4), ((0, -1),)),
 )
-_EMPTY_AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (((0,), (None, 0)), ((2, 0, 3), (1, 0, (0, 2))))
+_EMPTY_AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (((0,), (None,)), ((2, 0, 3), (1, 0)))
+#: what each dtype but float64 is tried with
+_MAIN_AXES: tuple[tuple[tuple[int, ...], tuple[Any, ...]], ...] = (((), (None,)), ((4, 3), (None, 1)))
 
 
 def method(name: str) -> Callable[..., Any]:
@@ -44,18 +45,19 @@ def _domain(dtype: DType) -> dict[str, float]:
 def reduction_samples(
     *, empty: bool = True, initial: Any = None, where: bool = True, dtype: Any = None, **options: Any
 ) -> Callable[..., Iterator[SampleInput]]:
-    """Samples over axes and layouts, and with the options that the function has."""
+    """Samples over axes and layouts, and with the options that the function has: for float64 all of them."""
     wanted = dtype
 
     def samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
-        for shape, choices in (*_AXES, *(_EMPTY_AXES if empty else ())):
+        thorough = dtype is dtypes.float64
+        for shape, choices in (*_AXES, *(_EMPTY_AXES if empty else ())) if thorough else _MAIN_AXES:
             a = make_array(shape, dtype=dtype, **_domain(dtype))
             for axis in choices:
                 if axis == 0 and not shape and info.op in (np.mean, np.var, np.std, np.count_nonzero):
                     continue
                 yield SampleInput(a) if axis is None else SampleInput(a, axis)
         a = make_array((4, 3), dtype=dtype, **_domain(dtype))
-        for b in variants(a):
+        for b in variants(a) if thorough else ():
             yield SampleInput(b, 0, keepdims=True)
         yield SampleInput(a, keepdims=True)
         yield SampleInput(a[0, 0])
@@ -67,11 +69,11 @@ def reduction_samples(
         if initial is not None:
             yield SampleInput(a, 0, **extra)
             yield SampleInput(a[:0], 0, **extra)
-            yield SampleInput(a, (), **extra)
         if where:
             yield SampleInput(a, 1, where=mask, **extra)
-            yield SampleInput(a, where=a != a[0, 0], keepdims=True, **extra)
-            yield SampleInput(a, 0, where=False, **extra)
+            if thorough:
+                yield SampleInput(a, where=a != a[0, 0], keepdims=True, **extra)
+                yield SampleInput(a, 0, where=False, **extra)
         for d in wanted or ():
             if dtype.kind != "c" or d == "complex128":
                 yield SampleInput(a, 0, dtype=d)
@@ -121,11 +123,12 @@ def _var_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -
 
 
 def _arg_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
-    for shape, choices in (((), (None, 0)), ((5,), (None, -1)), ((4, 3), (None, 0, -1)), ((2, 0, 3), (0, 2))):
-        for a in variants(make_array(shape, dtype=dtype, low=0, high=3)):
-            for axis in choices if 0 not in shape else (choices[0],):
-                yield SampleInput(a, axis)
-                yield SampleInput(a, axis=axis, keepdims=True)
+    for shape, choices in (((), (None, 0)), ((5,), (None,)), ((4, 3), (None, 0, -1)), ((2, 0, 3), (0,))):
+        a = make_array(shape, dtype=dtype, low=0, high=3)
+        for b in variants(a) if dtype is dtypes.float64 else (a,):
+            for axis in choices:
+                yield SampleInput(b, axis)
+        yield SampleInput(a, axis=axis, keepdims=True)
     yield SampleInput(special_values(dtype))
 
 
@@ -135,12 +138,12 @@ def _arg_errors(info: OpInfo, device: str) -> Iterator[Any]:
 
 
 def _cumulative_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
-    for shape in ((), (0,), (5,), (4, 3), (2, 0, 3)):
-        for a in variants(make_array(shape, dtype=dtype, **_domain(dtype))):
-            yield SampleInput(a)
+    for shape in ((), (0,), (4, 3), (2, 0, 3)):
+        a = make_array(shape, dtype=dtype, **_domain(dtype))
+        for b in variants(a) if dtype is dtypes.float64 else (a,):
+            yield SampleInput(b)
             if shape:
-                yield SampleInput(a, 0)
-                yield SampleInput(a, axis=-1)
+                yield SampleInput(b, axis=-1)
     a = make_array((4, 3), dtype=dtype, **_domain(dtype))
     yield SampleInput(a, 0, "complex128")
     if dtype.kind != "c":
@@ -169,7 +172,12 @@ def _ptp_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -
 
 _DTYPES_OF_SUMS = ("float32", "complex128", "int8", bool)
 
-for _op, _all_dtypes in ((np.sum, ALL_DTYPES), (np.prod, _FEW), (method("sum"), _FEW), (method("prod"), _FEW[:3])):
+for _op, _all_dtypes in (
+    (np.sum, ALL_DTYPES),
+    (np.prod, _FEW),
+    (method("sum"), (dtypes.int8,)),
+    (method("prod"), (dtypes.int8,)),
+):
     opinfos.add(
         "reductions",
         OpInfo(
@@ -181,14 +189,14 @@ for _op, _all_dtypes in ((np.sum, ALL_DTYPES), (np.prod, _FEW), (method("sum"), 
         ),
     )
 
-for _op in (np.max, np.min, method("max"), method("min")):
+for _op, _taken in ((np.max, _FEW), (np.min, _FEW), (method("max"), _FEW[:1]), (method("min"), _FEW[:1])):
     opinfos.add(
         "reductions",
         OpInfo(
             _op,
             sample_input_generator=reduction_samples(empty=False, initial=1),
             error_input_generator=_empty_errors,
-            dtypes=_FEW,
+            dtypes=_taken,
         ),
     )
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core.dtypes import bool8, complex64, complex128, float32, float64, int16, int32, int64, uint8
+from tnp.core.dtypes import bool8, complex64, complex128, float32, float64, int16, int32
 from tnp.testing.arrays import variants
 from tnp.testing.families.products import Cases, Make, errors_of, pairs, samples_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
-DTYPES = (int16, int64, float32, float64, complex128)
+DTYPES = (int16, float32, complex128)
 
 
 def add(op: Any, cases: Cases, *errors: Any, dtypes: Any = DTYPES, **kwargs: Any) -> None:
@@ -70,13 +70,13 @@ _VECTORS = (
     ((np.zeros(0), np.zeros(2)), {}, ValueError, "cannot be empty|first array argument"),
     ((np.zeros(3), np.zeros(2), "x"), {}, ValueError, "mode"),
 )
-add(np.convolve, convolve_scalars, *_VECTORS, dtypes=(bool8, uint8, *DTYPES))
+add(np.convolve, convolve_scalars, *_VECTORS, dtypes=(bool8, *DTYPES))
 add(
     np.correlate,
     convolution_cases,
     *_VECTORS,
     ((np.zeros(3), 1.0), {}, ValueError, "too small depth"),
-    dtypes=(bool8, uint8, *DTYPES),
+    dtypes=(bool8, *DTYPES),
 )
 
 

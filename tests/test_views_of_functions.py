@@ -1,0 +1,286 @@
+"""Functions that return views: writes through them are seen where eager sees them; copies stay apart."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+
+EXECUTORS = ((), ("numpy_prims",))
+
+
+def _matrix():
+    return np.arange(12.0).reshape(3, 4)
+
+
+#: from an array of shape (3, 4) to a view of it (in NumPy: of every layout below, or of some)
+VIEWS = {
+    "T": lambda x: x.T,
+    "transpose": lambda x: np.transpose(x, (1, 0)),
+    "permute_dims": np.permute_dims,
+    "matrix_transpose": np.matrix_transpose,
+    "swapaxes": lambda x: np.swapaxes(x, 0, -1),
+    "moveaxis": lambda x: np.moveaxis(x, 0, 1),
+    "rollaxis": lambda x: np.rollaxis(x, 1),
+    "expand_dims": lambda x: np.expand_dims(x, (0, 2)),
+    "squeeze": lambda x: np.squeeze(x[:1]),
+    "atleast_3d": np.atleast_3d,
+    "atleast_1d": np.atleast_1d,
+    "atleast_2d": lambda x: np.atleast_2d(x[1]),
+    "reshape": lambda x: np.reshape(x, (2, 6)),
+    "reshape to itself": lambda x: x.reshape(x.shape),
+    "reshape of a part": lambda x: x[:, :2].reshape(3, 2, 1),
+    "reshape in columns": lambda x: np.reshape(x, (4, 3), order="F"),
+    "ravel": np.ravel,
+    "ravel of a row": lambda x: np.ravel(x[1]),
+    "ravel of a column": lambda x: np.ravel(x[:, 1]),
+    "ravel of every other": lambda x: x[0, ::2].ravel(),
+    "ravel of columns": lambda x: np.ravel(x, order="F"),
+    "ravel of a transpose": lambda x: np.ravel(x.T),
+    "flip": np.flip,
+    "flip of one": lambda x: np.flip(x, 1),
+    "fliplr": np.fliplr,
+    "flipud": np.flipud,
+    "rot90": np.rot90,
+    "rot90 twice": lambda x: np.rot90(x, 2),
+    "rot90 back": lambda x: np.rot90(x, -1),
+    "rot90 by none": lambda x: np.rot90(x, 4),
+    "split": lambda x: np.split(x, 2, 1)[1],
+    "split at": lambda x: np.split(x, [1, 2])[1],
+    "array_split": lambda x: np.array_split(x, 2)[0],
+    "hsplit": lambda x: np.hsplit(x, 4)[2],
+    "vsplit": lambda x: np.vsplit(x, 3)[2],
+    "unstack": lambda x: np.unstack(x, axis=1)[1],
+    "asarray": np.asarray,
+    "asarray in columns": lambda x: np.asarray(x, order="F"),
+    "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "ascontiguousarray of a transpose": lambda x: np.ascontiguousarray(x.T),
+    "asfortranarray": np.asfortranarray,
+    "asfortranarray of a transpose": lambda x: np.asfortranarray(x.T),
+    "array without a copy": lambda x: np.array(x, copy=None),
+    "array of more dimensions": lambda x: np.array(x, copy=None, ndmin=3),
+    "meshgrid without a copy": lambda x: np.meshgrid(x[0], x[:, 0], sparse=True, copy=False)[1],
+    "ix_": lambda x: np.ix_(x[0], x[1])[0],
+    "chain": lambda x: np.rot90(np.flip(x.T[1:], 0)).reshape(3, 3, 1)[::2],
+    "chain of splits": lambda x: np.split(np.swapaxes(x, 0, 1), 2)[1].T[1:],
+    "chain of reshapes": lambda x: np.squeeze(np.expand_dims(x.reshape(2, 2, 3), 1), 1).reshape(4, 3)[1:],
+}
+
+#: from an array of shape (3, 4) to new memory
+COPIES = {
+    "array": np.array,
+    "copy": np.copy,
+    "method copy": lambda x: x.copy(),
+    "asarray of another dtype": lambda x: np.asarray(x, np.float32),
+    "array of a list": lambda x: np.array([x]),
+    "reshape with a copy": lambda x: np.reshape(x, (3, 4), copy=True),
+    "roll": lambda x: np.roll(x, 0, 1),
+    "roll by 1": lambda x: np.roll(x, 1),
+    "resize": lambda x: np.resize(x, (3, 4)),
+    "concatenate": lambda x: np.concatenate([x]),
+    "stack": lambda x: np.stack([x]),
+    "vstack": lambda x: np.vstack([x]),
+    "hstack": lambda x: np.hstack([x]),
+    "dstack": lambda x: np.dstack([x]),
+    "column_stack": lambda x: np.column_stack([x]),
+    "block": np.block,
+    "append": lambda x: np.append(x, x[:0], 0),
+    "insert": lambda x: np.insert(x, [], 0, axis=0),
+    "delete": lambda x: np.delete(x, [], axis=0),
+    "tile": lambda x: np.tile(x, 1),
+    "repeat": lambda x: np.repeat(x, 1, axis=0),
+    "pad": lambda x: np.pad(x, 0),
+    "pad with edges": lambda x: np.pad(x, 0, "edge"),
+    "tril": lambda x: np.tril(x, 10),
+    "triu": lambda x: np.triu(x, -10),
+    "diag of a vector": lambda x: np.diag(x[0]),
+    "diagflat": np.diagflat,
+    "meshgrid": lambda x: np.meshgrid(x[0], x[:, 0], indexing="ij")[0],
+    "full_like": lambda x: np.full_like(x, x),
+}
+
+#: layouts of the argument: contiguous, transposed, strided, reversed
+LAYOUTS = {
+    "rows": _matrix,
+    "columns": lambda: np.asfortranarray(_matrix()),
+    "every other": lambda: np.repeat(_matrix(), 2, 1)[:, ::2],
+    "reversed": lambda: np.ascontiguousarray(_matrix()[::-1, ::-1])[::-1, ::-1],
+}
+
+
+def _compare(function, layout, executors):
+    """Results and arguments of the function, jitted and eager; falling back to eager is allowed, being right is not optional."""
+    expected_argument, argument = LAYOUTS[layout](), LAYOUTS[layout]()
+    jitted = tnp.jit(function, executors=executors)
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected, actual = function(expected_argument), jitted(argument)
+        for a, e in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(a, e)
+            assert a.dtype == e.dtype
+            assert np.shares_memory(a, argument) == np.shares_memory(e, expected_argument)
+        np.testing.assert_array_equal(argument, expected_argument)
+
+
+@pytest.mark.parametrize("executors", EXECUTORS, ids=("numpy", "numpy_prims"))
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", VIEWS | COPIES)
+def test_write_through_a_result(name, layout, executors):
+    """``y = f(x); y[...] = …; x[0] += …``: each sees the other's writes as eager does."""
+    function = (VIEWS | COPIES)[name]
+
+    def program(x):
+        y = function(x)
+        y[...] = y * 2 + 1
+        x[0] += 100
+        z = y + 1
+        y[0] -= 5
+        return y, z, x
+
+    _compare(program, layout, executors)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", VIEWS | COPIES)
+def test_write_into_memory_of_the_program(name, layout):
+    """The same on an array that the program made, of which nothing goes back to the caller but the results."""
+    function = (VIEWS | COPIES)[name]
+
+    def program(x):
+        made = x * 2
+        y = function(made)
+        y += 1
+        made[1:] *= 3
+        return y.sum(), made
+
+    _compare(program, layout, ())
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_contiguous_memory_are_compiled(name):
+    """No view function on a contiguous array falls back to eager."""
+    function = VIEWS[name]
+
+    def program(x):
+        y = function(x)
+        y += 1
+        return y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        tnp.jit(program)(_matrix())
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_chains_of_two(name):
+    """A view of a view of a part of the argument."""
+    function = VIEWS[name]
+
+    def program(x):
+        part = x[::-1][:, ::-1]
+        y = function(part)
+        y *= 2
+        again = np.flip(np.atleast_2d(y))
+        again[0] = -1
+        return part, again
+
+    _compare(program, "rows", ())
+
+
+READ_ONLY = {
+    "diagonal": lambda x: np.diagonal(x),
+    "diag": lambda x: np.diag(x),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 3, 4)),
+    "broadcast_to its own shape": lambda x: np.broadcast_to(x, (3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_read_only_views(name):
+    """Writing raises as in eager and changes nothing; reading sees later writes to the array."""
+    function = READ_ONLY[name]
+
+    def write(x):
+        function(x)[...] = 0
+
+    def read(x):
+        y = function(x)
+        x[0] = -1
+        return y.copy(), y.sum()
+
+    x = _matrix()
+    with pytest.raises(ValueError, match="read-only"):
+        tnp.jit(write)(x)
+    np.testing.assert_array_equal(x, _matrix())
+    expected, actual = read(_matrix()), tnp.jit(read)(_matrix())
+    np.testing.assert_array_equal(actual[0], expected[0])
+    assert actual[1] == expected[1]
+
+
+def test_a_reshape_of_what_numpy_lays_out_otherwise_is_a_copy():
+    """np.stack along the last dimension is not row-major, so that its reshape copies."""
+
+    def program(x):
+        both = np.stack([x, x], axis=-1)
+        flat = both.reshape(-1)
+        flat[0] = 99
+        return both.sum(), flat
+
+    _compare(program, "rows", ())
+
+
+def test_asarray_is_the_same_array():
+    """np.asarray of an array is that array, not one like it."""
+
+    def program(x):
+        assert np.asarray(x) is x
+        return np.asarray(x)
+
+    x = _matrix()
+    assert tnp.jit(program)(x) is x
+
+
+def _new_by_functions():
+    return [
+        np.array([1.0, 2.0]), np.zeros(2), np.full(2, 3.0), np.concatenate([[1.0], [2.0]]), np.tile([1.0], 2),
+        np.atleast_1d([1.0, 2.0]), np.linspace(0, 1, 2), np.arange(2.0), np.asarray([5.0, 6.0]), np.diag([1.0, 2.0]),
+        np.ones_like([1.0, 2.0]), np.meshgrid([1.0, 2.0], [3.0])[0], np.stack([[1.0], [2.0]]), np.pad([1.0], 1),
+    ]  # fmt: skip
+
+
+def _new_by_other_means():
+    return [np.mgrid[0:2] * 1.0, np.ogrid[0:1:3j], np.r_[1.0, 2.0], np.reshape([1.0, 2.0], 2), np.flip([1.0, 2.0])]
+
+
+@pytest.mark.parametrize(("make", "compiled"), [(_new_by_functions, True), (_new_by_other_means, False)])
+def test_arrays_made_of_constants_are_new_at_each_call(make, compiled):
+    """A program may write to what it made of constants; of what no traced function made, it runs eagerly then."""
+
+    def program(a):
+        made = make()
+        for x in made:
+            x += a
+        return made
+
+    jitted = tnp.jit(program)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if compiled else "ignore", tnp.EagerFallbackWarning)
+        for _ in range(3):
+            for actual, expected in zip(jitted(1.5), program(1.5), strict=True):
+                np.testing.assert_array_equal(actual, expected)
+
+
+def test_grids_of_index_objects():
+    """np.mgrid and np.ogrid with plain numbers are constants of the program; reading them is compiled."""
+
+    def program(x):
+        i, j = np.mgrid[0:3, 0:4]
+        a, b = np.ogrid[0:3, 0:4]
+        return x * i + j, x[a, b] - (a + b)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        _compare(program, "rows", ())

@@ -216,7 +216,7 @@ def test_executors_are_found_by_name():
         assert executor in tnp.get_all_executors()
     finally:
         registry.deregister_executor("by_name")
-    with pytest.raises(ValueError, match="no executor 'by_name' here; known are .*numpy"):
+    with pytest.raises(ValueError, match=r"no executor 'by_name' here; known are .*numpy"):
         tnp.jit(lambda x: x, executors=["by_name"])
 
 
@@ -333,7 +333,7 @@ def test_an_operation_joins_over_an_unrelated_one():
 
 
 def test_a_declined_region_goes_to_the_executors_behind():
-    regions, fuser, jitted = fused(lambda x: np.sin(x) + 1, X, declines=lambda region: True)
+    regions, _, jitted = fused(lambda x: np.sin(x) + 1, X, declines=lambda region: True)
     assert regions == [["sin", "add"]]
     assert names(jitted) == ["sin", "add"]
     assert set(executors_of(jitted)) == {"numpy"}

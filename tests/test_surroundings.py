@@ -223,7 +223,9 @@ def test_assigning_attributes_of_classes_and_modules_runs_eagerly(module):
 
 
 @pytest.mark.parametrize(
-    "container", [collections.OrderedDict(a=1.0), collections.deque([1.0]), {1.0}, iter([1.0, 2.0])], ids=str
+    "container",
+    [collections.OrderedDict(a=1.0), collections.deque([1.0]), {1.0}, iter([1.0, 2.0])],
+    ids=lambda c: type(c).__name__,
 )
 def test_containers_that_may_change_run_eagerly(container):
     with warnings.catch_warnings():
@@ -300,3 +302,52 @@ def test_the_right_one_of_several_lambdas_on_a_line():
     for f in (lambda x: x + COUNT, lambda x: x - COUNT), (lambda x: np.sin(x), lambda x: np.cos(x)):  # fmt: skip
         for g in f:
             assert_same(tnp.jit(g)(np.ones(2)), g(np.ones(2)))
+
+
+def test_errors_that_the_program_catches_are_caught_when_it_runs():
+    def f(x, a):
+        try:
+            return np.linalg.inv(a) @ x
+        except np.linalg.LinAlgError:
+            return x
+        finally:
+            x += 1
+
+    g = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="catches errors"):
+        np.testing.assert_array_equal(g(np.ones(2), np.eye(2)), np.ones(2))
+    np.testing.assert_array_equal(g(np.ones(2), np.zeros((2, 2))), np.full(2, 2.0))
+
+
+def test_errors_that_are_caught_while_tracing_stay_caught():
+    def f(x, y):
+        try:
+            return x + y
+        except ValueError:
+            return x
+
+    g = tnp.jit(f)
+    np.testing.assert_array_equal(g(np.ones(3), np.ones(3)), np.full(3, 2.0))
+    np.testing.assert_array_equal(g(np.ones(3), np.ones(2)), np.ones(3))
+    assert len(tnp.last_traces(g)) > 1
+
+
+def test_a_bare_except_does_not_swallow_the_tracer_s_own():
+    def f(x):
+        try:
+            if x.sum() > 0:
+                return x
+        except:  # noqa: E722 — what is tested
+            return None
+        return -x
+
+    g = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning):
+        np.testing.assert_array_equal(g(np.ones(3)), np.ones(3))
+
+
+def test_a_numpy_integer_as_a_shape():
+    f = tnp.jit(lambda n, x: np.zeros(n) + x[:n])
+    np.testing.assert_array_equal(f(np.int64(2), np.arange(4.0)), [0, 1])
+    np.testing.assert_array_equal(f(np.int64(3), np.arange(4.0)), [0, 1, 2])
+    assert tnp.cache_info(f).misses == 2

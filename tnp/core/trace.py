@@ -49,6 +49,8 @@ class Trace:
         self.provenance: Provenance | None = None
         #: numbers whose value the trace came to depend on, in the order in which it did
         self.value_guards: dict[str, NumberProxy] = {}
+        #: of NumPy scalars that are arguments, how to get the value, which the trace then depends on
+        self.scalar_values: dict[str, Callable[[], Any]] = {}
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         self._scopes: list[list[BoundSymbol]] = [self.bound_symbols]

@@ -55,6 +55,8 @@ def acquire(
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             runtime = Runtime(_no_function)
             result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
+            if tracer.must_run_eagerly is not None:
+                raise tracer.must_run_eagerly
             _check_containers(inputs)
             _finish(trace, inputs, tracer, result)
     finally:

@@ -188,8 +188,10 @@ class Inputs:
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         proxy = TensorProxy(self._name(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
         self._add(proxy, source)
+        handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
         self._scalars[proxy.name] = (value, source)
-        return TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
+        self.trace.scalar_values[proxy.name] = lambda: self.known_scalar(handle)
+        return handle
 
     def known_scalar(self, a: TracedArray) -> Any:
         """The value of a NumPy scalar that is an input, which becomes a guard; ``None`` for any other array."""

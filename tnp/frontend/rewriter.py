@@ -187,6 +187,16 @@ class _Rewriter(ast.NodeTransformer):
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
+    def visit_Try(self, node: Any) -> Any:
+        """What may raise when the program runs must not stand where the program catches it while it is traced."""
+        self.generic_visit(node)
+        item = ast.withitem(self._hook("may_catch", node), None)
+        guarded = ast.copy_location(ast.With([item], node.body), node)
+        node.body = [guarded]
+        return node
+
+    visit_TryStar = visit_Try
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:
             node.value = self.visit(node.value)

@@ -9,7 +9,8 @@ import inspect
 import math
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,19 @@ class Runtime:
         self.globals = f.__globals__
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
+
+    @contextmanager
+    def may_catch(self) -> Iterator[None]:
+        """The body of a ``try``: a run-time error of its operations would come after the handlers are gone."""
+        tracer = state.current()
+        tracer.catching += 1
+        try:
+            yield
+        except NeedsEager as reason:
+            tracer.must_run_eagerly = reason  # even if the program's handler swallows it
+            raise
+        finally:
+            tracer.catching -= 1
 
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""

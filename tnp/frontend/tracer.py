@@ -56,7 +56,9 @@ class Tracer:
         self.inputs = inputs
         self.strict = strict
         inputs.tracer = self
-        self._known_scalars: dict[str, Any] = {}
+        #: how many ``try`` blocks the program is in
+        self.catching = 0
+        self.must_run_eagerly: NeedsEager | None = None
 
     # Values in and out
 
@@ -164,7 +166,9 @@ class Tracer:
             if OpTags.RANDOM in symbol.tags:
                 raise NeedsEager(f"{symbol.name} draws into out=")
             return self._call_with_out(symbol, args, kwargs, out)
-        if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
+        if OpTags.MAY_RAISE in symbol.tags:
+            self.before_raising()
+        elif OpTags.EFFECT in symbol.tags:
             self.flush()
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
@@ -338,7 +342,7 @@ class Tracer:
         if clang.is_basic(key_value):
             self.store(a, value, Step(lnp.getitem, (key_value,)))
             return
-        self.flush()
+        self.before_raising()
         key_value = self.value(key, {})
         new_value = self._converted(self.value(value, {}), a)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
@@ -347,7 +351,13 @@ class Tracer:
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index."""
         if is_traced(key):
-            self.flush()
+            self.before_raising()
+
+    def before_raising(self) -> None:
+        """Called before an operation that may raise when the program runs."""
+        if self.catching:
+            raise NeedsEager("it catches errors of an operation that may raise when the program runs")
+        self.flush()
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""
@@ -381,7 +391,8 @@ class Tracer:
             if name in _NDARRAY_NAMES:
                 raise NeedsEager(f"ndarray.{name} is not compiled")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        return lambda *args, **kwargs: self.call_numpy(symbol, (a, *args), kwargs)
+        function = None if symbol.id.startswith("numpy.ndarray.") else operator.attrgetter(by_id[symbol.id].name)(np)
+        return lambda *args, **kwargs: self.call_numpy(symbol, *self._out_to_keyword(function, (a, *args), kwargs))
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
@@ -547,9 +558,8 @@ def _to_device(tracer: Tracer, a: TracedArray, device: Any, /, *, stream: Any = 
 
 def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
     if args:
-        a = a[args[0] if len(args) == 1 and isinstance(args[0], tuple) else args] if len(args) > 1 or a.ndim == 1 else (
-            tracer.call(lnp.reshape, (a, -1), {})[args[0]]
-        )  # fmt: skip
+        key = args[0] if len(args) == 1 else args
+        a = (a if isinstance(key, tuple) else tracer.call(lnp.reshape, (a, -1), {}))[key]
     elif a.size != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     return tracer.call(prims.item, (a,), {})

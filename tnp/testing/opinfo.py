@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,9 @@ from tnp.testing.compare import assert_same
 __all__ = ["EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "check_error", "check_sample", "opinfos"]
 
 #: the executor lists that every operation is tested with, by name
-EXECUTORS: dict[str, tuple[str, ...]] = {"numpy": (), "numpy_prims": ("numpy_prims",), "torch": ("torch",)}
+EXECUTORS: dict[str, tuple[str, ...]] = {"numpy": (), "numpy_prims": ("numpy_prims",)}
+if importlib.util.find_spec("torch") is not None:
+    EXECUTORS["torch"] = ("torch",)
 
 
 class SampleInput:

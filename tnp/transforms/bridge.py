@@ -10,7 +10,6 @@ A conversion shares memory where the libraries can, so it is tagged ``VIEW``: wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, map_proxies

@@ -89,8 +89,9 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
         op = implementation.op or implementation.in_place
         if op is None:
             continue
-        if not bsym.sym.tags <= op.tags:
-            op.tags = op.tags | bsym.sym.tags  # what runs an effect has that effect
+        missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
+        if missing:
+            op.tags = op.tags | missing  # what runs an effect has that effect
         claimed = bsym.replace(sym=op)
         if implementation.in_place is not None:
             claimed = Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)

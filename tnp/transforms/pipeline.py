@@ -7,7 +7,7 @@ from typing import Any
 
 from tnp.core import check
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol, map_proxies
+from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.transforms.bridge import Conversions, bridge
 from tnp.transforms.claim import claim

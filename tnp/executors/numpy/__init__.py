@@ -18,7 +18,7 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import call_string, literal, targets
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels

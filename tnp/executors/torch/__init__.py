@@ -63,12 +63,15 @@ _refused = {(name, dtype) for names, dtypes, _ in REFUSALS for name in names.spl
 
 
 def _takes(name: str) -> Callable[..., bool]:
-    """A checker: whether torch has a loop for the dtypes of the arrays among the arguments."""
+    """A checker: whether torch has a loop for the dtypes of the arrays among the arguments.
+
+    Arithmetic on numbers alone is Python's.
+    """
+    needs_array = name in by_name
 
     def checker(*args: Any, **kwargs: Any) -> bool:
         arrays = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
-        on_numbers = name in by_name and not arrays
-        return not on_numbers and all((name, p.dtype.shortname) not in _refused for p in arrays)
+        return all((name, a.dtype.shortname) not in _refused for a in arrays) and (bool(arrays) or not needs_array)
 
     return checker
 

@@ -13,7 +13,7 @@ from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
@@ -311,8 +311,8 @@ def _count(num: Any) -> int:
 
 
 def _spaced_dtype(start: Any, stop: Any) -> DType:
-    """What ``np.linspace`` computes in: the inexact dtype of its ends."""
-    return result_dtype(as_array(start), as_array(stop), 1.0)
+    """What ``np.linspace`` computes in: the inexact dtype of its ends, of which Python numbers are weak."""
+    return result_dtype(normalize_operand(start), normalize_operand(stop), 1.0)
 
 
 def _spaced(start: Any, stop: Any, num: int, endpoint: bool, dtype: DType) -> tuple[TensorProxy, Any]:

@@ -411,6 +411,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
                 check(length > 0, lambda: f"can't extend empty axis {d} using modes other than 'constant' or 'empty'")
                 a = _taken(a, np.pad(np.arange(length), (before, after), mode=mode).tolist(), d)
         return a
+    check(
+        callable(mode) or mode in (*_FILLS, *_POSITION_MODES, "constant", "median"),
+        lambda: f"mode '{mode}' is not supported",
+    )
     fill = _FILLS.get(mode) if isinstance(mode, str) else None
     if fill is None or set(kwargs) - {"stat_length", "end_values"}:
         raise NeedsOpaque(f"np.pad is called with mode={mode!r} and {sorted(kwargs)}")

@@ -1,7 +1,7 @@
 """``numpy.linalg``.
 
-``eig``, ``eigvals`` and ``qr`` in raw mode have no definition: whether the eigenvalues of a real matrix are real, and so their dtype,
-is known only at run time. They run as opaque calls, whose results are checked against a dry run's.
+``eig`` and ``eigvals`` have no definition: whether the eigenvalues of a real matrix are real, and so their dtype, is known only at
+run time. They run as opaque calls, whose results are compared with a dry run's.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.prims.base import check
 from tnp.core.printing import _named, register_printer
 from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array
@@ -90,6 +91,18 @@ def view(a: TensorProxy, dtype: Any = None, type: Any = None) -> TensorProxy:
 def _copy(a: TensorProxy, order: str = "C") -> TensorProxy:
     """The same elements in memory of their own."""
     return _as_given(a, _in_order(a, order))
+
+
+def _conjugate_method(name: str) -> None:
+    def conjugate(a: TensorProxy) -> TensorProxy:
+        """The complex conjugates; of a real array, itself."""
+        return elementwise.conjugate(a) if a.dtype.kind == "c" else a
+
+    npmethod(name, returns="view")(conjugate)
+
+
+for _name in ("conj", "conjugate"):
+    _conjugate_method(_name)
 
 
 @npmethod("flatten", returns="array")

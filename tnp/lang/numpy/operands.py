@@ -10,6 +10,7 @@ from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsValue
 from tnp.core.prims.base import check
+from tnp.core.trace import current_trace
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype
 
@@ -91,6 +92,10 @@ def promote(*xs: Any) -> list[TensorProxy]:
 def static_int(x: Any, what: str = "an integer") -> int:
     """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for an array."""
     if isinstance(x, TensorProxy) and x.dtype.kind in "iu" and x.ndim == 0:
+        trace = current_trace()
+        known = trace.scalar_values.get(x.name) if trace is not None else None
+        if known is not None:
+            return int(known())
         raise NeedsValue(f"{what} is a value that is known only when the program runs")
     try:
         return int(x.__index__())

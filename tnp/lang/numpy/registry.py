@@ -38,9 +38,9 @@ class NumpyFunction:
 
     ``returns`` is ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays, ``"view"`` if
     results may be views of the first argument (``"read-only view"``: ones that cannot be written through; ``"view if
-    contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel), and ``"update"`` if the function changes its first argument: its symbol then returns
-    the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays,
-    ``row_major`` is false for those that may lay their results out in another than row-major order.
+    contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel), and ``"update"`` if the function
+    changes its first argument: its symbol then returns the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays,
+    ``row_major`` is false for those that may lay out results of several dimensions in another than row-major order.
     """
 
     symbol: Symbol

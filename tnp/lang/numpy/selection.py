@@ -13,7 +13,7 @@ from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
@@ -48,10 +48,10 @@ def ask_numpy(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def indices_of(x: Any) -> TensorProxy:
-    """Indices as NumPy's functions take them: what casts safely to int64. Raises ``TypeError`` for anything else."""
+    """Indices as int64. Other kinds of number, with which NumPy does different things, run eagerly."""
     a = as_array(x)
     if a.dtype.kind not in "biu" or a.dtype is dtypes.uint64:
-        raise TypeError(f"Cannot cast array data from {a.dtype} to int64 according to the rule 'safe'")
+        raise NeedsEager(f"it uses {a.dtype} values as indices")
     return clang.convert(a, dtypes.int64)
 
 
@@ -296,7 +296,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
         choices = [prims.select(choices, 0, i) for i in range(count)]
     arrays = [as_array(c) for c in choices]
     check(len(arrays) > 0, lambda: "need at least one array to choose from")
-    wanted = to_dtype(ask_numpy(np.choose, 0, arrays).dtype)
+    wanted = to_dtype(ask_numpy(np.choose, 0, [normalize_operand(c) for c in choices]).dtype)
     index, *arrays = clang.broadcast(indices_of(a), *(clang.convert(c, wanted) for c in arrays))
     index = _in_bounds(index, len(arrays), mode)
     if mode == "raise":
@@ -454,9 +454,11 @@ def iscomplex(x: Any) -> TensorProxy:
 
 
 @npsymbol()
-def isreal(x: Any) -> TensorProxy:
+def isreal(x: Any) -> Any:
     """Which elements have an imaginary part of zero."""
     part = _imaginary(x)
+    if is_number(x):  # a Python bool, which the attribute of a Python number gives
+        return True if part is None else prims.item(clang.eq(part, 0))
     return _bools(x, True) if part is None else clang.eq(part, 0)
 
 

@@ -23,6 +23,7 @@ _KINDS = (None, "quicksort", "heapsort", "stable", "mergesort")
 def _line(a: Any, axis: Any) -> tuple[TensorProxy, int]:
     """The array and the dimension to sort along: the only one of the flattened array for ``None``."""
     a = as_array(a)
+    axis = None if axis is None else static_int(axis, "an axis")
     return (flattened(a), 0) if axis is None else (a, one_axis(a.ndim, axis))
 
 

@@ -293,8 +293,6 @@ def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> Tenso
     if getattr(np, name, None) is not ufunc:
         return _call["at"](a, ufunc, indices, b)  # type: ignore[no-any-return]
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), None, "same_kind")
-    if not np.can_cast(to_numpy_dtype(loop[-1]), to_numpy_dtype(a.dtype), "same_kind"):
-        raise TypeError(f"Cannot cast ufunc {name!r} output from {loop[-1]} to {a.dtype} with casting rule 'same_kind'")
     if name in ("add", "subtract") and a.dtype.kind in "iufc" and all(d is a.dtype for d in loop):
         from tnp.lang.numpy.indexing import index_key
 

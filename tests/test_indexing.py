@@ -184,6 +184,13 @@ def test_values_are_converted_and_broadcast():
             compare(store, np.zeros((2, 2), dtype), v)
     compare(store, np.zeros((2, 2)), np.zeros(3), calls=1)
 
+    def element(x, v):
+        x[0, 1] = v
+
+    compare(element, np.zeros((2, 2)), np.array(3))
+    compare(element, np.zeros((2, 2)), np.array([3]), calls=1)
+    compare(element, np.zeros((2, 2)), [3], calls=1)
+
 
 def test_writes_through_views_are_seen_by_all():
     def program(x):

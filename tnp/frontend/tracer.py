@@ -279,7 +279,20 @@ class Tracer:
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
+        if method == "pow":
+            return self.call(*self._power(args), {})
         return self.call(lnp.language.method(method), args, {})
+
+    def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
+        """``a ** b``, which for a few exponents is a faster operation than a power."""
+        base, exponent = args
+        if type(exponent) is TracedNumber and exponent.proxy.value in (2, 0.5, 1, -1):
+            exponent = exponent._known()
+        if type(base) is TracedArray and not base.scalar:
+            symbol = lnp.fast_power(base._element_type.kind, exponent)
+            if symbol is not None:
+                return symbol, (base,)
+        return lnp.language.method("pow"), (base, exponent)
 
     def in_place(self, method: str, target: TracedArray, other: Any) -> Any:
         """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
@@ -287,8 +300,9 @@ class Tracer:
             return NotImplemented
         if target.scalar:
             return self.operate(method, target, other)
-        symbol = lnp.language.method(method)
-        return self.call(symbol, (target, other), {"out": target})
+        if method == "pow":
+            return self.call(*self._power((target, other)), {"out": target})
+        return self.call(lnp.language.method(method), (target, other), {"out": target})
 
     def is_operand(self, x: Any) -> bool:
         """Whether NumPy's operators take ``x`` for an array."""
@@ -340,6 +354,8 @@ class Tracer:
         self.flush_if_dynamic(key)
         key_value = self.value(key, {})
         if clang.is_basic(key_value):
+            if _is_one_element(a, key_value) and _rank(value):
+                raise ValueError("setting an array element with a sequence.")
             self.store(a, value, Step(lnp.getitem, (key_value,)))
             return
         self.before_raising()
@@ -519,6 +535,19 @@ class _ReadOnly(Storage):
 
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
+
+
+def _rank(x: Any) -> int:
+    """The number of dimensions of an operand; nested sequences have some."""
+    if type(x) is TracedArray:
+        return len(x.shape_)
+    return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
+
+
+def _is_one_element(a: TracedArray, key: Any) -> bool:
+    """Whether a basic key is a number for each dimension."""
+    parts = key if type(key) is tuple else (key,)
+    return len(parts) == a.ndim and not any(p is None or p is Ellipsis or type(p) is slice for p in parts)
 
 
 def _selects_all(a: TracedArray, key: Any) -> bool:

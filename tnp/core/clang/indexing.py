@@ -21,9 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 __all__ = ["add_at", "basic_index", "getitem", "is_basic", "setitem"]
 
 _ALL = builtins.slice(None)
-_NOT_AN_INDEX = (
-    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
-)
+_NOT_AN_INDEX = "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid indices"
 
 
 @dataclass(frozen=True)
@@ -273,8 +271,7 @@ class _Advanced:
 
 def _index_arrays(key: Key) -> Iterator[tuple[int, TensorProxy]]:
     """The arrays of a key with advanced parts, numbers among them as 0-d arrays, and the dimensions that they index."""
-    kept = [x for x in key.items]
-    for d, x in enumerate(kept):
+    for d, x in enumerate(key.items):
         if isinstance(x, TruthAxis):
             yield d, x.index
         elif isinstance(x, TensorProxy):

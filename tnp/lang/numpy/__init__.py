@@ -11,6 +11,7 @@ from typing import Any
 
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy import registry as _registry
+from tnp.lang.numpy.elementwise import fast_power
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import language, out_position, symbol_of
 
@@ -46,7 +47,7 @@ ufunc_methods: dict[str, Symbol] = {
     if f"ufunc.{m}" in _registry.by_id
 }
 
-__all__ = ["FAMILIES", "as_array", "language", "out_position", "symbol_of", "ufunc_methods"]
+__all__ = ["FAMILIES", "as_array", "fast_power", "language", "out_position", "symbol_of", "ufunc_methods"]
 
 
 def __getattr__(name: str) -> Any:

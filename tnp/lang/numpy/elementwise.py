@@ -14,7 +14,7 @@ from tnp.lang.numpy.dtypes import resolve_ufunc, weak_type
 from tnp.lang.numpy.operands import as_array, normalize_operand
 from tnp.lang.numpy.registry import alias, language, npsymbol
 
-__all__ = ["loop_operands"]
+__all__ = ["fast_power", "loop_operands"]
 
 
 def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> tuple[list[Any], tuple[Any, ...]]:
@@ -92,6 +92,20 @@ for _row in ROWS:
     if _row.numpy and hasattr(np, _row.numpy):
         globals()[_row.numpy] = _symbol_of(_row)
         __all__.append(_row.numpy)
+
+#: what ``x ** exponent`` runs for floating and complex arrays instead of ``np.power``, and for integers where the
+#: exponent is 2: NumPy's operator knows these, its function does not
+_FAST_POWERS = {2: "square", 0.5: "sqrt", 1: "positive", -1: "reciprocal"}
+
+
+def fast_power(kind: str, exponent: Any) -> Symbol | None:
+    """The ufunc that ``x ** exponent`` runs for an array of dtype kind ``kind`` where that is not ``np.power``."""
+    if type(exponent) not in (int, float) or exponent not in _FAST_POWERS:
+        return None
+    if kind in "fc" or (kind in "iu" and type(exponent) is int and exponent == 2):
+        return globals()[_FAST_POWERS[exponent]]  # type: ignore[no-any-return]
+    return None
+
 
 absolute = language.methods["abs"]
 for _name, _symbol in {

@@ -155,5 +155,3 @@ def _real_function(val: Any) -> TensorProxy:
 def _imag_function(val: Any) -> TensorProxy:
     """``val.imag``."""
     return _imag(as_array(val))
-
-

@@ -17,7 +17,8 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axis as one_axis, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, normalize_operand, promote
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
 
@@ -100,9 +101,7 @@ def where_scalar(condition: Any, a: Any, b: Any, /) -> TensorProxy:
 @npsymbol(returns="array")
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> TensorProxy:
     """The first choice whose condition holds, else the default, elementwise."""
-    check(
-        len(condlist) == len(choicelist), lambda: "list of cases must be same length as list of conditions"
-    )
+    check(len(condlist) == len(choicelist), lambda: "list of cases must be same length as list of conditions")
     check(len(condlist) > 0, lambda: "select with an empty condition list is not possible")
     conditions = [as_array(c) for c in condlist]
     for i, c in enumerate(conditions):
@@ -482,5 +481,3 @@ def isneginf(x: Any) -> TensorProxy:
 def isposinf(x: Any) -> TensorProxy:
     """Which elements are inf."""
     return _signed_infinity(x, False)
-
-

@@ -11,7 +11,8 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
-from tnp.lang.numpy.operands import as_array, axis as one_axis, promote, static_int
+from tnp.lang.numpy.operands import as_array, promote, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.selection import flattened, isin
 
@@ -25,6 +26,12 @@ def _line(a: Any, axis: Any) -> tuple[TensorProxy, int]:
     a = as_array(a)
     axis = None if axis is None else static_int(axis, "an axis")
     return (flattened(a), 0) if axis is None else (a, one_axis(a.ndim, axis))
+
+
+def _argument_line(a: Any, axis: Any) -> tuple[TensorProxy, int]:
+    """:func:`_line` for indices, for which NumPy takes a 0-d array for one of a single element."""
+    a = as_array(a)
+    return _line(a, None if a.ndim == 0 and axis in (-1, 0) else axis)
 
 
 def _is_stable(a: TensorProxy, kind: Any, order: Any, stable: Any) -> bool:
@@ -46,7 +53,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 @npsymbol(method="argsort")
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TensorProxy:
     """The int64 indices that sort along an axis (of the flattened array for ``None``)."""
-    a, at = _line(a, axis)
+    a, at = _argument_line(a, axis)
     return prims.argsort(a, at, stable=_is_stable(a, kind, order, stable))  # type: ignore[no-any-return]
 
 
@@ -77,7 +84,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 @npsymbol(method="argpartition")
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> TensorProxy:
     """The int64 indices that :func:`partition` along an axis."""
-    a, at = _line(a, axis)
+    a, at = _argument_line(a, axis)
     _check_kth(a, at, kth)
     _check_partition(kind, order)
     return prims.argsort(a, at)  # type: ignore[no-any-return]
@@ -97,7 +104,10 @@ def lexsort(keys: Any, axis: Any = -1) -> TensorProxy:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if found[0].ndim == 0:
         raise NeedsEager("np.lexsort by 0-d keys is for NumPy to do")
-    check(all(sizes.shapes_equal(k.shape, found[0].shape) is not False for k in found), lambda: "all keys need to be the same shape")
+    check(
+        all(sizes.shapes_equal(k.shape, found[0].shape) is not False for k in found),
+        lambda: "all keys need to be the same shape",
+    )
     at = one_axis(found[0].ndim, axis)
     order = prims.argsort(found[0], at, stable=True)
     for key in found[1:]:

@@ -22,7 +22,8 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import _only_where
-from tnp.lang.numpy.operands import as_array, axes, axis as one_axis, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, axes, normalize_operand, static_int
+from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, language, npsymbol, symbol_of
 
 __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]

@@ -22,7 +22,14 @@ _CALLS: dict[str, tuple[SampleInput, ...]] = {
     "argmax": (S(), S(1)),
     "argmin": (S(), S(axis=0)),
     "argsort": (S(), S(0, kind="stable")),
-    "astype": (S(np.float32), S("i8"), S(float, copy=False), S(np.int32, copy=False), S(bool), S(complex, casting="safe")),
+    "astype": (
+        S(np.float32),
+        S("i8"),
+        S(float, copy=False),
+        S(np.int32, copy=False),
+        S(bool),
+        S(complex, casting="safe"),
+    ),
     "choose": (),
     "clip": (S(-1, 2), S(max=0), S(np.array([0, 1, 2]), 5)),
     "compress": (S([True, False, True], 1), S([0, 1, 1])),
@@ -72,7 +79,9 @@ def _fits(name: str, call: SampleInput, dtype: DType) -> bool:
     """Whether NumPy takes the call (casts of complex numbers to real ones warn)."""
     if name == "view" and call.args:
         return np.dtype(call.args[0]).itemsize == dtype.itemsize
-    return not (name in ("astype", "fill", "dot") and dtype.kind == "c" and name == "astype" and call.args[0] is not complex)
+    return not (
+        name in ("astype", "fill", "dot") and dtype.kind == "c" and name == "astype" and call.args[0] is not complex
+    )
 
 
 def _method(name: str) -> OpInfo:
@@ -140,12 +149,21 @@ def searches(a: Any) -> Any:
 opinfos.add(
     "methods",
     *(_method(name) for name in _CALLS),
-    info(attributes, lambda make: [S(a) for a in variants(make(_SHAPE))], name="ndarray attributes", dtypes=(int32, complex64)),
+    info(
+        attributes,
+        lambda make: [S(a) for a in variants(make(_SHAPE))],
+        name="ndarray attributes",
+        dtypes=(int32, complex64),
+    ),
     info(contiguous_strides, lambda make: [S(make((3, 4)))], name="ndarray.strides"),
     info(flat_reads, lambda make: [S(a) for a in variants(make(_SHAPE))], name="ndarray.flat"),
     info(flat_writes, lambda make: [S(a) for a in variants(make(_SHAPE))], name="ndarray.flat writes"),
-    info(part_writes, lambda make: [S(a) for a in variants(make(_SHAPE))], name="ndarray.real writes", dtypes=(complex64,)),
+    info(
+        part_writes,
+        lambda make: [S(a) for a in variants(make(_SHAPE))],
+        name="ndarray.real writes",
+        dtypes=(complex64,),
+    ),
     info(astype_function, lambda make: [S(make(_SHAPE))], name="astype"),
     info(searches, lambda make: [S(np.arange(5.0))], name="ndarray.searchsorted", dtypes=(float64,)),
 )
-

@@ -47,7 +47,9 @@ def chain_jax():
 def chain_numexpr():
     import numexpr
 
-    return lambda a, b, c: numexpr.evaluate("sqrt(a * b + c) / (a + 1.0) - b * 0.5", local_dict={"a": a, "b": b, "c": c})
+    return lambda a, b, c: numexpr.evaluate(
+        "sqrt(a * b + c) / (a + 1.0) - b * 0.5", local_dict={"a": a, "b": b, "c": c}
+    )
 
 
 def exp_sin(a):
@@ -211,7 +213,11 @@ KERNELS = (
     Kernel(
         "matmul + epilogue",
         matmul_epilogue,
-        lambda n, d: (_uniform(_side(n), _side(n), dtype=d), _uniform(_side(n), _side(n), dtype=d, seed=1), _uniform(_side(n), dtype=d, seed=2)),
+        lambda n, d: (
+            _uniform(_side(n), _side(n), dtype=d),
+            _uniform(_side(n), _side(n), dtype=d, seed=1),
+            _uniform(_side(n), dtype=d, seed=2),
+        ),
         peers={"jax": matmul_epilogue_jax},
     ),
 )

@@ -176,7 +176,12 @@ def _per_call(f: Callable[[], Any], number: int = 20_000) -> float:
 
 def dispatch(names: list[str]) -> list[str]:
     """Seconds a call of ``a + b`` on arrays of one element, NumPy in and out."""
-    kernel = Kernel("add", lambda a, b: a + b, lambda n, d: (np.ones(1, d), np.ones(1, d)), peers={"jax": lambda: lambda a, b: a + b})
+    kernel = Kernel(
+        "add",
+        lambda a, b: a + b,
+        lambda n, d: (np.ones(1, d), np.ones(1, d)),
+        peers={"jax": lambda: lambda a, b: a + b},
+    )
     lines = ["\n## Dispatch: `a + b` of one element\n", "| | µs a call |", "| --- | ---: |"]
     a, b = kernel.arguments(1, np.dtype("float64"))
     for name in names:
@@ -245,7 +250,9 @@ def import_times() -> list[str]:
 
     def best(module: str) -> float:
         code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-        runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(7)]
+        runs = [
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(7)
+        ]
         return min(float(r.stdout) for r in runs)
 
     numpy_time, tnp_time = best("numpy"), best("tnp")
@@ -287,9 +294,13 @@ def machine() -> str:
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        model = next((x.split(":")[1].strip() for x in cpuinfo.read_text().splitlines() if x.startswith("model name")), model)
+        model = next(
+            (x.split(":")[1].strip() for x in cpuinfo.read_text().splitlines() if x.startswith("model name")), model
+        )
     total = resource.getpagesize() * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{model}, {os.cpu_count()} cores, {total:.0f} GiB; Python {platform.python_version()}, NumPy {np.__version__}"
+    return (
+        f"{model}, {os.cpu_count()} cores, {total:.0f} GiB; Python {platform.python_version()}, NumPy {np.__version__}"
+    )
 
 
 def plot(ratios: dict[str, Any], names: list[str], path: Path) -> None:
@@ -325,7 +336,9 @@ def main() -> None:
         name for name, (package, _) in CONTESTANTS.items()
         if package is None or (importlib.util.find_spec(package) and (chosen.peers is None or name in chosen.peers))
     ]  # fmt: skip
-    text = [f"# Benchmarks\n\n{machine()}\n\nBeside NumPy: {', '.join(names[1:])}. Ratios to NumPy in one run; above 1 is faster."]
+    text = [
+        f"# Benchmarks\n\n{machine()}\n\nBeside NumPy: {', '.join(names[1:])}. Ratios to NumPy in one run; above 1 is faster."
+    ]
     tables, ratios = kernel_tables(names, chosen.sizes, chosen.dtypes, chosen.seconds)
     for lines in (["\n## Kernels", tables], dispatch(names), compile_costs(), import_times(), peak_memory()):
         text += lines

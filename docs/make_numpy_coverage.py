@@ -51,7 +51,12 @@ REASONS = {name: reason for reason, names in REFUSED.items() for name in names.s
 
 def public_names() -> Iterator[tuple[str, str, object]]:
     """(section, name below numpy, object) of every public function, ufunc and ndarray attribute."""
-    for section, namespace in (("numpy", np), ("numpy.linalg", np.linalg), ("numpy.fft", np.fft), ("numpy.random", np.random)):
+    for section, namespace in (
+        ("numpy", np),
+        ("numpy.linalg", np.linalg),
+        ("numpy.fft", np.fft),
+        ("numpy.random", np.random),
+    ):
         prefix = "" if namespace is np else section.removeprefix("numpy.") + "."
         for name in sorted(n for n in namespace.__all__ if not n.startswith("_")):
             found = getattr(namespace, name, None)
@@ -91,7 +96,9 @@ def page() -> str:
     lines += ["", "Functions and ufuncs: " + ", ".join(f"{n} {s}" for s, n in counts.most_common()) + "."]
     for section in dict.fromkeys(r[0] for r in rows):
         lines += ["", f"## {section}", "", "| name | | |", "| --- | --- | --- |"]
-        lines += [f"| `{name.rpartition('.')[2]}` | {s} | {reason} |" for own, name, s, reason in rows if own == section]
+        lines += [
+            f"| `{name.rpartition('.')[2]}` | {s} | {reason} |" for own, name, s, reason in rows if own == section
+        ]
     return "\n".join(lines) + "\n"
 
 

@@ -81,7 +81,9 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("hillshade.png"))
     out = parser.parse_args().out
     elevation, dx, dy = load()
-    print(f"elevation model: {elevation.shape[0]} x {elevation.shape[1]} points, {elevation.min():.0f} to {elevation.max():.0f} m")
+    print(
+        f"elevation model: {elevation.shape[0]} x {elevation.shape[1]} points, {elevation.min():.0f} to {elevation.max():.0f} m"
+    )
 
     compiled = tnp.jit(relief)
     eager_elevation, compiled_elevation = elevation.copy(), elevation.copy()
@@ -96,7 +98,9 @@ def main():
 
     numpy_time = best_time(relief, elevation, dx, dy)
     tnp_time = best_time(compiled, elevation, dx, dy)
-    print(f"NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x), first call {cold * 1e3:.0f} ms")
+    print(
+        f"NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x), first call {cold * 1e3:.0f} ms"
+    )
     print(f"operations in the program: {len(tnp.last_traces(compiled)[-1].body)}")
 
     from matplotlib.image import imsave

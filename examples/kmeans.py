@@ -57,7 +57,9 @@ def main():
     np.testing.assert_allclose(centres, eager_centres)
     np.testing.assert_allclose(error, eager_error)
     print(f"{len(points)} digits, {chosen.clusters} clusters: NumPy and tnp agree on every assignment and centre")
-    print(f"{chosen.rounds} rounds: NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x)")
+    print(
+        f"{chosen.rounds} rounds: NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x)"
+    )
     print(f"mean squared distance {error:.1f}, purity {purity(nearest, labels, chosen.clusters):.2f}")
 
 

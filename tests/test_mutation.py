@@ -15,6 +15,10 @@ def aliases(results, arrays):
     return [[np.shares_memory(a, b) for b in flat] for a in flat]
 
 
+def as_tuple(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
 def same(f, *args, executors=None):
     """Runs ``f`` eagerly and jitted, twice, on copies; compares results, arguments, and who shares memory with whom."""
     g = tnp.jit(f, executors=executors)
@@ -23,7 +27,6 @@ def same(f, *args, executors=None):
         expected, actual = f(*eager), g(*jitted)
         assert_same(actual, expected, exact=executors is None)
         assert_same(jitted, eager, exact=executors is None, what="arguments")
-        as_tuple = (lambda r: r if isinstance(r, tuple) else (r,))
         assert aliases(as_tuple(actual), jitted) == aliases(as_tuple(expected), eager)
     assert tnp.last_traces(g), "it ran eagerly"
     return g

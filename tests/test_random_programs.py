@@ -20,7 +20,14 @@ UNARY = ("np.sin({0})", "np.exp(-abs({0}))", "{0} * 2", "1 - {0}", "np.sqrt(abs(
          "{0}.astype(np.float32)", "np.cumsum({0}, axis=-1)", "np.sort(abs({0}), axis=-1)", "np.where(abs({0}) > 1, {0}, 0)", "np.flip({0})")  # fmt: skip
 BINARY = ("{0} + {1}", "{0} * {1}", "np.maximum(abs({0}), abs({1}))", "np.where(abs({0}) > abs({1}), {0}, {1})",
           "np.hypot(abs({0}), abs({1}))", "({0} == {1})", "np.add.outer({0}, {1}).sum(axis=0)")  # fmt: skip
-REDUCE = ("{0}.sum()", "{0}.mean(axis=0)", "abs({0}).max(axis=-1, keepdims=True)", "{0}.sum(axis=0)", "np.prod({0} * 0.1)", "{0}.any(axis=-1)")
+REDUCE = (
+    "{0}.sum()",
+    "{0}.mean(axis=0)",
+    "abs({0}).max(axis=-1, keepdims=True)",
+    "{0}.sum(axis=0)",
+    "np.prod({0} * 0.1)",
+    "{0}.any(axis=-1)",
+)
 VIEWS = ("{0}[1:]", "{0}[::-1]", "{0}[..., ::2]", "{0}.T", "{0}[0]", "{0}[-1:]", "{0}[None]", "{0}.reshape(-1)", "{0}.ravel()",
          "np.swapaxes({0}, 0, -1)", "np.squeeze({0})", "{0}[...]", "np.atleast_2d({0})")  # fmt: skip
 WRITES = ("{0}[...] = {1}", "{0} += 1", "{0} *= 2", "{0}[0] = {1}", "{0}[1:] = {0}[:-1]", "{0}[..., 0] += 3", "{0}[{0} == {0}] = 1",
@@ -36,7 +43,11 @@ def programs(draw):
     for i, shape in enumerate(shapes):
         dtype = draw(st.sampled_from(DTYPES))
         rng = np.random.default_rng(draw(st.integers(0, 100)) + i)
-        arguments.append((rng.uniform(-3, 3, shape) * (1 if dtype != "uint8" else 0.5) + (2 if dtype == "uint8" else 0)).astype(dtype))
+        arguments.append(
+            (rng.uniform(-3, 3, shape) * (1 if dtype != "uint8" else 0.5) + (2 if dtype == "uint8" else 0)).astype(
+                dtype
+            )
+        )
     variables = list(names)
     lines = []
     for i in range(draw(st.integers(2, 9))):

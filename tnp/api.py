@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tnp.core import check
 from tnp.core.errors import (
     EagerFallbackWarning,
     LateGuardFailed,
@@ -120,7 +121,14 @@ class Jitted:
                     break
             else:
                 entry = self._compile(values)
-        return entry.run(*values)
+        result = entry.run(*values)
+        if result is not MISS:
+            return result
+        # The guards must hold for the very call that they were made for.
+        failure = entry.prologue.first_failure(values)
+        if check.enabled():
+            raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
+        return self._apply(self.__tnp_function__, values)
 
     def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
@@ -167,7 +175,9 @@ class Jitted:
         return entry
 
     def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
-        text = f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
+        text = (
+            f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
+        )
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         if not self._warned:
@@ -317,16 +327,16 @@ def _stack_level() -> int:
     return level
 
 
-
-
 def _backend(executors: Iterable[Any]) -> Backend:
-    from tnp.executors.numpy import as_array, as_scalar
+    from tnp.executors.numpy import as_array, as_scalar, executor
 
     executors = tuple(executors)
-    kinds = [registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}]
+    kinds = [
+        registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}
+    ]
     memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
     conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
-    return Backend(executors, memory, as_scalar, as_array, Region, conversions)
+    return Backend(executors, memory, as_scalar, as_array, Region, conversions, executor)
 
 
 def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False) -> Any:
@@ -373,9 +383,7 @@ def trace() -> Callable[..., Trace]:
         values = jitted._bind(*args, **kwargs)
         prologue = Prologue(jitted._parameters)
         try:
-            return acquire(
-                jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue
-            ).trace
+            return acquire(jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 

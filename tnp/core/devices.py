@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import ClassVar, Final
 
 __all__ = ["Device", "DeviceType", "cpu", "to_device"]
 
@@ -28,7 +28,7 @@ class Device:
     """
 
     __slots__ = ("devicetype", "index")
-    _known: dict[tuple[DeviceType, int], Device] = {}
+    _known: ClassVar[dict[tuple[DeviceType, int], Device]] = {}
     devicetype: DeviceType
     index: int
 

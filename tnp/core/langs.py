@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["BINARY_OPERATORS", "Language", "UNARY_OPERATORS", "core", "current", "get", "language_context"]
+__all__ = ["BINARY_OPERATORS", "UNARY_OPERATORS", "Language", "core", "current", "get", "language_context"]
 
 
 class Language:

@@ -20,7 +20,15 @@ from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
 
-__all__ = ["bound_symbol_lines", "call_string", "compile_source", "literal", "register_printer", "targets", "trace_source"]
+__all__ = [
+    "bound_symbol_lines",
+    "call_string",
+    "compile_source",
+    "literal",
+    "register_printer",
+    "targets",
+    "trace_source",
+]
 
 _IMPORTS_KEY = "__imports__"
 

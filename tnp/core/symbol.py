@@ -77,7 +77,19 @@ class Symbol:
     executor it belongs to, if it is one's own operation, and ``fn`` then the callable that runs it.
     """
 
-    __slots__ = ("__dict__", "executor", "fn", "id", "is_prim", "language", "meta", "name", "namespace", "printer", "tags")
+    __slots__ = (
+        "__dict__",
+        "executor",
+        "fn",
+        "id",
+        "is_prim",
+        "language",
+        "meta",
+        "name",
+        "namespace",
+        "printer",
+        "tags",
+    )
 
     def __init__(
         self,
@@ -133,9 +145,7 @@ class Symbol:
         inputs = {p.name for p in flat_proxies((args, kwargs))}
         return all(p.name in inputs for p in flat_proxies(output))
 
-    def bind(
-        self, *args: Any, output: Any, subsymbols: Iterable[BoundSymbol] = (), **kwargs: Any
-    ) -> BoundSymbol:
+    def bind(self, *args: Any, output: Any, subsymbols: Iterable[BoundSymbol] = (), **kwargs: Any) -> BoundSymbol:
         """A use of the operation with a given result, recorded nowhere."""
         return BoundSymbol(self, args, kwargs, output, subsymbols)
 

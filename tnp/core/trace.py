@@ -51,6 +51,8 @@ class Trace:
         self.value_guards: dict[str, NumberProxy] = {}
         #: of NumPy scalars that are arguments, how to get the value, which the trace then depends on
         self.scalar_values: dict[str, Callable[[], Any]] = {}
+        #: arguments that are C-contiguous in memory
+        self.row_major: set[str] = set()
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         self._scopes: list[list[BoundSymbol]] = [self.bound_symbols]
@@ -64,6 +66,7 @@ class Trace:
         new.bound_symbols.extend(bound_symbols)
         new.output = other.output
         new.value_guards = other.value_guards
+        new.row_major = other.row_major
         new._names = set(other._names)
         new._counters = dict(other._counters)
         return new

@@ -199,8 +199,9 @@ def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any
         tuple(1 if i == dim else n for i, n in enumerate(a.shape)),
         [i for i in range(a.ndim) if i != dim],
     )
-    if type(index) is int and type(a.shape[dim]) is int:
-        at = index + a.shape[dim] if index < 0 else index
+    length = a.shape[dim]
+    if type(index) is int and type(length) is int:
+        at = index + length if index < 0 else index
         return prims.slice_update(a, wide, [at if i == dim else 0 for i in range(a.ndim)])
     position = prims.reshape(prims.convert_element_type(index, dtypes.int64), (1,))
     return _put_along(a, wide, dim, position)

@@ -6,8 +6,8 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.elementwise_table import ROWS
-from tnp.core.printing import literal
 from tnp.core.prims.elementwise import number_function
+from tnp.core.printing import literal
 from tnp.core.proxies import is_number
 from tnp.core.symbol import BoundSymbol, Symbol
 from tnp.executors.base import OperatorExecutor

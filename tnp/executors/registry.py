@@ -28,7 +28,12 @@ _executors: dict[str, Executor] = {}
 _default: list[Executor] = []
 
 #: executors of tnp itself, by the module that registers them on import and the package that it needs
-_BUILT_IN = {"python": ("tnp.executors.python", None), "numpy": ("tnp.executors.numpy", None), "numpy_prims": ("tnp.executors.numpy", None), "torch": ("tnp.executors.torch", "torch")}
+_BUILT_IN = {
+    "python": ("tnp.executors.python", None),
+    "numpy": ("tnp.executors.numpy", None),
+    "numpy_prims": ("tnp.executors.numpy", None),
+    "torch": ("tnp.executors.torch", "torch"),
+}
 
 
 def register_executor(executor: Executor) -> Executor:

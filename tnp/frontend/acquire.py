@@ -11,6 +11,7 @@ import numpy as np
 
 from tnp.core import langs, prims
 from tnp.core.errors import NeedsEager
+from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Provenance, Trace, tracing
@@ -84,9 +85,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     inputs.finish(used)
     _guard_numbers(trace, inputs)
     trace.args = list(inputs.proxies)
-    unpacking = [
-        BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies
-    ]
+    unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
     prims.python_return(output)
     trace.output = output
     trace.bound_symbols[:0] = unpacking
@@ -100,9 +99,7 @@ def _proxies(x: Any) -> list[Proxy]:
 
 def _check_containers(inputs: Inputs) -> None:
     for made, original in inputs.containers:
-        if len(made) != len(original) or any(
-            a is not b for a, b in zip(_items(made), _items(original))
-        ):
+        if len(made) != len(original) or any(a is not b for a, b in zip(_items(made), _items(original))):
             raise NeedsEager("it changes a list or a dict that was passed to it")
 
 
@@ -156,9 +153,15 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
         collect(trace.bound_symbols)
     expressions = dict(inputs.expressions)
 
+    def describe(x: Any) -> str:
+        if not isinstance(x, Proxy) or x.name in inputs.expressions:
+            return x.name if isinstance(x, Proxy) else str(x)
+        b = producers[x.name]
+        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
+
     def expression(x: Any) -> str:
         if not isinstance(x, Proxy):
-            return inputs.prologue.constant(x, "type") if isinstance(x, type) else repr(x)
+            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
         if x.name not in expressions:
             b = producers[x.name]
             function = inputs.prologue.constant(_number_function(b), "number")
@@ -167,7 +170,7 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
         return expressions[x.name]
 
     for number in trace.value_guards.values():
-        inputs.number_guard(expression(number), number)
+        inputs.number_guard(expression(number), describe(number), number)
 
 
 def _number_function(b: BoundSymbol) -> Callable[..., Any]:
@@ -180,4 +183,3 @@ def _number_function(b: BoundSymbol) -> Callable[..., Any]:
     function = number_function(by_name[b.sym.name])
     assert function is not None
     return function
-

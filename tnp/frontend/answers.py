@@ -50,6 +50,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: lambda *arrays: np.common_type(*map(_empty, arrays)),
     np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
+    np.isscalar: lambda x: type(x) is TracedNumber or (type(x) is TracedArray and x.scalar),
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),
     np.may_share_memory: _share_memory,
     np.min_scalar_type: _min_scalar_type,

@@ -151,6 +151,8 @@ class Inputs:
             self.prologue.guard(f"{e}.strides == {value.strides}", f"{source.description} has strides {value.strides}")
         proxy = TensorProxy(self._name(source), shape=value.shape, dtype=dtype, lang=lnp.language)
         self._add(proxy, source)
+        if value.flags.c_contiguous:
+            self.trace.row_major.add(proxy.name)
         storage = Storage(proxy, origin=proxy, writable=value.flags.writeable)
         storage.source = proxy.name
         self.storages.append(storage)
@@ -298,7 +300,7 @@ class Inputs:
                     condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
                 self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
 
-    def number_guard(self, expression: str, number: NumberProxy) -> None:
+    def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
         value = number.value
         if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
@@ -306,7 +308,7 @@ class Inputs:
             condition = f"same_float({expression}, {text})"
         else:
             condition = f"{expression} == {value!r}"
-        self.prologue.guard(condition, f"{expression} == {value!r}, which the program's shape depends on")
+        self.prologue.guard(condition, f"{description} == {value!r}, which the program's shape depends on")
 
 
 def _identifier(description: str) -> str:

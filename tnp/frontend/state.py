@@ -26,7 +26,9 @@ def running() -> Tracer | None:
 def current() -> Tracer:
     """The tracer at work. Raises ``RuntimeError`` for a traced array that outlived its trace."""
     if _state.tracer is None:
-        raise RuntimeError("a traced array was used after its trace was finished: do not keep arrays of a jitted function")
+        raise RuntimeError(
+            "a traced array was used after its trace was finished: do not keep arrays of a jitted function"
+        )
     return _state.tracer
 
 

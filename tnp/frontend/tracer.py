@@ -222,7 +222,8 @@ class Tracer:
             kwargs = {k: v for k, v in kwargs.items() if k != "where"}
             harmless = 0 if symbol.name == "arctanh" else 1
             args = tuple(
-                self.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
+                self.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a
+                for a in args
             )
         result = self.call(symbol, args, kwargs)
         results = result if isinstance(result, tuple) else (result,)
@@ -236,7 +237,9 @@ class Tracer:
                 final.append(value)
                 continue
             if not np.can_cast(value.dtype, target.dtype, casting):
-                raise TypeError(f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}")
+                raise TypeError(
+                    f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}"
+                )
             if len(value.shape_) > len(target.shape_):
                 raise ValueError("non-broadcastable output operand")
             if where is not True:
@@ -488,7 +491,9 @@ class Tracer:
             b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols
         ):
             # The call may have to start over, which is only right while nothing has happened.
-            raise NeedsEager(f"it calls {name}, which is not compiled, after it wrote to an argument or drew random numbers")
+            raise NeedsEager(
+                f"it calls {name}, which is not compiled, after it wrote to an argument or drew random numbers"
+            )
         return self.call(opaque.symbol_for(function), args, kwargs)
 
     def known_scalar(self, a: TracedArray) -> Any:
@@ -505,9 +510,7 @@ class Tracer:
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
-        return lambda *args, **kwargs: self.call(
-            opaque.method_symbol(obj.example, name), (obj, *args), kwargs
-        )
+        return lambda *args, **kwargs: self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
 
     def known(self, x: Any) -> Any:
         """``x`` with numbers that are known made plain; the trace then depends on them."""

@@ -12,7 +12,9 @@ __all__ = ["TOLERANCES", "assert_same"]
 TOLERANCES = {"float16": 5e-3, "float32": 2e-5, "float64": 1e-11, "complex64": 2e-5, "complex128": 1e-11}
 
 
-def assert_same(actual: Any, expected: Any, *, exact: bool = False, rtol: float | None = None, what: str = "result") -> None:
+def assert_same(
+    actual: Any, expected: Any, *, exact: bool = False, rtol: float | None = None, what: str = "result"
+) -> None:
     """Raises ``AssertionError`` unless both have one type, dtype, shape and (to a tolerance) values, at every level.
 
     Tolerances are by dtype (:data:`TOLERANCES`), times the largest finite magnitude for the absolute part; ``exact`` asks for equal values, NaNs

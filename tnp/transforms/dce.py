@@ -12,9 +12,7 @@ __all__ = ["common_subexpressions", "dead_code", "with_arguments_used"]
 
 
 def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
-    return bsym.has_tag_inside(OpTags.EFFECT) or (
-        OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return"
-    )
+    return bsym.has_tag_inside(OpTags.EFFECT) or (OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return")
 
 
 def dead_code(trace: Trace) -> Trace:
@@ -22,8 +20,10 @@ def dead_code(trace: Trace) -> Trace:
     needed: set[str] = set()
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
-        if bsym.sym.name == "unpack_trivial" or _is_needed_for_itself(bsym) or any(
-            p.name in needed for p in bsym.flat_outputs
+        if (
+            bsym.sym.name == "unpack_trivial"
+            or _is_needed_for_itself(bsym)
+            or any(p.name in needed for p in bsym.flat_outputs)
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
@@ -33,9 +33,7 @@ def dead_code(trace: Trace) -> Trace:
 def with_arguments_used(trace: Trace) -> Trace:
     """With only those arguments that the program reads."""
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
-    kept = [
-        b for b in trace.bound_symbols if b.sym.name != "unpack_trivial" or b.output.name in used
-    ]
+    kept = [b for b in trace.bound_symbols if b.sym.name != "unpack_trivial" or b.output.name in used]
     new = Trace.like(trace, kept)
     new.args = [p for p in trace.args if p.name in used]
     return new

@@ -46,7 +46,9 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         chosen = None
         if isinstance(b, Fusable):
             for g in reversed(range(len(members))):
-                if fuser_of[g] is b.fuser and g not in reach(set().union(*(before[h] | {h} for h in needs - {g}), set())):
+                if fuser_of[g] is b.fuser and g not in reach(
+                    set().union(*(before[h] | {h} for h in needs - {g}), set())
+                ):
                     chosen = g
                     break
         if chosen is None:
@@ -113,9 +115,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, count: 
             continue
         count += 1
         op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
-        new.bound_symbols.append(
-            BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location)
-        )
+        new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
     return new, count
 
 

@@ -202,8 +202,14 @@ class _Pass:
         names: dict[str, Any] = {}
         self.names = names
         self.views: dict[tuple[str, Any], TensorProxy] = {}
+        self.c_ordered = c_ordered(self.trace)
+        self.free: dict[tuple[Any, Any], list[TensorProxy]] = {}
+        self.taken: set[str] = set()
+        deaths = self._deaths()
         done: set[int] = set()
         for i, b in enumerate(self.bsyms):
+            for dead in deaths.get(i - 1, ()):
+                self._set_free(dead)
             if i in done:
                 continue
             if i in plan.forwards:
@@ -216,6 +222,23 @@ class _Pass:
             else:
                 self._emit(self._reusing_operand(b.substitute(names), b, i))
         return self.new
+
+    def _deaths(self) -> dict[int, list[TensorProxy]]:
+        """By index, the results of which nothing is read after it and whose memory could hold others."""
+        deaths: dict[int, list[TensorProxy]] = {}
+        for b in self.bsyms:
+            p = b.output
+            if OpTags.TAKES_OUT not in b.sym.tags or not isinstance(p, TensorProxy) or p.name not in self.c_ordered:
+                continue
+            if self.roots[p.name] == frozenset((p.name,)) and _is_large(p):
+                last = max(self._last_use(n) for n in self.members[p.name])
+                deaths.setdefault(last, []).append(p)
+        return deaths
+
+    def _set_free(self, dead: TensorProxy) -> None:
+        if dead.name not in self.taken:
+            memory = self.names.get(dead.name, dead)
+            self.free.setdefault((dead.shape, dead.dtype), []).append(memory)
 
     def _emit(self, b: BoundSymbol) -> None:
         self.out.append(b)
@@ -243,6 +266,7 @@ class _Pass:
         self.out.append(statement)
 
     def _emit_forward(self, producer: BoundSymbol, update: BoundSymbol) -> None:
+        self.taken.add(producer.output.name)  # it has no memory of its own
         made = producer.substitute(self.names)
         target = self.names.get(update.args[0].name, update.args[0])
         at = update.args[2] if len(update.args) > 2 else None
@@ -292,13 +316,14 @@ class _Pass:
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
 
     def _reusing_operand(self, made: BoundSymbol, original: BoundSymbol, i: int) -> BoundSymbol:
-        """``made``, computed into an operand of its shape and dtype whose memory nothing reads afterwards."""
+        """``made``, computed into an operand of its shape and dtype whose memory nothing reads afterwards, or into memory
+        of that kind that was set free before."""
         result = original.output
         if OpTags.TAKES_OUT not in made.sym.tags or not isinstance(result, TensorProxy) or result.ndim == 0:
             return made
         if set(made.kwargs) - {"dtype", "casting"} or made.sym.name == "matmul":
             return made
-        if not sizes.is_known(result.shape) or _bytes(result) < REUSE_BYTES:
+        if not _is_large(result):
             return made
         for operand, now in zip(original.args, made.args):
             if not isinstance(operand, TensorProxy) or operand.dtype is not result.dtype:
@@ -310,9 +335,14 @@ class _Pass:
                 continue
             if self._live_after(operand.name, i) or OpTags.VIEW in self.bsyms[self.producer[operand.name]].sym.tags:
                 continue
-            self.names[result.name] = now
-            return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": now}, None, made.subsymbols, made.location)
-        return made
+            self.taken.add(operand.name)
+            return self._into(now, made, result)
+        free = self.free.get((result.shape, result.dtype)) if result.name in self.c_ordered else None
+        return self._into(free.pop(), made, result) if free else made
+
+    def _into(self, place: TensorProxy, made: BoundSymbol, result: TensorProxy) -> BoundSymbol:
+        self.names[result.name] = place
+        return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": place}, None, made.subsymbols, made.location)
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
@@ -322,9 +352,39 @@ def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 
-def _bytes(a: TensorProxy) -> int:
-    n = sizes.product(a.shape)
-    return n * a.dtype.itemsize if type(n) is int else 0
+def _is_large(a: TensorProxy) -> bool:
+    """Whether an array is so large that reusing memory for it is cheaper than asking for new."""
+    if not sizes.is_known(a.shape):
+        return False
+    return math.prod(a.shape) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
+
+
+def c_ordered(trace: Trace) -> set[str]:
+    """The arrays whose axes surely stand in C order in memory, so that what is computed of them alone is C-contiguous."""
+    found = set(trace.row_major)
+    for b in trace.bound_symbols:
+        p = b.output
+        if not isinstance(p, TensorProxy):
+            continue
+        arrays = [x for x in b.flat_inputs if isinstance(x, TensorProxy) and x.ndim]
+        if OpTags.TAKES_OUT in b.sym.tags or isinstance(b, Update):
+            keeps = all(x.name in found for x in arrays)
+        elif b.sym.name == "getitem":
+            keeps = b.args[0].name in found and _is_forward_key(b.args[1])
+        else:
+            keeps = OpTags.FACTORY in b.sym.tags and "order" not in b.kwargs and all(x.name in found for x in arrays)
+        if keeps:
+            found.add(p.name)
+    return found
+
+
+def _is_forward_key(key: Any) -> bool:
+    """Whether a key takes numbers, new axes, and slices that run forward."""
+    return all(
+        k is None or k is Ellipsis or type(k) is int
+        or (type(k) is slice and (k.step is None or (type(k.step) is int and k.step > 0)))
+        for k in (key if isinstance(key, tuple) else (key,))
+    )  # fmt: skip
 
 
 def _step_key(b: BoundSymbol) -> Any:

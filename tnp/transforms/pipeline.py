@@ -32,6 +32,7 @@ class Backend:
         as_array: Any,
         make_region: Callable[..., Any],
         conversions: Conversions,
+        whole_functions_of: Any,
     ) -> None:
         self.executors = tuple(executors)
         self.memory = memory
@@ -39,6 +40,8 @@ class Backend:
         self.as_array = as_array
         self.make_region = make_region
         self.conversions = conversions
+        #: the executor that runs functions of the language as they are
+        self.whole_functions_of = whole_functions_of
 
 
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
@@ -76,12 +79,15 @@ def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 def _finish_results(trace: Trace, backend: Backend) -> Trace:
     """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says."""
-    inputs = {p.name for p in trace.args}
+    finished = {p.name for p in trace.args}
+    for bsym in trace.bound_symbols:
+        if bsym.subsymbols and bsym.sym.executor is backend.whole_functions_of:
+            finished.update(p.name for p in bsym.flat_outputs)  # the library's own function made them
     new = Trace.like(trace)
     done: dict[str, Any] = {}
 
     def finish(p: Any) -> Any:
-        if not isinstance(p, TensorProxy) or p.ndim or p.name in inputs or p.lang.name != "numpy":
+        if not isinstance(p, TensorProxy) or p.ndim or p.name in finished or p.lang.name != "numpy":
             return p
         if p.name not in done:
             made = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)

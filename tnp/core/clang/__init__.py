@@ -4,9 +4,9 @@ Its functions broadcast, and take dtypes that already agree. They are inlined: a
 called, under the language function that called them.
 """
 
-from tnp.core.clang.base import clangop
 from tnp.core.clang import elementwise, indexing, shape
-from tnp.core.clang.elementwise import *  # noqa: F403 — the names are made from the table
+from tnp.core.clang.base import clangop
+from tnp.core.clang.elementwise import *
 from tnp.core.clang.indexing import add_at, basic_index, getitem, is_basic, setitem
 from tnp.core.clang.shape import (
     broadcast,

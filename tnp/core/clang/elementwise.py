@@ -6,7 +6,7 @@ Dtypes must already agree: promotion belongs to the languages.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tnp.core import prims
 from tnp.core.clang.base import clangop
@@ -18,6 +18,12 @@ from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Shape
 
 __all__ = ["arange", "convert", "full", "full_like", "where"]
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """The functions of the rows are made by a loop, which a type checker does not see."""
 
 
 def _function_of(row: Row) -> Callable[..., Any]:

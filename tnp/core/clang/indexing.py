@@ -263,7 +263,7 @@ class _Advanced:
 
     def write(self, value: TensorProxy, accumulate: bool) -> TensorProxy:
         """``base`` with ``value``, which broadcasts, in the place of what is read, or added to it."""
-        fitting = views.fit(value, self.result_shape)
+        fitting = views.fit(value, tuple(self.result_shape))
         front = moveaxis(fitting, range(self.at, self.at + self.rank), range(self.rank))
         moved = prims.index_put(transpose(self.base, self.order), self.arrays, front, accumulate)
         return transpose(moved, [self.order.index(d) for d in range(self.base.ndim)])

@@ -93,9 +93,7 @@ def scatter_add(a: TensorProxy, indices: TensorProxy, source: TensorProxy, /, di
 
 
 @prim(OpTags.UPDATE, OpTags.MAY_RAISE)
-def index_put(
-    a: TensorProxy, indices: Sequence[TensorProxy], values: TensorProxy, /, accumulate: bool
-) -> TensorProxy:
+def index_put(a: TensorProxy, indices: Sequence[TensorProxy], values: TensorProxy, /, accumulate: bool) -> TensorProxy:
     """``a`` with ``values`` at the positions that integer arrays of one shape give for its first dimensions.
 
     ``values`` has the indices' shape followed by the dimensions not indexed. With ``accumulate`` they are added,

@@ -14,7 +14,9 @@ __all__ = ["cholesky", "det", "eig", "eigh", "inv", "matmul", "qr", "solve", "sv
 def _check_square(a: TensorProxy, operation: str) -> None:
     check_tensor(a, operation)
     check(a.ndim >= 2, lambda: f"{operation} takes matrices, not {a.ndim} dimensions")
-    check(sizes.equal(a.shape[-1], a.shape[-2]), lambda: f"{operation} takes square matrices, not {sizes.show(a.shape)}")
+    check(
+        sizes.equal(a.shape[-1], a.shape[-2]), lambda: f"{operation} takes square matrices, not {sizes.show(a.shape)}"
+    )
 
 
 def _check_inexact(a: TensorProxy, operation: str) -> None:

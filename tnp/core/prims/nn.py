@@ -31,7 +31,9 @@ def convolution(
     check(len(stride) == len(padding) == len(dilation) == rank, lambda: f"convolution needs {rank} strides, …")
     n, c, *spatial = sizes.concrete(a.shape, "convolution")
     out, per_group, *kernel = sizes.concrete(weight.shape, "convolution")
-    check(c == per_group * groups and out % groups == 0, lambda: f"{c} channels, weight {weight.shape}, {groups} groups")
+    check(
+        c == per_group * groups and out % groups == 0, lambda: f"{c} channels, weight {weight.shape}, {groups} groups"
+    )
     shape = [n, out]
     for length, k, s, p, d in zip(spatial, kernel, stride, padding, dilation):
         span = length + 2 * p - d * (k - 1) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tnp.core import sizes
@@ -35,7 +36,7 @@ def broadcast_in_dim(a: TensorProxy, /, shape: Sequence[Dim], dims: Sequence[int
     check_tensor(a, "broadcast_in_dim")
     shape = tuple(shape)
     check(len(dims) == a.ndim, lambda: f"broadcast_in_dim needs a dimension for each of {a.ndim}, not {tuple(dims)}")
-    check(all(x < y for x, y in zip(dims, dims[1:])), lambda: f"dimensions must increase, not {tuple(dims)}")
+    check(all(x < y for x, y in pairwise(dims)), lambda: f"dimensions must increase, not {tuple(dims)}")
     for own, dim in zip(a.shape, dims):
         check(0 <= dim < len(shape), lambda: f"dimension {dim} is not one of {len(shape)}")
         fits = True if type(own) is int and own == 1 else sizes.equal(own, shape[dim])

@@ -114,7 +114,8 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
         in_place = _symbol(short, sym.meta, (), _print_statement, None, _np_namespace(path))
         return Implementation(in_place=in_place, checker=_on_cpu)
     function = _resolve(name)
-    if isinstance(function, np.ufunc) and function.nout == 1 and OpTags.ELEMENTWISE in tags:
+    one_result = (isinstance(function, np.ufunc) and function.nout == 1) or function is np.clip
+    if one_result and OpTags.ELEMENTWISE in tags:
         tags.add(OpTags.TAKES_OUT)
     return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=_on_cpu)
 

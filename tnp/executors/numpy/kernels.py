@@ -216,7 +216,9 @@ def convolution(a: Any, weight: Any, stride: Any, padding: Any, dilation: Any, g
     a = np.pad(a, [(0, 0), (0, 0), *((p, p) for p in padding)])
     spans = [d * (k - 1) + 1 for k, d in zip(weight.shape[2:], dilation)]
     windows = np.lib.stride_tricks.sliding_window_view(a, spans, tuple(range(2, 2 + rank)))
-    windows = windows[(slice(None), slice(None), *(slice(None, None, s) for s in stride), *(slice(None, None, d) for d in dilation))]
+    windows = windows[
+        (slice(None), slice(None), *(slice(None, None, s) for s in stride), *(slice(None, None, d) for d in dilation))
+    ]
     n, c = a.shape[:2]
     out = weight.shape[0]
     space = windows.shape[2 : 2 + rank]
@@ -289,7 +291,9 @@ def _erfinv(y: float) -> float:
         # Work with erfc near the ends, where erf loses the digits that matter.
         tail = 1 - abs(y)
         t = math.sqrt(-2 * math.log(tail / 2))
-        x = (t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t**3)) / math.sqrt(2)
+        x = (
+            t - (2.515517 + 0.802853 * t + 0.010328 * t * t) / (1 + 1.432788 * t + 0.189269 * t * t + 0.001308 * t**3)
+        ) / math.sqrt(2)
         for _ in range(4):
             error = math.erfc(x) - tail
             x += error / (2 / math.sqrt(math.pi) * math.exp(-x * x))

@@ -43,7 +43,7 @@ REFUSALS: tuple[tuple[str, str, str], ...] = (
         "abs bitwise_not neg logical_not sign square popcount add sub floor_divide fmax fmin fmod gcd lcm ge gt le lt "
         "left_shift right_shift logical_and logical_or logical_xor maximum minimum pow remainder gather scatter "
         "scatter_add index_put amax amin argmax argmin sum prod cumsum cumprod cummax cummin sort argsort topk "
-        "searchsorted matmul convolution",
+        "searchsorted matmul convolution take flip",
         _WIDE_UNSIGNED,
         "no loop for unsigned integers of more than 8 bits",
     ),

@@ -12,6 +12,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_dtype, to_numpy_dtype
@@ -361,7 +362,7 @@ def _is_int(x: Any) -> bool:
     return type(x) is int or (isinstance(x, NumberProxy) and x.python_type is int)
 
 
-@npsymbol()
+@npsymbol(tags=(OpTags.ELEMENTWISE,))
 def clip(
     a: Any, a_min: Any = NoValue, a_max: Any = NoValue, *, min: Any = NoValue, max: Any = NoValue, **options: Any
 ) -> TensorProxy:

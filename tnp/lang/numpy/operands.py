@@ -10,8 +10,8 @@ from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsValue
 from tnp.core.prims.base import check
-from tnp.core.trace import current_trace
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.trace import current_trace
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype
 
 __all__ = ["as_array", "axes", "axis", "is_scalar_like", "normalize_operand", "promote", "static_int"]
@@ -44,8 +44,10 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
     shapes = {a.shape for a in arrays}
     check(
         len(shapes) == 1,
-        lambda: "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
-        f"1 dimensions. The detected shape was ({len(items)},) + inhomogeneous part.",
+        lambda: (
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
+            f"1 dimensions. The detected shape was ({len(items)},) + inhomogeneous part."
+        ),
     )
     return clang.stack(arrays, 0)
 

@@ -25,7 +25,10 @@ CALLS: dict[str, list[SampleInput]] = {
     "roots": [SampleInput(_array(4))],
     "packbits": [SampleInput(_array(9, dtype=uint8)), SampleInput(_array(2, 9, dtype=uint8), axis=1)],
     "unpackbits": [SampleInput(_array(3, dtype=uint8)), SampleInput(_array(2, 3, dtype=uint8), axis=1, count=4)],
-    "histogram2d": [SampleInput(_array(20), _array(20, seed=1)), SampleInput(_array(20), _array(20, seed=1), bins=(3, 4))],
+    "histogram2d": [
+        SampleInput(_array(20), _array(20, seed=1)),
+        SampleInput(_array(20), _array(20, seed=1), bins=(3, 4)),
+    ],
     "histogramdd": [SampleInput(_array(20, 2), bins=3, range=[(0, 9), (0, 9)])],
     "linalg.eig": [SampleInput(_array(3, 3) + _array(3, 3).T)],
     "linalg.eigvals": [SampleInput(_array(3, 3) + _array(3, 3).T)],

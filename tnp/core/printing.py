@@ -25,6 +25,7 @@ __all__ = [
     "call_string",
     "compile_source",
     "literal",
+    "name_of",
     "register_printer",
     "targets",
     "trace_source",
@@ -50,7 +51,7 @@ def _plain(x: Any, context: dict[str, Any]) -> str:
 def _sequence(x: Any, context: dict[str, Any]) -> str:
     inner = ", ".join(literal(y, context) for y in x)
     if hasattr(x, "_fields"):
-        return f"{_named(type(x), context)}({inner})"
+        return f"{name_of(type(x), context)}({inner})"
     if isinstance(x, list):
         return f"[{inner}]"
     return f"({inner},)" if len(x) == 1 else f"({inner})"
@@ -114,10 +115,11 @@ def literal(x: Any, context: dict[str, Any]) -> str:
             return printer(x, context)
     if hasattr(x, "__tnp_literal__"):
         return str(x.__tnp_literal__(context))
-    return _named(x, context)
+    return name_of(x, context)
 
 
-def _named(x: Any, context: dict[str, Any]) -> str:
+def name_of(x: Any, context: dict[str, Any]) -> str:
+    """A name in ``context`` for an object that has no literal."""
     base = getattr(x, "__name__", type(x).__name__)
     base = base if base.isidentifier() else "obj"
     for name in itertools.chain([f"_{base}"], (f"_{base}_{i}" for i in itertools.count(1))):

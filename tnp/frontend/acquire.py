@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import langs, prims
+from tnp.core import langs, prims, pytree
 from tnp.core.errors import NeedsEager
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
@@ -98,13 +98,9 @@ def _proxies(x: Any) -> list[Proxy]:
 
 
 def _check_containers(inputs: Inputs) -> None:
-    for made, original in inputs.containers:
-        if len(made) != len(original) or any(a is not b for a, b in zip(_items(made), _items(original))):
-            raise NeedsEager("it changes a list or a dict that was passed to it")
-
-
-def _items(x: Any) -> list[Any]:
-    return [*x, *x.values()] if isinstance(x, dict) else list(x)
+    for container in inputs.containers:
+        if container.changed():
+            raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
 
 
 def _output(x: Any) -> Any:
@@ -119,6 +115,9 @@ def _output(x: Any) -> Any:
     if isinstance(x, tuple):
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)
+    for container in state.current().inputs.containers:
+        if container.made is x:  # what was passed in comes back as itself
+            return state.current().inputs.object_proxy(container.source, container.kind)
     if kind is list:
         return [_output(y) for y in x]
     if kind is dict:
@@ -133,6 +132,9 @@ def _output(x: Any) -> Any:
         if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
             return Construct(kind, {k: _output(v) for k, v in attributes.items()})
         raise NeedsEager(f"it returns a new {kind.__name__}")
+    if pytree.is_container(x):
+        children, metadata, unflatten = pytree.flatten(x)
+        return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     if kind in (set, frozenset) or is_traced(getattr(x, "__dict__", {})) or (callable(x) and not isinstance(x, type)):
         raise NeedsEager(f"it returns a {kind.__name__}")
     return x

@@ -11,10 +11,12 @@ import math
 import re
 import types
 from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.core import pytree
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
@@ -45,6 +47,26 @@ _IDENTITY_TYPES = (
 )
 
 
+@dataclass(frozen=True)
+class _Lifted:
+    """A container made for the program in place of one that it was given, and what it held then."""
+
+    made: Any
+    contents: list[Any]
+    source: Source
+    kind: type
+
+    def changed(self) -> bool:
+        """Whether the program changed it."""
+        if isinstance(self.made, list):
+            now: list[Any] = self.made
+        elif type(self.made) is dict:
+            now = [*self.made, *self.made.values()]
+        else:
+            now = pytree.flatten(self.made)[0]
+        return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
+
+
 class Inputs:
     """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""
 
@@ -58,7 +80,7 @@ class Inputs:
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
-        self.containers: list[tuple[Any, Any]] = []
+        self.containers: list[_Lifted] = []
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
@@ -102,6 +124,8 @@ class Inputs:
         module = kind.__module__.partition(".")[0]
         if module == "torch":
             raise TraceError(f"{source.description} is a {kind.__name__}; the torch language is not available yet")
+        if pytree.is_container(value):
+            return self._lift_node(value, self.prologue.let(source))
         if isinstance(value, _CHANGEABLE):
             raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
@@ -224,7 +248,7 @@ class Inputs:
                 k: self.lift(v, Source(f"{e}[{self._key(k)}]", f"{source.description}[{k!r}]"))
                 for k, v in value.items()
             }
-            self.containers.append((made, dict(made)))
+            self.containers.append(_Lifted(made, [*made, *made.values()], source, type(value)))
             return made
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
@@ -235,8 +259,28 @@ class Inputs:
             return type(value)(*items)
         if isinstance(value, tuple):
             return tuple(items)
-        self.containers.append((items, list(items)))
+        self.containers.append(_Lifted(items, list(items), source, type(value)))
         return items
+
+    def _lift_node(self, value: Any, source: Source) -> Any:
+        """A container that optree takes apart."""
+        children, metadata, unflatten = pytree.flatten(value)
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        flatten = self.prologue.constant(pytree.flatten, "flatten")
+        parts = self.prologue.let(Source(f"{flatten}({source.expression})", source.description))
+        expected = self.prologue.constant(metadata, "metadata")
+        self.prologue.guard(
+            f"len({parts.expression}[0]) == {len(children)} and {parts.expression}[1] == {expected}",
+            f"{source.description} holds {len(children)} values, as {metadata!r}",
+        )
+        items = [
+            self.lift(c, Source(f"{parts.expression}[0][{i}]", f"{source.description}[{i}]"))
+            for i, c in enumerate(children)
+        ]
+        made = unflatten(metadata, items)
+        self.containers.append(_Lifted(made, items, source, type(value)))
+        return made
 
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")

@@ -67,13 +67,17 @@ def weak_type(x: Any) -> Any:
 def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str) -> tuple[DType, ...]:
     """The dtypes of the loop that ``np.<name>`` runs: inputs, then outputs. Raises NumPy's own errors."""
     ufunc = getattr(np, name)
-    keywords: dict[str, Any] = {"casting": casting}
+    # Where an operand is a Python number, NumPy 2.4 crashes on "equiv", which between native dtypes is "no".
+    keywords: dict[str, Any] = {"casting": "no" if casting == "equiv" else casting}
     if dtype is not None:
         keywords["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
     with np.errstate(all="ignore"):
         if dtype is not None and all(isinstance(o, type) for o in operands):
             operands = tuple(np.dtype(o) for o in operands)
         found = ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout), **keywords)
+    for kind, d in zip(operands, found):
+        if casting == "equiv" and isinstance(kind, type) and np.dtype(kind) != d:
+            raise TypeError(f"cannot cast Python {kind.__name__} to {d} under the casting rule 'equiv'")
     return tuple(to_dtype(d) for d in found)
 
 

@@ -11,7 +11,7 @@ from tnp.core import clang, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.prims.base import check
-from tnp.core.printing import _named, register_printer
+from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
@@ -26,11 +26,11 @@ _IMPORT = "import numpy as np"
 
 def _type_literal(kind: type, context: dict[str, Any]) -> str:
     public = issubclass(kind, np.generic) and getattr(np, kind.__name__, None) is kind
-    return f"np.{kind.__name__}" if public else _named(kind, context)
+    return f"np.{kind.__name__}" if public else name_of(kind, context)
 
 
 register_printer(type, _type_literal, _IMPORT)
-register_printer(np.dtype, lambda d, context: f"np.{d!r}" if d.isbuiltin == 1 else _named(d, context), _IMPORT)
+register_printer(np.dtype, lambda d, context: f"np.{d!r}" if d.isbuiltin == 1 else name_of(d, context), _IMPORT)
 
 
 def _dtype(dtype: Any) -> DType:

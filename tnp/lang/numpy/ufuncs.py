@@ -17,7 +17,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
-from tnp.core.printing import _named, register_printer
+from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
@@ -31,7 +31,7 @@ __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]
 
 def _ufunc_literal(ufunc: np.ufunc, context: dict[str, Any]) -> str:
     public = getattr(np, ufunc.__name__, None) is ufunc
-    return f"np.{ufunc.__name__}" if public else _named(ufunc, context)
+    return f"np.{ufunc.__name__}" if public else name_of(ufunc, context)
 
 
 register_printer(np.ufunc, _ufunc_literal, "import numpy as np")

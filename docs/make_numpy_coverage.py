@@ -17,6 +17,8 @@ import numpy as np
 
 import tnp.testing.families
 from tnp.frontend.answers import ANSWERS
+from tnp.frontend.handles import TracedArray
+from tnp.frontend.tracer import ARRAY_ATTRIBUTES, ARRAY_METHODS
 from tnp.lang.numpy.registry import by_id, language, symbol_of
 from tnp.testing import opinfos
 
@@ -31,7 +33,7 @@ REFUSED = {
         "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "
         "typename datetime_as_string"
     ),
-    "calls a Python function on elements or slices": "apply_along_axis apply_over_axes frompyfunc fromfunction fromiter piecewise",
+    "calls a Python function on elements or slices": "apply_along_axis apply_over_axes frompyfunc fromfunction fromiter mask_indices piecewise",
     "is about dates, which tnp does not compile": "busday_count busday_offset is_busday datetime_data isnat",
     "sets or shows how NumPy works": (
         "get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr "
@@ -44,7 +46,7 @@ REFUSED = {
     "changes the array's memory or what it is made of": (
         "ndarray.resize ndarray.setflags ndarray.setfield ndarray.getfield ndarray.byteswap"
     ),
-    "speaks of memory": "ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
+    "speaks of memory": "isfortran ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
 }
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names.split()}
 
@@ -67,7 +69,13 @@ def public_names() -> Iterator[tuple[str, str, object]]:
 
 
 OPAQUE = {info.name for info in opinfos.families.get("opaque", ())}
-_HANDLES = frozenset(("shape", "ndim", "size", "dtype", "fill", "sort", "partition", "put", "item", "tolist"))
+#: questions about dtypes and shapes that take no arrays
+_PLAIN = frozenset(("broadcast_shapes", "isdtype", "issubdtype", "promote_types"))
+
+
+def known_to_handles(name: str) -> bool:
+    """Whether the frontend itself knows an attribute of arrays, without the language."""
+    return name in vars(TracedArray) or name in ARRAY_ATTRIBUTES or name in ARRAY_METHODS
 
 
 def status(name: str, found: object) -> tuple[str, str]:
@@ -76,11 +84,11 @@ def status(name: str, found: object) -> tuple[str, str]:
         return "refused", REASONS[name]
     if name.startswith("ndarray."):
         short = name.removeprefix("ndarray.")
-        native = short in language.methods or short in language.properties or short in _HANDLES
+        native = short in language.methods or short in language.properties or known_to_handles(short)
         return ("native", "") if native else ("refused", "not compiled yet")
     if f"numpy.{name}" in by_id or symbol_of(found) is not None:
         return "native", ""
-    if found in ANSWERS:
+    if found in ANSWERS or name in _PLAIN:
         return "answered", ""
     if name.startswith("random."):
         return "each call", ""

@@ -29,7 +29,7 @@ from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.registry import by_id, symbol_of
 
-__all__ = ["Tracer"]
+__all__ = ["ARRAY_ATTRIBUTES", "ARRAY_METHODS", "Tracer"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject)
 
@@ -393,16 +393,14 @@ class Tracer:
         prop = lnp.language.properties.get(name)
         if prop is not None:
             seen: dict[str, TracedArray] = {}
-            start = len(self.trace.bound_symbols)
             value = self.value(a, seen)
-            start_after = len(self.trace.bound_symbols)
-            del start
+            start = len(self.trace.bound_symbols)
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start_after, "view")
-        if name in _ARRAY_ATTRIBUTES:
-            return _ARRAY_ATTRIBUTES[name](self, a)
-        special = _ARRAY_METHODS.get(name)
+            return self.handle(result, seen, start, "view")
+        if name in ARRAY_ATTRIBUTES:
+            return ARRAY_ATTRIBUTES[name](self, a)
+        special = ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
         symbol = lnp.language.methods.get(name)
@@ -605,7 +603,7 @@ def _tolist(tracer: Tracer, a: TracedArray) -> Any:
     return [_tolist(tracer, x) for x in a]
 
 
-_ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+ARRAY_METHODS: dict[str, Callable[..., Any]] = {
     "fill": _fill,
     "sort": _sort,
     "partition": _partition,
@@ -624,7 +622,7 @@ def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
     return tuple(s * a._element_type.itemsize for s in known)
 
 
-_ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
+ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "device": lambda tracer, a: "cpu",
     "flat": TracedFlat,
     "itemsize": lambda tracer, a: a._element_type.itemsize,

@@ -22,6 +22,8 @@ CALLS: dict[str, list[SampleInput]] = {
     "poly": [SampleInput(_array(4)), SampleInput(_array(3, 3))],
     "polydiv": [SampleInput(_array(5), _array(2))],
     "polyfit": [SampleInput(np.arange(6.0), _array(6), 2), SampleInput(np.arange(6.0), _array(6, 2), 1)],
+    "polymul": [SampleInput(_array(3), _array(4))],
+    "i0": [SampleInput(_array(5)), SampleInput(_array(2, 3))],
     "roots": [SampleInput(_array(4))],
     "packbits": [SampleInput(_array(9, dtype=uint8)), SampleInput(_array(2, 9, dtype=uint8), axis=1)],
     "unpackbits": [SampleInput(_array(3, dtype=uint8)), SampleInput(_array(2, 3, dtype=uint8), axis=1, count=4)],

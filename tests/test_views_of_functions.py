@@ -51,7 +51,6 @@ VIEWS = {
     "array_split": lambda x: np.array_split(x, 2)[0],
     "hsplit": lambda x: np.hsplit(x, 4)[2],
     "vsplit": lambda x: np.vsplit(x, 3)[2],
-    "unstack": lambda x: np.unstack(x, axis=1)[1],
     "asarray": np.asarray,
     "asarray in columns": lambda x: np.asarray(x, order="F"),
     "asanyarray": np.asanyarray,
@@ -75,7 +74,6 @@ COPIES = {
     "method copy": lambda x: x.copy(),
     "asarray of another dtype": lambda x: np.asarray(x, np.float32),
     "array of a list": lambda x: np.array([x]),
-    "reshape with a copy": lambda x: np.reshape(x, (3, 4), copy=True),
     "roll": lambda x: np.roll(x, 0, 1),
     "roll by 1": lambda x: np.roll(x, 1),
     "resize": lambda x: np.resize(x, (3, 4)),
@@ -100,6 +98,10 @@ COPIES = {
     "meshgrid": lambda x: np.meshgrid(x[0], x[:, 0], indexing="ij")[0],
     "full_like": lambda x: np.full_like(x, x),
 }
+
+if hasattr(np, "unstack"):  # since NumPy 2.1, as is the copy of np.reshape
+    VIEWS["unstack"] = lambda x: np.unstack(x, axis=1)[1]
+    COPIES["reshape with a copy"] = lambda x: np.reshape(x, (3, 4), copy=True)
 
 #: layouts of the argument: contiguous, transposed, strided, reversed
 LAYOUTS = {

@@ -135,9 +135,9 @@ def _output(x: Any) -> Any:
     if pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
-    if kind in (set, frozenset) or is_traced(getattr(x, "__dict__", {})) or (callable(x) and not isinstance(x, type)):
-        raise NeedsEager(f"it returns a {kind.__name__}")
-    return x
+    if isinstance(x, _CONSTANT_TYPES) or id(x) in state.current().inputs.same:
+        return x
+    raise NeedsEager(f"it returns a {kind.__name__}")
 
 
 def _guard_numbers(trace: Trace, inputs: Inputs) -> None:

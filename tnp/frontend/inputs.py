@@ -7,6 +7,7 @@ be compared becomes a constant. Each lifting leaves the guards under which the t
 from __future__ import annotations
 
 import enum
+import functools
 import math
 import re
 import types
@@ -39,12 +40,14 @@ _IDENTITY_TYPES = (
     type,
     types.FunctionType,
     types.BuiltinFunctionType,
-    types.MethodType,
     types.ModuleType,
     np.ufunc,
     type(np.sum),
     type(np.random.default_rng),
 )
+
+#: callables that are made of others, and the attributes that say of which
+_CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Inputs:
         self.proxies: list[Proxy] = []
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
         self.containers: list[_Lifted] = []
+        #: objects that the program gets as they are, since it is valid for these very ones only
+        self.same: dict[int, Any] = {}
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
@@ -115,8 +120,10 @@ class Inputs:
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return self._lift_object(value, self.prologue.let(source))
         if isinstance(value, _IDENTITY_TYPES):
-            self._guard_identity(value, source)
+            self.guard_identity(value, source)
             return value
+        if kind in _CALLABLE_PARTS:
+            return self._lift_callable(value, source)
         if kind is slice:
             parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
             self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
@@ -130,7 +137,7 @@ class Inputs:
             raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
             return self._lift_instance(value, self.prologue.let(source))
-        self._guard_identity(value, source)
+        self.guard_identity(value, source)
         return value
 
     def _guard_equal(self, value: Any, source: Source) -> None:
@@ -142,10 +149,23 @@ class Inputs:
             kind = self.prologue.constant(type(value), "type")
             self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
 
-    def _guard_identity(self, value: Any, source: Source) -> None:
+    def guard_identity(self, value: Any, source: Source) -> None:
+        """The trace holds only where what ``source`` fetches is this very object."""
         name = self.prologue.constant(value)
         if source.expression != name:
             self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
+        self.same[id(value)] = value
+
+    def _lift_callable(self, value: Any, source: Source) -> Any:
+        """A bound method or a partial, which is the same as another one if what it is made of is."""
+        source = self.prologue.let(source)
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        parts = [self.lift(getattr(value, p), source.attribute(p)) for p in _CALLABLE_PARTS[type(value)]]
+        if type(value) is types.MethodType:
+            return types.MethodType(*parts)
+        function, arguments, keywords = parts
+        return functools.partial(function, *arguments, **keywords)
 
     def _lift_number(self, value: Any, source: Source) -> TracedNumber:
         kind = type(value)

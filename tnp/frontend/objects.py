@@ -50,6 +50,19 @@ class _Shadowed:
         self.read: dict[str, Any] = {}
         self.stored: dict[str, Any] = {}
 
+    def guard_code(self, name: str, descriptor: Any) -> None:
+        """The trace holds only while ``name`` is this method, property or other descriptor of the class, or is missing."""
+        prologue, e = self.inputs.prologue, self.source.expression
+        description = f"{self.source.description}.{name} is " + ("missing" if descriptor is _MISSING else "the same")
+        expected = prologue.constant(descriptor, "code")
+        if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
+            prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
+        elif isinstance(descriptor, property):
+            prologue.guard(f"{prologue.constant(type(self.real), 'type')}.{name} is {expected}", description)
+        else:
+            look_up = prologue.constant(_attribute, "attribute")
+            prologue.guard(f"{look_up}({e}, {name!r}) is {expected}", description)
+
 
 _shadow_classes: dict[type, type] = {}
 
@@ -71,6 +84,12 @@ def _class_attribute(kind: type, name: str) -> Any:
     return _MISSING
 
 
+def _attribute(real: Any, name: str) -> Any:
+    """What ``real.name`` is found as: a value of the instance, or what stands in its class."""
+    found = _instance_attribute(real, name)
+    return _class_attribute(type(real), name) if found is _MISSING else found
+
+
 def _shadow_class(kind: type) -> type:
     known = _shadow_classes.get(kind)
     if known is not None:
@@ -84,14 +103,13 @@ def _shadow_class(kind: type) -> type:
             return state.stored[name]
         if name in state.read:
             return state.read[name]
-        descriptor = _class_attribute(kind, name)
-        if isinstance(descriptor, property):
-            return descriptor.__get__(self, kind)
         if name == "__dict__":
             raise NeedsEager(f"it reads __dict__ of {state.source.description}")
-        found = _instance_attribute(state.real, name)
+        descriptor = _class_attribute(kind, name)
+        found = _MISSING if isinstance(descriptor, property) else _instance_attribute(state.real, name)
         if found is _MISSING:
             if descriptor is _MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+                state.guard_code(name, descriptor)
                 return object.__getattribute__(self, name)
             found = descriptor  # data of the class
         lifted = state.inputs.lift(found, state.source.attribute(name))

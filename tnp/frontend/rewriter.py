@@ -57,16 +57,19 @@ def is_user_function(f: Any) -> bool:
 
 
 def is_user_data(owner: Any, name: str) -> bool:
-    """Whether ``owner``, a module or a class, is neither a library's nor tnp's, and ``name`` in it is plain data."""
+    """Whether ``owner``, a module, a class or a function, is neither a library's nor tnp's, and ``name`` is of the user's
+    making: plain data or code, not what Python itself keeps there."""
     if isinstance(owner, types.ModuleType):
         return not _is_library_file(owner.__file__) if getattr(owner, "__file__", None) else False
+    if isinstance(owner, types.FunctionType):
+        return is_user_function(owner) and name in owner.__dict__
     for cls in owner.__mro__:
         if name in cls.__dict__:
             module = sys.modules.get(cls.__module__)
             filename = getattr(module, "__file__", None)
             if (filename is None and cls.__module__ != "__main__") or (filename and _is_library_file(filename)):
                 return False
-            return not hasattr(type(cls.__dict__[name]), "__get__") and not name.startswith("__")
+            return not name.startswith("__")
     return False
 
 
@@ -140,9 +143,9 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not isinstance(node.ctx, ast.Load) or node.id in self.local or hasattr(builtins, node.id):
+        if not isinstance(node.ctx, ast.Load) or node.id in self.local:
             return node
-        if node.id == "__class__":
+        if node.id == "__class__" or node.id in _FRAME_FUNCTIONS:
             return node
         return self._hook("load", node, ast.copy_location(ast.Constant(node.id), node), node)
 

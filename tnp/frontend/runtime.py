@@ -60,30 +60,26 @@ class Runtime:
 
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
-        if type(value) in _CODE_TYPES or is_traced(value):
-            return value
         tracer = state.running()
-        if tracer is None:
+        if tracer is None or is_traced(value):
             return value
         constant = tracer.inputs.prologue.constant
         cell = self.cells.get(name)
         if cell is not None:
-            return tracer.inputs.lift(
-                value, Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}")
-            )
-        if self.globals.get(name, _MISSING) is not value:
+            source = Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}")
+        elif self.globals.get(name, _MISSING) is value:
+            source = Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}")
+        else:
             return value
-        return tracer.inputs.lift(value, Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}"))
+        return tracer.inputs.lift(value, source)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``; the data of a user's module or class becomes an input of the trace."""
         value = getattr(owner, name)
         tracer = state.running()
-        if tracer is None or type(value) in _CODE_TYPES or not isinstance(owner, (types.ModuleType, type)):
+        kind = next((k for t, k in _NAMESPACES.items() if isinstance(owner, t)), None)
+        if tracer is None or kind is None or is_traced(owner) or not is_user_data(owner, name):
             return value
-        if is_traced(owner) or not is_user_data(owner, name):
-            return value
-        kind = "module" if isinstance(owner, types.ModuleType) else "class"
         source = Source(tracer.inputs.prologue.constant(owner, kind), f"{kind} {owner.__name__}")
         return tracer.inputs.lift(value, source.attribute(name))
 
@@ -303,10 +299,8 @@ def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
     return found
 
 
-_CODE_TYPES = frozenset(
-    (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, type(np.sum), type(None),
-     type(np.random.default_rng))
-)  # fmt: skip
+#: what has names of the user's making that are looked up when a program runs
+_NAMESPACES = {types.ModuleType: "module", type: "class", types.FunctionType: "function"}
 _NUMPY_TYPES = frozenset(
     (types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType)
 )

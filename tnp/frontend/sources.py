@@ -126,14 +126,11 @@ class Prologue:
                 flush()
                 body.append(f"{step[0]} = {step[1]}")
         flush()
-        fetches = any(not isinstance(s, Guard) for s in self.steps)
-        if fetches:
+        if body:
             lines.append("  try:")
             lines += [f"    {line}" for line in body]
             lines.append("  except (AttributeError, IndexError, KeyError, NameError, ValueError):")
             lines.append("    return MISS")
-        else:
-            lines += [f"  {line}" for line in body]
         lines.append(f"  return computation({', '.join(inputs)})")
         return "\n".join(lines) + "\n"
 

@@ -177,8 +177,7 @@ class Tracer:
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
-            symbol, info = self._opaque_instead(symbol), None
-            result = symbol(*proxies, **keywords)
+            return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
         except NeedsValue:
             known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
             if not known:
@@ -198,13 +197,6 @@ class Tracer:
             return None
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
-
-    def _opaque_instead(self, symbol: Symbol) -> Symbol:
-        """The opaque symbol of the function that ``symbol`` defines in part."""
-        name = symbol.id.removeprefix("numpy.")
-        if self.strict:
-            raise TraceError(f"{symbol.id} would run as an opaque call for these arguments, which strict=True refuses")
-        return opaque.symbol_for(operator.attrgetter(name)(np))
 
     def _store_updated(self, target: Any, value: TensorProxy) -> None:
         if not isinstance(target, TracedArray) or type(target) is not TracedArray:
@@ -408,8 +400,10 @@ class Tracer:
             if name in _NDARRAY_NAMES:
                 raise NeedsEager(f"ndarray.{name} is not compiled")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        function = None if symbol.id.startswith("numpy.ndarray.") else operator.attrgetter(by_id[symbol.id].name)(np)
-        return lambda *args, **kwargs: self.call_numpy(symbol, *self._out_to_keyword(function, (a, *args), kwargs))
+        if symbol.id.startswith("numpy.ndarray."):
+            return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
+        function = operator.attrgetter(by_id[symbol.id].name)(np)
+        return lambda *args, **kwargs: self.call(symbol, *self._out_to_keyword(function, (a, *args), kwargs))
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
@@ -428,10 +422,6 @@ class Tracer:
             TracedFlat(self, a)[:] = value
         else:
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
-
-    def call_numpy(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function on handles; what its definition cannot do runs as an opaque call where that is possible."""
-        return self.call(symbol, args, kwargs)
 
     def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_ufunc__``: a call or a method of a ufunc."""
@@ -461,9 +451,9 @@ class Tracer:
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
         symbol = symbol_of(function)
-        if symbol is None:
+        if symbol is None or (kwargs and not lnp.takes_keywords(function, symbol, kwargs)):
             return self.opaque_call(function, args, kwargs)
-        return self.call_numpy(symbol, *self._out_to_keyword(function, args, dict(kwargs)))
+        return self.call(symbol, *self._out_to_keyword(function, args, dict(kwargs)))
 
     @staticmethod
     def _out_to_keyword(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -563,7 +553,7 @@ def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
 
 
 def _sort(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
-    tracer.store(a, tracer.call(lnp.sort, (a, *args), kwargs))
+    tracer.store(a, tracer.numpy_function(np.sort, (a, *args), kwargs))
 
 
 def _partition(tracer: Tracer, a: TracedArray, kth: Any, *args: Any, **kwargs: Any) -> None:

@@ -13,7 +13,7 @@ from tnp.core.symbol import Symbol
 from tnp.lang.numpy import registry as _registry
 from tnp.lang.numpy.elementwise import fast_power
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.registry import language, out_position, symbol_of
+from tnp.lang.numpy.registry import language, out_position, symbol_of, takes_keywords
 
 #: the modules that define functions, in an order in which each can use those before it
 FAMILIES = (
@@ -47,7 +47,16 @@ ufunc_methods: dict[str, Symbol] = {
     if f"ufunc.{m}" in _registry.by_id
 }
 
-__all__ = ["FAMILIES", "as_array", "fast_power", "language", "out_position", "symbol_of", "ufunc_methods"]
+__all__ = [
+    "FAMILIES",
+    "as_array",
+    "fast_power",
+    "language",
+    "out_position",
+    "symbol_of",
+    "takes_keywords",
+    "ufunc_methods",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,17 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
 
-__all__ = ["NumpyFunction", "by_id", "language", "npmethod", "npproperty", "npsymbol", "symbol_of"]
+__all__ = [
+    "NumpyFunction",
+    "by_id",
+    "language",
+    "npmethod",
+    "npproperty",
+    "npsymbol",
+    "out_position",
+    "symbol_of",
+    "takes_keywords",
+]
 
 IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
@@ -184,6 +194,32 @@ def out_position(function: Any) -> int | None:
     if "out" not in parameters or parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY:
         return None
     return list(parameters).index("out")
+
+
+@functools.cache
+def _keywords(function: Any) -> frozenset[str] | None:
+    """The names that a function takes as keywords; ``None`` if it says nothing of them, or takes any."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return frozenset(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
+
+
+def takes_keywords(function: Any, symbol: Symbol, keywords: Iterable[str]) -> bool:
+    """Whether the definition ``symbol`` of one of NumPy's functions has parameters of these names.
+
+    NumPy's own differ from version to version. Raises ``TypeError`` for a name that this one has not.
+    """
+    known, defined = _keywords(function), _keywords(symbol.meta)
+    for name in keywords:
+        if known is not None and name not in known:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
+        if defined is not None and name not in defined and name != "out":
+            return False
+    return True
 
 
 _by_function: dict[int, Symbol] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +25,8 @@ def reshapes(make: Make) -> Iterator[SampleInput]:
         for a in variants(make(shape)):
             yield S(a, new)
     yield S(make((4, 3)), (3, 4), order="F")
-    yield S(make((4, 3)), [2, 6], copy=True)
+    if "copy" in inspect.signature(np.reshape).parameters:  # since NumPy 2.1
+        yield S(make((4, 3)), [2, 6], copy=True)
     yield S([1, 2, 3, 4], (2, 2))
 
 

@@ -167,7 +167,9 @@ class Jitted:
             raise
         except (TraceError, NoExecutorError) as error:
             raise _located(error, self.__tnp_function__) from None
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
             return self._once_eagerly(error)
         self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
@@ -186,7 +188,7 @@ class Jitted:
         run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
         return _Entry(prologue, run, eager_reason=text)
 
-    def _once_eagerly(self, error: Exception) -> _Entry:
+    def _once_eagerly(self, error: BaseException) -> _Entry:
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error

@@ -90,6 +90,9 @@ _printers: dict[type, Literal] = {
     Device: _imported("from tnp.core import devices"),
 }
 
+#: kinds whose subclasses print in a way of their own (``IntEnum``)
+_EXACT = frozenset((bool, int, float, complex, str, bytes))
+
 
 def register_printer(kind: type, printer: Literal, import_line: str | None = None) -> None:
     """Sets how constants of ``kind`` (and its subclasses without a printer of their own) print.
@@ -111,7 +114,7 @@ def literal(x: Any, context: dict[str, Any]) -> str:
         return x.name
     for kind in type(x).__mro__:
         printer = _printers.get(kind)
-        if printer is not None:
+        if printer is not None and (kind is type(x) or kind not in _EXACT):
             return printer(x, context)
     if hasattr(x, "__tnp_literal__"):
         return str(x.__tnp_literal__(context))

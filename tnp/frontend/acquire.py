@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
-from tnp.frontend.inputs import Inputs
+from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.sources import Prologue, Source
@@ -63,6 +64,7 @@ def acquire(
     finally:
         langs.set_current(language)
         state.set_current(before)
+        inputs.release()
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     return Acquired(trace, prologue, inputs.expressions)
 
@@ -91,6 +93,10 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     trace.bound_symbols[:0] = unpacking
 
 
+#: kinds of values that are returned as they are
+_UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
+
+
 def _proxies(x: Any) -> list[Proxy]:
     from tnp.core.symbol import flat_proxies
 
@@ -110,9 +116,11 @@ def _output(x: Any) -> Any:
         return x.__tnp_value__()
     if kind in (TracedNumber, TracedObject):
         return x.proxy
-    if kind in (int, float, str, bool, type(None), complex, bytes):
+    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in state.current().inputs.same:
         return x
-    if isinstance(x, tuple):
+    if kind is slice:
+        return slice(_output(x.start), _output(x.stop), _output(x.step))
+    if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)
     for container in state.current().inputs.containers:
@@ -135,8 +143,6 @@ def _output(x: Any) -> Any:
     if pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
-    if isinstance(x, _CONSTANT_TYPES) or id(x) in state.current().inputs.same:
-        return x
     raise NeedsEager(f"it returns a {kind.__name__}")
 
 

@@ -333,10 +333,12 @@ def _in_place_operator(method: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-def _number_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+def _number_operator(method: str, reflected: bool, python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operate(self: TracedNumber, other: Any) -> Any:
         if type(other) in _PYTHON_NUMBERS or type(other) is TracedNumber or isinstance(other, np.generic):
             return _tracer.current().operate(method, *((other, self) if reflected else (self, other)))
+        if isinstance(other, _PYTHON_NUMBERS) and type(other) is not TracedArray:  # of a class with operators of its own
+            return python(other, self._known()) if reflected else python(self._known(), other)
         return NotImplemented
 
     return operate
@@ -349,12 +351,14 @@ def _unary_operator(method: str) -> Callable[[Any], Any]:
     return operate
 
 
-for _class, _make in ((TracedArray, _array_operator), (TracedNumber, _number_operator)):
-    for _dunder, _method in langs.BINARY_OPERATORS.items():
-        setattr(_class, f"__{_dunder}__", _make(_method, reflected=False))
-        setattr(_class, f"__r{_dunder}__", _make(_method, reflected=True))
-    for _dunder in langs.COMPARISONS:
-        setattr(_class, f"__{_dunder}__", _make(_dunder, reflected=False))
+for _dunder, _method in (*langs.BINARY_OPERATORS.items(), *((name, name) for name in langs.COMPARISONS)):
+    _python: Any = getattr(operator, f"__{_dunder}__", divmod)
+    setattr(TracedArray, f"__{_dunder}__", _array_operator(_method, reflected=False))
+    setattr(TracedNumber, f"__{_dunder}__", _number_operator(_method, False, _python))
+    if _dunder not in langs.COMPARISONS:
+        setattr(TracedArray, f"__r{_dunder}__", _array_operator(_method, reflected=True))
+        setattr(TracedNumber, f"__r{_dunder}__", _number_operator(_method, True, _python))
+for _class in (TracedArray, TracedNumber):
     for _dunder, _method in langs.UNARY_OPERATORS.items():
         setattr(_class, f"__{_dunder}__", _unary_operator(_method))
 for _dunder, _method in langs.BINARY_OPERATORS.items():

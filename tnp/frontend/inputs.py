@@ -23,7 +23,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.frontend.objects import is_plain_object, shadow
+from tnp.frontend.objects import is_plain_object, release, shadow
 from tnp.frontend.sources import Prologue, Source
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_dtype
@@ -31,9 +31,10 @@ from tnp.lang.numpy.dtypes import to_dtype
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["Inputs"]
+__all__ = ["CONSTANT_TYPES", "Inputs"]
 
-_CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
+#: kinds of values that are told apart by comparing them, and never change
+CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
 #: containers and iterators of which the program would see what is in them only once
 _CHANGEABLE = (MutableSequence, MutableMapping, MutableSet, Iterator)
 _IDENTITY_TYPES = (
@@ -114,7 +115,7 @@ class Inputs:
             return self._lift_scalar(value, source)
         if kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._lift_container(value, self.prologue.let(source))
-        if isinstance(value, _CONSTANT_TYPES):
+        if isinstance(value, CONSTANT_TYPES):
             self._guard_equal(value, source)
             return value
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
@@ -363,6 +364,14 @@ class Inputs:
                 if a.base is None and b.base is None:  # the common case, told without a call
                     condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
                 self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
+
+    def release(self) -> None:
+        """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
+        self._by_identity.clear()
+        self._arrays.clear()
+        self.same.clear()
+        for made in self.shadows:
+            release(made)
 
     def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""

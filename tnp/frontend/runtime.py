@@ -140,6 +140,9 @@ class Runtime:
                 if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
                     return state.current().opaque_call(f, args, kwargs)
             return self._call_library(f, args, kwargs)
+        if kind is _CACHED:  # what it keeps may not be of this trace
+            tracer = state.current()
+            return f(*(tracer.known(a) for a in args), **{k: tracer.known(v) for k, v in kwargs.items()})
         if kind is functools.partial:
             return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
         if isinstance(f, type):
@@ -215,6 +218,7 @@ def _is_impure(f: Any) -> bool:
         return False
 
 
+_CACHED = type(functools.lru_cache(int))
 _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
 
@@ -320,10 +324,10 @@ def _converted(python_type: type) -> Callable[..., Any]:
     def convert(x: Any = 0, *rest: Any) -> Any:
         if rest or not isinstance(x, (TracedArray, TracedNumber)):
             return python_type(x, *rest)
-        if type(x) is TracedArray and x.size != 1:
-            if python_type is bool:
+        if type(x) is TracedArray and x.ndim:
+            if python_type is bool and x.size != 1:
                 return bool(x)
-            raise TypeError("only length-1 arrays can be converted to Python scalars")
+            python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))  # raises where NumPy refuses the shape
         number = _number(x)
         if number.proxy.python_type is python_type:
             return number

@@ -9,11 +9,11 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
@@ -22,13 +22,7 @@ __all__ = ["arange", "array", "asarray", "broadcast_to", "full", "linspace", "sc
 
 
 def _dtype(dtype: Any, default: DType) -> DType:
-    """The dtype that an argument ``dtype=`` names; one that tnp does not compile makes the program run eagerly."""
-    if dtype is None:
-        return default
-    try:
-        return to_dtype(dtype)
-    except TraceError:
-        raise NeedsEager(f"it makes an array of dtype {np.dtype(dtype)}") from None
+    return default if dtype is None else dtype_argument(dtype)
 
 
 def _converted(x: Any, dtype: Any = None) -> TensorProxy:

@@ -15,10 +15,10 @@ import numpy as np
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
-from tnp.core.errors import TraceError
+from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
 
-__all__ = ["resolve_ufunc", "result_dtype", "to_dtype", "to_numpy_dtype", "weak_type"]
+__all__ = ["dtype_argument", "resolve_ufunc", "result_dtype", "to_dtype", "to_numpy_dtype", "weak_type"]
 
 _FROM_NUMPY = {np.dtype(d.name): d for d in dtypes.ALL if d is not dtypes.bfloat16}
 _TO_NUMPY = {d: n for n, d in _FROM_NUMPY.items()}
@@ -38,6 +38,21 @@ def to_dtype(dtype: Any) -> DType:
         found = _FROM_NUMPY.get(wanted.newbyteorder("="))
         if found is None:
             raise TraceError(f"tnp does not compile arrays of dtype {wanted}")
+    return found
+
+
+def dtype_argument(dtype: Any) -> DType:
+    """The dtype that an argument ``dtype=`` names.
+
+    One that tnp does not compile, or of foreign byte order, makes the program run eagerly. Raises ``TypeError`` for what is
+    no dtype.
+    """
+    if isinstance(dtype, DType):
+        return dtype
+    wanted = np.dtype(dtype)
+    found = _FROM_NUMPY.get(wanted)
+    if found is None:
+        raise NeedsEager(f"it asks for dtype {wanted}, which tnp does not compile")
     return found
 
 
@@ -70,7 +85,7 @@ def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str
     # Where an operand is a Python number, NumPy 2.4 crashes on "equiv", which between native dtypes is "no".
     keywords: dict[str, Any] = {"casting": "no" if casting == "equiv" else casting}
     if dtype is not None:
-        keywords["signature"] = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
+        keywords["signature"] = (*(None,) * ufunc.nin, *(to_numpy_dtype(dtype_argument(dtype)),) * ufunc.nout)
     with np.errstate(all="ignore"):
         if dtype is not None and all(isinstance(o, type) for o in operands):
             operands = tuple(np.dtype(o) for o in operands)

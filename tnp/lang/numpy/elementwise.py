@@ -10,11 +10,11 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.lang.numpy.dtypes import resolve_ufunc, weak_type
-from tnp.lang.numpy.operands import as_array, normalize_operand
+from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand
 from tnp.lang.numpy.registry import alias, language, npsymbol
 
-__all__ = ["fast_power", "loop_operands"]
+__all__ = ["fast_power", "loop_operands", "only_where"]
 
 
 def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> tuple[list[Any], tuple[Any, ...]]:
@@ -49,12 +49,13 @@ def _symbol_of(row: Row) -> Symbol:
     def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
         if len(xs) != row.nargs:
             raise TypeError(f"{row.numpy}() takes {row.nargs} positional arguments but {len(xs)} were given")
+        check_order(order)
         operands, (result_dtype,) = loop_operands(row.numpy, xs, dtype, casting)
         if row.name in _MIRRORED and operands_differ(operands):
             result = _compare_signs(row.name, *operands)
         else:
             result = clang.convert(function(*operands), result_dtype)
-        return result if where is True else _only_where(where, result)
+        return result if where is True else only_where(where, result)
 
     meta.__name__ = row.numpy
     meta.__doc__ = getattr(np, row.numpy).__doc__
@@ -81,7 +82,11 @@ def _compare_signs(name: str, a: TensorProxy, b: TensorProxy) -> TensorProxy:
     return clang.logical_and(clang.logical_not(negative), by_value)
 
 
-def _only_where(condition: Any, result: TensorProxy) -> TensorProxy:
+def only_where(condition: Any, result: TensorProxy) -> TensorProxy:
+    """``result`` where a mask holds, else uninitialised. Raises NumPy's ``TypeError`` for an array that is no mask."""
+    if isinstance(condition, TensorProxy) and condition.dtype is not dtypes.bool8:
+        given = to_numpy_dtype(condition.dtype)
+        raise TypeError(f"Cannot cast array data from {given!r} to dtype('bool') according to the rule 'safe'")
     mask, result = clang.broadcast(as_array(condition, dtypes.bool8), result)
     unset = prims.empty(result.shape, device=result.device, dtype=result.dtype)
     return clang.where(mask, result, unset)

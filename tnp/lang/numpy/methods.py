@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, prims
-from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.printing import name_of, register_printer
+from tnp.core.printing import literal, name_of, register_printer
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
-from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
+from tnp.lang.numpy.operands import as_array, check_order
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
 
 __all__ = ["astype", "view"]
@@ -29,15 +28,14 @@ def _type_literal(kind: type, context: dict[str, Any]) -> str:
     return f"np.{kind.__name__}" if public else name_of(kind, context)
 
 
+def _scalar_literal(x: np.generic, context: dict[str, Any]) -> str:
+    is_number = x.dtype.kind in "biufc" and x.dtype.char not in "gG"  # a longdouble's item() is itself
+    return f"{_type_literal(type(x), context)}({literal(x.item(), context)})" if is_number else name_of(x, context)
+
+
 register_printer(type, _type_literal, _IMPORT)
+register_printer(np.generic, _scalar_literal, _IMPORT)
 register_printer(np.dtype, lambda d, context: f"np.{d!r}" if d.isbuiltin == 1 else name_of(d, context), _IMPORT)
-
-
-def _dtype(dtype: Any) -> DType:
-    try:
-        return to_dtype(dtype)
-    except TraceError:
-        raise NeedsEager(f"it converts to dtype {np.dtype(dtype)}, which tnp does not compile") from None
 
 
 def _as_given(a: TensorProxy, result: TensorProxy) -> TensorProxy:
@@ -49,7 +47,7 @@ def _as_given(a: TensorProxy, result: TensorProxy) -> TensorProxy:
 
 def _in_order(a: TensorProxy, order: str) -> TensorProxy:
     """A copy in row-major order, column-major for ``"F"``; ``"K"`` and ``"A"`` of what tnp allocates are row-major."""
-    check(order in ("C", "F", "A", "K"), lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    check_order(order)
     if order == "F" and a.ndim > 1:
         return prims.stride_order(a, tuple(range(a.ndim)))  # type: ignore[no-any-return]
     return prims.clone(a)  # type: ignore[no-any-return]
@@ -60,7 +58,7 @@ def astype(
     a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> TensorProxy:
     """The elements converted to another dtype; the array itself if it has it and ``copy`` is false."""
-    wanted = _dtype(dtype)
+    wanted = dtype_argument(dtype)
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):  # type: ignore[arg-type]
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
     if a.dtype is wanted:
@@ -81,7 +79,7 @@ def view(a: TensorProxy, dtype: Any = None, type: Any = None) -> TensorProxy:
         raise NeedsEager("it views an array as another class")
     if dtype is None:
         return a
-    wanted = _dtype(dtype)
+    wanted = dtype_argument(dtype)
     if wanted.bits != a.dtype.bits:
         raise NeedsEager("it views an array as a dtype of another width")
     return a if wanted is a.dtype else _as_given(a, prims.bitcast(a, wanted))

@@ -14,7 +14,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype
 
-__all__ = ["as_array", "axes", "axis", "is_scalar_like", "normalize_operand", "promote", "static_int"]
+__all__ = ["as_array", "axes", "axis", "check_order", "is_scalar_like", "normalize_operand", "promote", "static_int"]
 
 
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
@@ -103,6 +103,14 @@ def static_int(x: Any, what: str = "an integer") -> int:
         return int(x.__index__())
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def check_order(order: Any) -> None:
+    """Raises NumPy's ``ValueError`` for what is no memory order: one of C, F, A and K, or ``None``."""
+    check(
+        order is None or (isinstance(order, str) and order.upper() in ("C", "F", "A", "K")),
+        lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})",
+    )
 
 
 def axis(ndim: int, x: Any) -> int:

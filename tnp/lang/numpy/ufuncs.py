@@ -21,8 +21,8 @@ from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.elementwise import _only_where
-from tnp.lang.numpy.operands import as_array, axes, normalize_operand, static_int
+from tnp.lang.numpy.elementwise import only_where
+from tnp.lang.numpy.operands import as_array, axes, check_order, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, language, npsymbol, symbol_of
 
@@ -66,6 +66,7 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
     def meta(*xs: Any, where: Any = True, casting: str = "same_kind", order: str = "K", dtype: Any = None) -> Any:
         if len(xs) != ufunc.nin:
             raise TypeError(f"{name}() takes {ufunc.nin} positional arguments but {len(xs)} were given")
+        check_order(order)
         operands = [normalize_operand(x) for x in xs]
         loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), dtype, casting)
         results = compute(*clang.broadcast(*(as_array(x, d) for x, d in zip(operands, loop))))
@@ -73,7 +74,7 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
             results = (results,)
         made = tuple(clang.convert(r, d) for r, d in zip(results, loop[ufunc.nin :]))
         if where is not True:
-            made = tuple(_only_where(where, r) for r in made)
+            made = tuple(only_where(where, r) for r in made)
         return made[0] if ufunc.nout == 1 else made
 
     meta.__name__ = name

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.testing.compare import assert_same
 
 
 def raises_as_eager(f, *args):
@@ -202,6 +203,31 @@ def test_a_list_argument_that_the_program_changes_is_changed():
     with pytest.warns(tnp.EagerFallbackWarning, match="changes a list"):
         tnp.jit(f)(np.ones(2), log)
     assert log == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("function", "keyword", "value"),
+    [
+        (np.reshape, "copy", True),
+        (np.reshape, "newshape", 4),
+        (np.sort, "descending", True),
+        (np.unique, "sorted", True),
+    ],
+    ids=lambda x: getattr(x, "__name__", str(x)),
+)
+@pytest.mark.filterwarnings("ignore:`newshape`:DeprecationWarning", "ignore::tnp.EagerFallbackWarning")
+def test_keywords_that_some_versions_of_numpy_have(function, keyword, value):
+    def f(x):
+        return function(x, **({"shape": 4} if function is np.reshape and keyword == "copy" else {}), **{keyword: value})
+
+    x = np.array([3.0, 1.0, 2.0, 1.0])
+    try:
+        expected = f(x)
+    except TypeError:
+        raises_as_eager(f, x)
+    else:
+        for executors in ((), ("numpy_prims",)):
+            assert_same(tnp.jit(f, executors=executors)(x), expected)
 
 
 def test_printing_happens_at_each_call(capsys):

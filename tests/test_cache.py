@@ -249,6 +249,8 @@ def test_methods_read_and_write_attributes():
         assert s.t == e.t and type(s.t) is float
     assert s.u is u
     assert tnp.cache_info(State.advance).misses == 1
+    assert tnp.cache_info(s.advance) == tnp.cache_info(State.advance)
+    assert "self is a State" in tnp.explain(s.advance)
     assert s.replaced() == 1.5
     assert s.u is not u
     np.testing.assert_array_equal(s.u, e.u * 2)

@@ -212,6 +212,7 @@ def test_writes_through_views_are_seen_by_all():
     compare(program, np.arange(15.0).reshape(5, 3))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_a_view_of_everything_is_another_array():
     def program(x):
         y = x[:]
@@ -220,6 +221,21 @@ def test_a_view_of_everything_is_another_array():
         return x.shape, y
 
     compare(program, np.zeros((2, 3)))
+
+
+def test_setting_a_shape_warns_as_eager_does():
+    def program(x):
+        x.shape = (6,)
+
+    with warnings.catch_warnings(record=True) as eager:
+        warnings.simplefilter("always")
+        program(np.zeros((2, 3)))
+    with warnings.catch_warnings(record=True) as compiled:
+        warnings.simplefilter("always")
+        tnp.jit(program)(np.zeros((2, 3)))
+    assert [(w.category, str(w.message), w.filename, w.lineno) for w in compiled] == [
+        (w.category, str(w.message), w.filename, w.lineno) for w in eager
+    ]
 
 
 def test_assignment_overlaps():

@@ -319,6 +319,19 @@ def test_errors_that_the_program_catches_are_caught_when_it_runs():
     np.testing.assert_array_equal(g(np.ones(2), np.zeros((2, 2))), np.full(2, 2.0))
 
 
+def test_errors_of_opaque_calls_that_the_program_catches_are_caught_when_it_runs():
+    def f(x, w):
+        try:
+            return np.quantile(x, 0.5, weights=w, method="inverted_cdf")
+        except ValueError:
+            return -1.0
+
+    g = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="catches errors"):
+        assert_same(g(np.arange(4.0), np.ones(4)), f(np.arange(4.0), np.ones(4)))
+    assert g(np.arange(4.0), -np.ones(4)) == -1.0
+
+
 def test_errors_that_are_caught_while_tracing_stay_caught():
     def f(x, y):
         try:

@@ -24,7 +24,7 @@ from tnp.core.errors import (
     TraceError,
     UserLocation,
     hide_frames_of,
-    user_location,
+    user_stack_level,
 )
 from tnp.core.printing import compile_source
 from tnp.core.symbol import OpTags, call_outside_trace_with
@@ -97,6 +97,7 @@ class Jitted:
             )
         self._parameters = list(signature.parameters)
         self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -184,7 +185,7 @@ class Jitted:
             raise TraceError(f"{text}; strict=True refuses that") from None
         if not self._warned:
             self._warned = True
-            warnings.warn(text, EagerFallbackWarning, stacklevel=_stack_level())
+            warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
         run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
         return _Entry(prologue, run, eager_reason=text)
 
@@ -200,7 +201,7 @@ class Jitted:
                 warnings.warn(
                     f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not",
                     EagerFallbackWarning,
-                    stacklevel=_stack_level(),
+                    stacklevel=user_stack_level(),
                 )
             return result
 
@@ -318,17 +319,6 @@ def _located(error: Exception, function: Any) -> Exception:
     return type(error)(f"{text} (at {where})")
 
 
-def _stack_level() -> int:
-    """The stack level at which a warning names the user's call."""
-    import sys
-
-    wanted = user_location()
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename != wanted.filename:
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _backend(executors: Iterable[Any]) -> Backend:
     from tnp.executors.numpy import as_array, as_scalar, executor
 
@@ -392,9 +382,17 @@ def trace() -> Callable[..., Trace]:
     return make
 
 
-def _entry(f: Any) -> _Entry:
+def _jitted(f: Any) -> Jitted:
+    """The jitted function behind ``f``, which may be a method bound to an instance."""
+    while isinstance(f, functools.partial):
+        f = f.func
     if not isinstance(f, Jitted):
         raise TypeError(f"not a jitted function: {f!r}")
+    return f
+
+
+def _entry(f: Any) -> _Entry:
+    f = _jitted(f)
     if not f._entries:
         raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
     return f._entries[0]
@@ -415,8 +413,7 @@ def last_prologue_traces(f: Any) -> list[str]:
 
 def cache_info(f: Any) -> CacheInfo:
     """Hits, misses and the number of programs of a jitted function."""
-    if not isinstance(f, Jitted):
-        raise TypeError(f"not a jitted function: {f!r}")
+    f = _jitted(f)
     return CacheInfo(f._hits, f._misses, len(f._entries))
 
 
@@ -442,8 +439,7 @@ def explain(f: Any) -> Explanation:
       executors: numpy 2
       ...
     """
-    if not isinstance(f, Jitted):
-        raise TypeError(f"not a jitted function: {f!r}")
+    f = _jitted(f)
     name = getattr(f, "__qualname__", "function")
     lines = [f"{name}: {_count(len(f._entries), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, entry in enumerate(f._entries):

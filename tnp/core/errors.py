@@ -24,6 +24,7 @@ __all__ = [
     "TraceError",
     "UserLocation",
     "user_location",
+    "user_stack_level",
 ]
 
 
@@ -130,3 +131,12 @@ def user_location() -> UserLocation:
     found = frame if frame is not None else last
     assert found is not None
     return UserLocation(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)
+
+
+def user_stack_level() -> int:
+    """The stack level at which a warning that the caller gives names the user's line."""
+    wanted = user_location()
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename != wanted.filename:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import langs, prims, pytree
+from tnp.core import langs, prims, pytree, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
@@ -56,6 +56,8 @@ def acquire(
         with tracing(trace), np.errstate(all="ignore"):
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             runtime = Runtime(_no_function)
+            if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
+                function = inputs.lift(function, Source(prologue.constant(function, "function"), "the function"))
             result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
@@ -76,6 +78,7 @@ def _no_function() -> None:
 def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     """Stores what was written into the caller's memory and objects, and returns the result."""
     tracer.flush()
+    inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)
         if stored:
@@ -91,6 +94,15 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     prims.python_return(output)
     trace.output = output
     trace.bound_symbols[:0] = unpacking
+
+
+def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
+    """The value of an array, as an object of its own if another array that looks at the same elements is one too."""
+    value = x.__tnp_value__()
+    first = inputs.array_objects.setdefault(value.name, x)
+    if first is x or value.scalar or not sizes.is_known(value.shape):
+        return value
+    return prims.reshape(value, value.shape)  # type: ignore[no-any-return]
 
 
 #: kinds of values that are returned as they are
@@ -112,29 +124,35 @@ def _check_containers(inputs: Inputs) -> None:
 def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
     kind = type(x)
+    inputs = state.current().inputs
     if kind is TracedArray:
-        return x.__tnp_value__()
+        return _array_output(x, inputs)
     if kind in (TracedNumber, TracedObject):
         return x.proxy
-    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in state.current().inputs.same:
+    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:
         return x
     if kind is slice:
         return slice(_output(x.start), _output(x.stop), _output(x.step))
+    for container in inputs.containers:
+        if container.made is x:  # what was passed in comes back as itself
+            return inputs.object_proxy(container.source, container.kind)
     if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)
-    for container in state.current().inputs.containers:
-        if container.made is x:  # what was passed in comes back as itself
-            return state.current().inputs.object_proxy(container.source, container.kind)
+    if is_shadow(x):
+        source, real_kind, _ = stored_attributes(x)
+        return inputs.object_proxy(source, real_kind)
+    if isinstance(x, np.generic):
+        return x
+    if isinstance(x, np.ndarray):
+        raise NeedsEager("it returns an array that was not made by a function that tnp traces")
+    if id(x) in inputs.returned:
+        raise NeedsEager(f"it returns one {kind.__name__} in two places")
+    inputs.returned[id(x)] = x
     if kind is list:
         return [_output(y) for y in x]
     if kind is dict:
         return {k: _output(y) for k, y in x.items()}
-    if is_shadow(x):
-        source, real_kind, _ = stored_attributes(x)
-        return state.current().inputs.object_proxy(source, real_kind)
-    if isinstance(x, (np.ndarray, np.generic)):
-        return state.current().array_handle(x).__tnp_value__() if isinstance(x, np.ndarray) else x
     if is_plain_object(x) and not callable(x):
         attributes = attributes_of(x)
         if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):

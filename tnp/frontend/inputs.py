@@ -11,7 +11,7 @@ import functools
 import math
 import re
 import types
-from collections.abc import Iterator, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +62,8 @@ class _Lifted:
 
     def changed(self) -> bool:
         """Whether the program changed it."""
-        if isinstance(self.made, list):
-            now: list[Any] = self.made
+        if isinstance(self.made, (list, tuple)):
+            now: Any = self.made
         elif type(self.made) is dict:
             now = [*self.made, *self.made.values()]
         else:
@@ -87,6 +87,12 @@ class Inputs:
         self.containers: list[_Lifted] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
         self.same: dict[int, Any] = {}
+        #: of a default: it, and what the program got in its place
+        self._defaults: dict[int, tuple[Any, Any]] = {}
+        #: lists, dicts and objects that the program made, and that its results hold
+        self.returned: dict[int, Any] = {}
+        #: of the name of a value: the array that is the object that the program has for it
+        self.array_objects: dict[str, TracedArray] = {}
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
@@ -140,6 +146,13 @@ class Inputs:
             return self._lift_instance(value, self.prologue.let(source))
         self.guard_identity(value, source)
         return value
+
+    def lift_default(self, value: Any, source: Source) -> Any:
+        """What a function takes by default, the same one at each of its calls in the program."""
+        known = self._defaults.get(id(value))
+        if known is None:
+            known = self._defaults[id(value)] = (value, self.lift(value, source))
+        return known[1]
 
     def _guard_equal(self, value: Any, source: Source) -> None:
         e = source.expression
@@ -276,12 +289,12 @@ class Inputs:
             f"{source.description} is a {type(value).__name__} of {len(value)}",
         )
         items = [self.lift(v, source.item(i)) for i, v in enumerate(value)]
-        if hasattr(value, "_fields"):
-            return type(value)(*items)
         if isinstance(value, tuple):
-            return tuple(items)
-        self.containers.append(_Lifted(items, list(items), source, type(value)))
-        return items
+            made = type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+        else:
+            made = items
+        self.containers.append(_Lifted(made, list(items), source, type(value)))
+        return made
 
     def _lift_node(self, value: Any, source: Source) -> Any:
         """A container that optree takes apart."""
@@ -339,6 +352,10 @@ class Inputs:
             self._captured.append(handle.storage)
         return handle
 
+    def arrays(self) -> Iterable[TracedArray]:
+        """The arrays among the inputs."""
+        return [handle for _, handle, _ in self._by_identity.values() if type(handle) is TracedArray]
+
     def finish(self, used: set[str]) -> None:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
         if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
@@ -370,6 +387,7 @@ class Inputs:
         self._by_identity.clear()
         self._arrays.clear()
         self.same.clear()
+        self._defaults.clear()
         for made in self.shadows:
             release(made)
 

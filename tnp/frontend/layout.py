@@ -138,8 +138,6 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         return (*rest, strides[dim1] + strides[dim2])
     if name == "reshape":
         if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
-            if is_contiguous(a.shape, strides):
-                return None
             return None
         found = reshape_strides(a.shape, strides, bsym.output.shape)
         if found is None:

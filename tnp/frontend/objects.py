@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["Construct", "is_plain_object", "is_shadow", "release", "shadow", "stored_attributes"]
+__all__ = ["Construct", "guard_code", "is_plain_object", "is_shadow", "release", "shadow", "stored_attributes"]
 
 _MISSING = object()
 
@@ -160,6 +160,12 @@ def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
     state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return state.source, type(state.real), state.stored
+
+
+def guard_code(x: Any, name: str) -> None:
+    """Guards what a shadow's class has for ``name``, a method that Python calls without asking the object for it."""
+    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    state.guard_code(name, _class_attribute(type(state.real), name))
 
 
 def release(x: Any) -> None:

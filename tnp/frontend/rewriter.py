@@ -8,6 +8,7 @@ A user function is parsed once, and compiled again with these changes, its line 
 - an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
   ``m.N = v`` becomes ``__tnp__.owner(m).N = v``, which refuses to change them while tracing;
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
+- ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
 - a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that.
 
@@ -181,11 +182,24 @@ class _Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Expr(made), node)
         return node
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """What is changed in place may be an array that was not traced."""
+        target = node.target
+        self.generic_visit(node)
+        if isinstance(target, ast.Subscript):
+            target.value = self._hook("written", target, target.value)
+            return node
+        if not isinstance(target, ast.Name):
+            return node
+        name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        before = ast.Assign([ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name))
+        return [ast.copy_location(before, node), node]
+
     def visit_FunctionDef(self, node: Any) -> Any:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        node.body = [self.visit(s) for s in node.body]
+        node.body = [new for s in node.body for new in _as_list(self.visit(s))]
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -199,6 +213,12 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self._hook("context", item.context_expr, item.context_expr)
+        return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is not None:

@@ -21,8 +21,9 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
-from tnp.frontend.contexts import Errstate
+from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
@@ -57,6 +58,10 @@ class Runtime:
             raise
         finally:
             tracer.catching -= 1
+
+    def context(self, manager: Any) -> Any:
+        """What a ``with`` statement enters."""
+        return manager if state.running() is None or type(manager) is Errstate else MayCatch(manager)
 
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
@@ -103,11 +108,12 @@ class Runtime:
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
-        if isinstance(target, np.ndarray) and type(target) is not TracedArray:
-            tracer = state.running()
-            if tracer is not None:
-                target = tracer.inputs.constant_array(target)
-        target[key] = value
+        self.written(target)[key] = value
+
+    def written(self, x: Any) -> Any:
+        """``x``, which an operation is about to change in place: an array that was not traced is one of the trace now."""
+        tracer = state.running()
+        return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
@@ -115,10 +121,10 @@ class Runtime:
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
-                return rewritten(f)(*args, **kwargs) if is_user_function(f) else self._call_library(f, args, kwargs)
+                return _call_user(f, args, kwargs) if is_user_function(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
         if kind is types.MethodType and is_user_function(f.__func__):
-            return rewritten(f.__func__)(f.__self__, *args, **kwargs)
+            return _call_user(f.__func__, (f.__self__, *args), kwargs)
         if opaque.is_random(f):
             return self._call_random(f, args, kwargs)
         if kind is Symbol:
@@ -129,6 +135,8 @@ class Runtime:
             special = None
         if special is not None:
             return special(*args, **kwargs) if is_traced(args) or f in _ALWAYS else f(*args, **kwargs)
+        if kind is types.BuiltinFunctionType and type(f.__self__) is np.ndarray:
+            return self.call(getattr(state.current().inputs.constant_array(f.__self__), f.__name__), *args, **kwargs)
         if kind in _NUMPY_TYPES:
             symbol = symbol_of(f)
             if symbol is not None:
@@ -152,7 +160,9 @@ class Runtime:
             return self.call(inner, *args, **kwargs)
         called = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
         if is_user_function(called):
-            return rewritten(called)(f, *args, **kwargs)
+            if is_shadow(f):
+                guard_code(f, "__call__")
+            return _call_user(called, (f, *args), kwargs)
         return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -190,7 +200,7 @@ class Runtime:
         if not (plain and is_user_function(init) and hasattr(init, "__code__")):
             return cls(*args, **kwargs)
         made = cls.__new__(cls)
-        rewritten(init)(made, *args, **kwargs)
+        _call_user(init, (made, *args), kwargs)
         return made
 
 
@@ -218,6 +228,8 @@ def _is_impure(f: Any) -> bool:
         return False
 
 
+#: kinds of defaults that are the same at each call
+_UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), types.FunctionType, type))
 _CACHED = type(functools.lru_cache(int))
 _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
@@ -257,6 +269,32 @@ def rewritten(f: types.FunctionType) -> Callable[..., Any]:
         _check_without_hooks(f, set())
         return f
     return made
+
+
+def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a user's function with the hooks in it. What it takes by default becomes an input, if that may change."""
+    made = rewritten(f)
+    tracer = state.running()
+    if tracer is None or made is f:
+        return made(*args, **kwargs)
+    constant = tracer.inputs.prologue.constant
+    lift = tracer.inputs.lift_default
+
+    def default(name: str, value: Any, where: str) -> Any:
+        if name in kwargs or type(value) in _UNCHANGING:
+            return value
+        return lift(value, Source(f"{constant(f, 'function')}.{where}", f"{f.__name__}'s default for {name}"))
+
+    if f.__defaults__:
+        names = f.__code__.co_varnames[f.__code__.co_argcount - len(f.__defaults__) : f.__code__.co_argcount]
+        given = len(args) - f.__code__.co_argcount + len(names)
+        made.__defaults__ = tuple(
+            v if i < given else default(n, v, f"__defaults__[{i}]")
+            for i, (n, v) in enumerate(zip(names, f.__defaults__))
+        )
+    if f.__kwdefaults__:
+        made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
+    return made(*args, **kwargs)
 
 
 def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -> None:

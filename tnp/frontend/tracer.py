@@ -8,13 +8,14 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, langs, prims
-from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core import clang, langs, prims, sizes
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError, user_stack_level
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
@@ -27,7 +28,7 @@ from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
-from tnp.lang.numpy.registry import by_id, symbol_of
+from tnp.lang.numpy.registry import by_id, parameter_names, symbol_of
 
 __all__ = ["ARRAY_ATTRIBUTES", "ARRAY_METHODS", "Tracer"]
 
@@ -88,16 +89,23 @@ class Tracer:
         return x
 
     def handle(
-        self, result: Any, seen: dict[str, TracedArray], start: int, view: str = "", row_major: bool = True
+        self,
+        result: Any,
+        seen: dict[str, TracedArray],
+        start: int,
+        view: str = "",
+        row_major: bool = True,
+        another: bool = False,
     ) -> Any:
         """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began.
 
-        ``view`` is how the operation's results may be views (``returns`` of the registry), empty if they may not.
+        ``view`` is how the operation's results may be views (``returns`` of the registry), empty if they may not;
+        ``another`` says that even a view of all of an array is an object of its own.
         """
         if isinstance(result, TensorProxy):
             known = seen.get(result.name)
             if known is not None and known._version == known.storage.version:
-                return known
+                return TracedArray(known.storage, known.path, known._proxy, known.strides_) if another else known
             if view:
                 found = self._view_handle(result, seen, start, view)
                 if found is not None:
@@ -108,10 +116,10 @@ class Tracer:
         if isinstance(result, ObjectProxy):
             return TracedObject(result, opaque.dummy(result))
         if isinstance(result, (tuple, list)):
-            items = [self.handle(x, seen, start, view, row_major) for x in result]
+            items = [self.handle(x, seen, start, view, row_major, another) for x in result]
             return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
         if isinstance(result, dict):
-            return {k: self.handle(x, seen, start, view, row_major) for k, x in result.items()}
+            return {k: self.handle(x, seen, start, view, row_major, another) for k, x in result.items()}
         return result
 
     def _fresh_handle(self, result: TensorProxy, seen: dict[str, TracedArray], row_major: bool) -> TracedArray:
@@ -189,7 +197,8 @@ class Tracer:
             return None
         view = "" if OpTags.VIEW not in symbol.tags else "view" if info is None else info.returns
         row_major = info is not None and info.row_major and "F" not in keywords.values()
-        return self.handle(result, seen, start, view, row_major)
+        another = bool(view) and symbol.name not in _RETURN_THE_ARGUMENT
+        return self.handle(result, seen, start, view, row_major, another)
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -208,8 +217,15 @@ class Tracer:
 
     def _call_with_out(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         outs = out if isinstance(out, tuple) else (out,)
-        where = kwargs.get("where", True) if OpTags.ELEMENTWISE in symbol.tags else True
+        if any(o is not None and type(o) is not TracedArray and not isinstance(o, np.ndarray) for o in outs):
+            raise NeedsEager("out= is not an array")
+        is_ufunc = OpTags.ELEMENTWISE in symbol.tags
+        if not is_ufunc and symbol.id.startswith("numpy.fft."):
+            raise NeedsEager("it computes a Fourier transform into out=, which NumPy does not always store into")
+        where = kwargs.get("where", True) if is_ufunc else True
         if where is not True:
+            if np.dtype(getattr(where, "dtype", bool)) != bool:
+                raise TypeError(f"Cannot cast array data from {where.dtype} to bool according to the rule 'safe'")
             # Computed everywhere, so on operands that raise no warnings where it is not wanted.
             kwargs = {k: v for k, v in kwargs.items() if k != "where"}
             harmless = 0 if symbol.name == "arctanh" else 1
@@ -228,6 +244,11 @@ class Tracer:
             if target is None:
                 final.append(value)
                 continue
+            if not is_ufunc and (
+                target._element_type is not value._element_type
+                or sizes.shapes_equal(target.shape_, value.shape_) is False
+            ):
+                raise NeedsEager(f"out= of {symbol.name} has another shape or dtype than its result")
             if not np.can_cast(value.dtype, target.dtype, casting):
                 raise TypeError(
                     f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}"
@@ -313,8 +334,6 @@ class Tracer:
         key = self._static_key(key)
         self.flush_if_dynamic(key)
         found = self.call(lnp.getitem, (a, key), {})
-        if found is a:
-            return TracedArray(a.storage, a.path, a._proxy, a.strides_)
         first = key[0] if type(key) is tuple and key else key
         if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
             found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
@@ -389,7 +408,7 @@ class Tracer:
             start = len(self.trace.bound_symbols)
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start, "view")
+            return self.handle(result, seen, start, "view", another=name in ("T", "mT"))
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](self, a)
         special = ARRAY_METHODS.get(name)
@@ -408,6 +427,7 @@ class Tracer:
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
         if name == "shape":
+            _warn_of_setting_shape()
             shape = tuple(value) if isinstance(value, (tuple, list)) else (value,)
             new = self.call(lnp.reshape, (a, shape), {})
             if new.storage is not a.storage:
@@ -451,7 +471,7 @@ class Tracer:
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
         symbol = symbol_of(function)
-        if symbol is None or (kwargs and not lnp.takes_keywords(function, symbol, kwargs)):
+        if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
         return self.call(symbol, *self._out_to_keyword(function, args, dict(kwargs)))
 
@@ -460,11 +480,20 @@ class Tracer:
         """Moves an ``out`` that was passed by position, which symbols do not have, to the keywords."""
         position = lnp.out_position(function)
         if position is not None and len(args) > position:
+            given = set(kwargs)
             kwargs["out"] = args[position]
             if isinstance(function, np.ufunc) and function.nout > 1:
                 kwargs["out"] = (*args[position:], *(None,) * (function.nin + function.nout - len(args)))
                 return args[:position], kwargs
-            args = args[:position] + tuple(args[position + 1 :])
+            if not isinstance(function, np.ufunc):
+                # What comes after it goes with it, for without it the positions are others.
+                later = dict(zip(parameter_names(function)[position:], args[position:]))
+                if position + len(later) < len(args) or not later.keys().isdisjoint(given):
+                    raise TypeError(f"{function.__name__}() got too many arguments, or one of them twice")
+                kwargs.update(later)
+            args = args[:position]
+        if isinstance(kwargs.get("out"), tuple) and not isinstance(function, np.ufunc):
+            raise NeedsEager("it passes a tuple as out=")
         return args, kwargs
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -524,8 +553,22 @@ class _ReadOnly(Storage):
     writable = property(lambda self: False)  # type: ignore[assignment]
 
 
+#: functions that return an array as the very object that they were given, where there is nothing to do
+_RETURN_THE_ARGUMENT = frozenset(
+    ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d", "atleast_2d",
+     "atleast_3d", "broadcast_arrays", "conj", "conjugate", "matrix_power", "polyder", "polyint", "real", "real_if_close", "squeeze")
+)  # fmt: skip
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
+
+
+def _warn_of_setting_shape() -> None:
+    """Says what NumPy says to who sets the shape of an array: since 2.5, that it is deprecated."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        np.empty(0).shape = (0,)
+    for warning in said:
+        warnings.warn(warning.message, stacklevel=user_stack_level())
 
 
 def _rank(x: Any) -> int:

@@ -29,7 +29,8 @@ _SERIAL = 32768
 def to_tensor(x: Any) -> Tensor:
     """An ndarray as a tensor on the same memory; a NumPy scalar, or an array that torch cannot look at, as a copy.
 
-    torch has no negative strides, and none that are no multiple of the item size.
+    torch has no negative strides, none that are no multiple of the item size, and not the second of NumPy's two 64-bit
+    integers of C (``np.longlong``).
     """
     if not isinstance(x, np.ndarray):
         return torch.from_numpy(np.array(x))
@@ -37,7 +38,7 @@ def to_tensor(x: Any) -> Tensor:
         # torch.from_numpy warns of read-only memory. Nothing writes to what the program may not change.
         return torch.from_numpy(x) if x.flags.writeable else torch.from_dlpack(x)
     except (ValueError, TypeError, RuntimeError, BufferError):
-        return torch.from_numpy(np.array(x, order="C"))
+        return torch.from_numpy(np.array(x, order="C").view(x.dtype.str))
 
 
 def to_ndarray(t: Tensor) -> Any:

@@ -13,7 +13,7 @@ from tnp.core.symbol import Symbol
 from tnp.lang.numpy import registry as _registry
 from tnp.lang.numpy.elementwise import fast_power
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.registry import language, out_position, symbol_of, takes_keywords
+from tnp.lang.numpy.registry import defines, language, out_position, symbol_of
 
 #: the modules that define functions, in an order in which each can use those before it
 FAMILIES = (
@@ -50,11 +50,11 @@ ufunc_methods: dict[str, Symbol] = {
 __all__ = [
     "FAMILIES",
     "as_array",
+    "defines",
     "fast_power",
     "language",
     "out_position",
     "symbol_of",
-    "takes_keywords",
     "ufunc_methods",
 ]
 

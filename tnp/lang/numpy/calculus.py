@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -386,6 +387,8 @@ def clip(
 def _clip_method(a: TensorProxy, min: Any = None, max: Any = None, **options: Any) -> TensorProxy:
     """``a.clip(min, max)``."""
     check(not options, lambda: f"ndarray.clip with {', '.join(options)} is not compiled", NeedsEager)
+    if min is None and max is None:
+        np.empty(0).clip()  # raises where this version of NumPy needs a bound
     return _clipped(a, min, max)
 
 
@@ -446,32 +449,31 @@ npproperty("real")(_real)
 npproperty("imag")(_imag)
 
 
-@npsymbol(returns="view")
-def real(val: Any) -> Any:
-    """The real part: a view of a complex array, a real one itself."""
-    if isinstance(val, NumberProxy):
-        check(val.python_type is not complex, lambda: "the real part of a Python number needs its value", NeedsEager)
-        return val
-    return _real(as_array(val))
+def _part_of_number(x: Any, part: Callable[[TensorProxy], TensorProxy]) -> NumberProxy:
+    """The real or imaginary part of a Python number: a float of a complex number, an int of a bool."""
+    kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+    number = prims.item(part(as_array(x)))
+    return prims.convert_number(number, int) if kind is bool else number  # type: ignore[no-any-return]
 
 
 @npsymbol(returns="view")
-def imag(val: Any) -> Any:
-    """The imaginary part: a view of a complex array, zeros for a real one."""
-    if isinstance(val, NumberProxy):
-        check(
-            val.python_type is not complex, lambda: "the imaginary part of a Python number needs its value", NeedsEager
-        )
-        return val.python_type(0)
-    return _imag(as_array(val))
+def real(val: Any) -> TensorProxy | NumberProxy:
+    """The real part: a view of a complex array, a real one itself; of a Python number one."""
+    return _part_of_number(val, _real) if is_number(val) else _real(as_array(val))
+
+
+@npsymbol(returns="view")
+def imag(val: Any) -> TensorProxy | NumberProxy:
+    """The imaginary part: a view of a complex array, zeros for a real one; of a Python number one."""
+    return _part_of_number(val, _imag) if is_number(val) else _imag(as_array(val))
 
 
 @npsymbol(returns="view")
 def real_if_close(a: Any, tol: Any = 100) -> TensorProxy:
-    """A real array itself. Of a complex one the values decide what the result is, so that runs eagerly."""
+    """A real array itself, a scalar as a 0-d one. Of complex ones the values decide what the result is: that runs eagerly."""
     a = as_array(a)
     check(a.dtype.kind != "c", lambda: "what np.real_if_close returns of complex numbers depends on them", NeedsEager)
-    return a
+    return prims.clone(a) if a.scalar else a  # type: ignore[no-any-return]
 
 
 @npsymbol()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.devices import Device, cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
@@ -18,7 +19,7 @@ from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
 
-__all__ = ["arange", "array", "asarray", "broadcast_to", "full", "linspace", "scalar_of", "zeros"]
+__all__ = ["arange", "array", "asarray", "broadcast_to", "cpu_device", "full", "linspace", "scalar_of", "zeros"]
 
 
 def _dtype(dtype: Any, default: DType) -> DType:
@@ -46,10 +47,12 @@ def array(
     order: str = "K",
     subok: bool = False,
     ndmin: Any = 0,
-    ndmax: Any = 0,
+    ndmax: Any = None,
     like: Any = None,
 ) -> TensorProxy:
     """An array of numbers, of nested sequences of them, or of an array: a copy unless ``copy`` says otherwise."""
+    check_order(order)
+    check(ndmax is None, lambda: "np.array with ndmax= is not compiled", NeedsEager)
     made = _converted(object, dtype)
     if made is object:
         made = prims.clone(made) if copy else made
@@ -63,6 +66,8 @@ def _as_array_symbol(name: str) -> None:
     def function(
         a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: bool | None = None, like: Any = None
     ) -> TensorProxy:
+        check_order(order)
+        cpu_device(device)
         made = _converted(a, dtype)
         if made is a:
             if order in ("C", "F"):
@@ -107,6 +112,7 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> TensorProx
 @npsymbol(returns="array", factory=True, row_major=False)
 def copy(a: Any, order: str = "K", subok: bool = False) -> TensorProxy:
     """A copy in memory of its own."""
+    check_order(order)
     return _converted(a)
 
 
@@ -129,7 +135,8 @@ def scalar_of(kind: type, x: Any = 0) -> TensorProxy:
 @npsymbol(returns="array", factory=True)
 def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None) -> TensorProxy:
     """An array whose elements are whatever the memory held; float64 by default."""
-    made = prims.empty(_checked(shape), device=_cpu(device), dtype=_dtype(dtype, dtypes.float64))
+    _check_contiguous(order)
+    made = prims.empty(_checked(shape), device=cpu_device(device), dtype=_dtype(dtype, dtypes.float64))
     return made  # type: ignore[no-any-return]
 
 
@@ -140,9 +147,13 @@ def _checked(shape: Any) -> sizes.Shape:
     return wanted
 
 
-def _cpu(device: Any) -> Any:
-    from tnp.core.devices import cpu
+def _check_contiguous(order: Any) -> None:
+    check_order(order)
+    check(order is None or order.upper() in ("C", "F"), lambda: "only 'C' or 'F' order is permitted")
 
+
+def cpu_device(device: Any) -> Device:
+    """The device that an argument ``device=`` names. Raises NumPy's ``ValueError`` for any but the CPU."""
     check(device in (None, "cpu"), lambda: f'Device not understood. Only "cpu" is allowed, but received: {device}')
     return cpu
 
@@ -153,13 +164,16 @@ def _constant_symbols(name: str, value: int, doc: str) -> None:
     def of_shape(
         shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
     ) -> TensorProxy:
-        return clang.full(_checked(shape), value, dtype=_dtype(dtype, dtypes.float64), device=_cpu(device))
+        _check_contiguous(order)
+        return clang.full(_checked(shape), value, dtype=_dtype(dtype, dtypes.float64), device=cpu_device(device))
 
     def like(
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *, device: Any = None
     ) -> TensorProxy:
+        check_order(order)
         a = as_array(a)
-        return clang.full(a.shape if shape is None else _checked(shape), value, dtype=_dtype(dtype, a.dtype))
+        wanted = a.shape if shape is None else _checked(shape)
+        return clang.full(wanted, value, dtype=_dtype(dtype, a.dtype), device=cpu_device(device))
 
     of_shape.__name__, of_shape.__doc__ = name, f"An array of {doc}; float64 by default."
     like.__name__, like.__doc__ = f"{name}_like", f"{doc.capitalize()} with the shape and dtype of an array."
@@ -184,9 +198,10 @@ def empty_like(
     device: Any = None,
 ) -> TensorProxy:
     """Uninitialised, with the shape and dtype of an array."""
+    check_order(order)
     a = as_array(prototype)
     wanted = a.shape if shape is None else _checked(shape)
-    return prims.empty(wanted, device=_cpu(device), dtype=_dtype(dtype, a.dtype))  # type: ignore[no-any-return]
+    return prims.empty(wanted, device=cpu_device(device), dtype=_dtype(dtype, a.dtype))  # type: ignore[no-any-return]
 
 
 def _filled(shape: sizes.Shape, fill_value: Any, dtype: DType) -> TensorProxy:
@@ -209,7 +224,9 @@ def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> TensorProxy:
     """An array of ``fill_value``, which broadcasts; in its dtype by default."""
+    _check_contiguous(order)
     wanted = _checked(shape)
+    cpu_device(device)
     return _filled(wanted, fill_value, as_array(fill_value).dtype if dtype is None else _dtype(dtype, dtypes.float64))
 
 
@@ -225,6 +242,8 @@ def full_like(
     device: Any = None,
 ) -> TensorProxy:
     """An array of ``fill_value``, which broadcasts, with the shape and dtype of an array."""
+    check_order(order)
+    cpu_device(device)
     a = as_array(a)
     return _filled(a.shape if shape is None else _checked(shape), fill_value, _dtype(dtype, a.dtype))
 
@@ -258,6 +277,7 @@ def _arange_length(start: Any, stop: Any, step: Any) -> int:
 @npsymbol(returns="array", factory=True)
 def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None, **named: Any) -> TensorProxy:
     """``arange(stop)``, ``arange(start, stop)`` or ``arange(start, stop, step)``; the numbers decide the length."""
+    cpu_device(device)
     values = dict(zip(("start", "stop", "step"), bounds), **named)
     if values.get("stop") is None:
         check("start" in values, lambda: "arange() requires stop to be specified.", TypeError)
@@ -266,7 +286,7 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     step = values.get("step")
     start, step = 0 if start is None else start, 1 if step is None else step
     if isinstance(stop, NumberProxy) and stop.value is None and (start, step) == (0, 1):
-        return prims.iota(stop, device=_cpu(device), dtype=_dtype(dtype, dtypes.int64))  # type: ignore[no-any-return]
+        return prims.iota(stop, device=cpu_device(device), dtype=_dtype(dtype, dtypes.int64))  # type: ignore[no-any-return]
     for x in (start, stop, step):
         if isinstance(x, TensorProxy):
             raise NeedsValue("the length of np.arange depends on a value that is known only when the program runs")
@@ -294,7 +314,7 @@ def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProx
     wide = dtypes.float32 if dtype is dtypes.float16 else dtype
     wide_numpy = to_numpy_dtype(wide)
     delta = np.subtract(second.astype(wide_numpy), first.astype(wide_numpy))
-    made = prims.iota(length, start=first.item(), step=delta.item(), device=_cpu(None), dtype=wide)
+    made = prims.iota(length, start=first.item(), step=delta.item(), device=cpu_device(None), dtype=wide)
     return clang.convert(made, dtype)
 
 
@@ -350,6 +370,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """``num`` evenly spaced samples from ``start`` to ``stop``; with ``retstep`` also the distance between them."""
+    cpu_device(device)
     working = _spaced_dtype(start, stop)
     y, step = _spaced(start, stop, _count(num), bool(endpoint), working)
     y = _as_samples(y, _dtype(dtype, working), axis)
@@ -424,6 +445,8 @@ def eye(
     N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C", *, device: Any = None, like: Any = None
 ) -> TensorProxy:
     """A matrix with ones on the diagonal ``k`` and zeros elsewhere."""
+    _check_contiguous(order)
+    cpu_device(device)
     rows, columns = _checked((N, N if M is None else M))
     return clang.convert(_band(rows, columns, k, clang.eq), _dtype(dtype, dtypes.float64))
 
@@ -525,7 +548,7 @@ def _grid_shape(at: int, rank: int, length: Any) -> tuple[Any, ...]:
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     """The index along each dimension of every position, stacked; ``sparse``: a tuple that broadcasts to them."""
     shape = _checked(dimensions)
-    kind = _dtype(dtype, dtypes.int64)
+    kind = _dtype(dtype, dtypes.float64)
     open_grid = [clang.reshape(clang.arange(n, dtype=kind), _grid_shape(d, len(shape), n)) for d, n in enumerate(shape)]
     if sparse:
         return tuple(open_grid)
@@ -535,8 +558,9 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
 
 
 @npsymbol(returns="view", factory=True, row_major=False)
-def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> tuple[TensorProxy, ...]:
-    """Coordinate matrices from coordinate vectors, as copies unless told otherwise."""
+def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> Any:
+    """Coordinate matrices from coordinate vectors, as copies unless told otherwise: a tuple, as NumPy has it a list of
+    sparse ones that are no copies."""
     check(indexing in ("xy", "ij"), lambda: "Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(xi)
     grids = []
@@ -546,7 +570,9 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "x
         grids.append(clang.reshape(flat, _grid_shape(swapped, rank, flat.shape[0])))
     if not sparse and grids:
         grids = clang.broadcast(*grids)
-    return tuple(prims.clone(g) for g in grids) if copy else tuple(grids)
+    if copy:
+        return tuple(prims.clone(g) for g in grids)
+    return grids if sparse else tuple(grids)
 
 
 @npsymbol(returns="view", factory=True)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
-from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.lang.numpy.creation import cpu_device
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, static_int
 from tnp.lang.numpy.operands import axis as one_axis
@@ -236,9 +236,11 @@ def _count(n: Any) -> int:
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform for a sample spacing ``d``: positive, then negative."""
     n = _count(n)
+    device = cpu_device(device)
+    check(n >= 0, lambda: "negative dimensions are not allowed")
     half = (n - 1) // 2 + 1
-    positive = prims.iota(half, device=cpu, dtype=dtypes.int64)
-    negative = prims.iota(n - half, start=-(n // 2), device=cpu, dtype=dtypes.int64)
+    positive = prims.iota(half, device=device, dtype=dtypes.int64)
+    negative = prims.iota(n - half, start=-(n // 2), device=device, dtype=dtypes.int64)
     return _frequencies([positive, negative], n, d)
 
 
@@ -246,7 +248,7 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform of real samples ``d`` apart: ``n // 2 + 1`` of them."""
     n = _count(n)
-    return _frequencies([prims.iota(n // 2 + 1, device=cpu, dtype=dtypes.int64)], n, d)
+    return _frequencies([prims.iota(n // 2 + 1, device=cpu_device(device), dtype=dtypes.int64)], n, d)
 
 
 def _rolled(x: Any, axes: Any, shift: Callable[[int], int]) -> TensorProxy:

@@ -14,7 +14,7 @@ from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.creation import linspace
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -42,7 +42,7 @@ def _joined(arrays: list[TensorProxy], dim: Any, dtype: Any, casting: str, wante
     check(len(arrays) > 0, lambda: "need at least one array to concatenate")
     check(arrays[0].ndim > 0, lambda: "zero-dimensional arrays cannot be concatenated")
     at = one_axis(arrays[0].ndim, dim)
-    found = to_dtype(dtype) if dtype is not None else wanted or result_dtype(*arrays)
+    found = dtype_argument(dtype) if dtype is not None else wanted or result_dtype(*arrays)
     for a in arrays:
         check(
             np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(found), casting),  # type: ignore[arg-type]
@@ -384,6 +384,7 @@ def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
     if isinstance(pad_width, TensorProxy):
         raise NeedsValue("the widths of np.pad are known only when the program runs")
     if isinstance(pad_width, dict):
+        np.pad(np.empty(1), {0: 0})  # raises where this version of NumPy takes no dict
         named = {one_axis(rank, d): _pairs(w, 1)[0] for d, w in pad_width.items()}
         pairs = [named.get(d, (0, 0)) for d in range(rank)]
     else:

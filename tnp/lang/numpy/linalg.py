@@ -19,7 +19,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import opaque, products
-from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.products import conjugated, contract, matrix_product
@@ -403,7 +403,8 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     if tol is None:
         if rtol is None:
             rtol = max(sizes.concrete(a.shape[-2:], "matrix_rank")) * _epsilon(s.dtype)
-        limit: Any = _times_last(_largest(s), rtol)
+        largest = _extreme(prims.amax, s, s.ndim - 1, of_nothing=_NORM_OF_NOTHING)
+        limit: Any = _times_last(clang.expand_dims(largest, (-1,)), rtol)
     else:
         limit = tol if is_number(tol) else clang.expand_dims(as_array(tol), (-1,))
     values, limit = (s, limit) if is_number(limit) else clang.broadcast(*promote(s, limit))
@@ -428,6 +429,10 @@ def cond(x: Any, p: Any = None) -> TensorProxy:
         a = _square(a)
         inverse, singular = _inverse_if_regular(a)
         ratio = clang.mul(_norm(a, p, (-2, -1), False), _norm(inverse, p, (-2, -1), False))
+        example = np.linalg.cond(
+            np.eye(1, dtype=to_numpy_dtype(a.dtype)), p
+        )  # complex until NumPy 2.1 for complex ones
+        ratio = clang.convert(ratio, to_dtype(example.dtype))
         ratio = clang.where(singular, math.inf, ratio)
     unknown = prims.any(clang.isnan(a), (a.ndim - 2, a.ndim - 1))
     undefined = clang.logical_and(clang.isnan(ratio), clang.logical_not(unknown))
@@ -497,6 +502,17 @@ def _floating(x: Any) -> TensorProxy:
     return a if a.dtype.kind in "fc" else clang.convert(a, dtypes.float64)
 
 
+def _norm_of_nothing() -> float | None:
+    """What norms that are a largest element give for no elements; ``None`` where this version of NumPy raises."""
+    try:
+        return float(np.linalg.norm(np.empty(0), np.inf))
+    except ValueError:
+        return None
+
+
+_NORM_OF_NOTHING = _norm_of_nothing()
+
+
 def _extreme(prim: Any, a: TensorProxy, dim: int, *, of_nothing: float | None = None) -> TensorProxy:
     """The largest or smallest along a dimension; ``of_nothing`` is the one of no elements, where there is one."""
     if of_nothing is not None and sizes.equal(a.shape[dim], 0) is not False:
@@ -511,7 +527,7 @@ def _with_length(a: TensorProxy, dim: int, n: int) -> sizes.Shape:
 
 def _vector_norm(a: TensorProxy, order: Any, dim: int) -> TensorProxy:
     if order == math.inf:
-        return _extreme(prims.amax, clang.abs(a), dim, of_nothing=0)
+        return _extreme(prims.amax, clang.abs(a), dim, of_nothing=_NORM_OF_NOTHING)
     if order == -math.inf:
         return _extreme(prims.amin, clang.abs(a), dim)
     if order == 0:
@@ -548,11 +564,11 @@ _MATRIX_NORMS: dict[Any, Callable[[TensorProxy], TensorProxy]] = {
     "f": _frobenius,
     "fro": _frobenius,
     "nuc": _values_reduced(lambda s: prims.sum(s, (s.ndim - 1,))),
-    2: _values_reduced(lambda s: _extreme(prims.amax, s, s.ndim - 1, of_nothing=0)),
+    2: _values_reduced(lambda s: _extreme(prims.amax, s, s.ndim - 1, of_nothing=_NORM_OF_NOTHING)),
     -2: _values_reduced(lambda s: _extreme(prims.amin, s, s.ndim - 1)),
-    1: _sums_extreme(-2, prims.amax, 0),
+    1: _sums_extreme(-2, prims.amax, _NORM_OF_NOTHING),
     -1: _sums_extreme(-2, prims.amin, None),
-    math.inf: _sums_extreme(-1, prims.amax, 0),
+    math.inf: _sums_extreme(-1, prims.amax, _NORM_OF_NOTHING),
     -math.inf: _sums_extreme(-1, prims.amin, None),
 }
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsEager
-from tnp.core.prims.base import check
 from tnp.core.printing import literal, name_of, register_printer
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, check_order
+from tnp.lang.numpy.operands import check_order
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
 
 __all__ = ["astype", "view"]
@@ -129,27 +128,3 @@ def _transpose(a: TensorProxy, *axes: Any) -> TensorProxy:
 
 
 npproperty("mT")(lambda a: shapes.matrix_transpose(a))
-
-
-@npproperty("real")
-def _real(a: TensorProxy) -> TensorProxy:
-    """The real parts; of a real array, itself."""
-    return _as_given(a, prims.real(a)) if a.dtype.kind == "c" else a
-
-
-@npproperty("imag")
-def _imag(a: TensorProxy) -> TensorProxy:
-    """The imaginary parts; of a real array, zeros."""
-    return _as_given(a, prims.imag(a) if a.dtype.kind == "c" else clang.full_like(a, 0))
-
-
-@npsymbol("real", returns="view")
-def _real_function(val: Any) -> TensorProxy:
-    """``val.real``."""
-    return _real(as_array(val))
-
-
-@npsymbol("imag", returns="view")
-def _imag_function(val: Any) -> TensorProxy:
-    """``val.imag``."""
-    return _imag(as_array(val))

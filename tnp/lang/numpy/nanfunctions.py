@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
-from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept, with_leading
 from tnp.lang.numpy.reductions import (
@@ -24,6 +24,7 @@ from tnp.lang.numpy.reductions import (
     ddof_of,
     divided,
     dtype_by_example,
+    keeps_dims,
     mask_of,
     reduced_dims,
     square_of,
@@ -123,7 +124,7 @@ __all__ += ["nanargmax", "nanargmin", "nanmax", "nanmin"]
 
 def _check_inexact(dtype: Any) -> None:
     check(
-        dtype is None or to_dtype(dtype).kind in "fc",
+        dtype is None or dtype_argument(dtype).kind in "fc",
         lambda: "If a is inexact, then dtype must be inexact",
         TypeError,
     )
@@ -135,7 +136,7 @@ def _both(mask: TensorProxy | None, nan: TensorProxy) -> TensorProxy:
 
 
 def _squeezed(result: TensorProxy, dims: tuple[int, ...], keepdims: Any) -> TensorProxy:
-    return result if keepdims is not NoValue and keepdims else clang.squeeze(result, dims)
+    return result if keeps_dims(keepdims) else clang.squeeze(result, dims)
 
 
 @npsymbol()

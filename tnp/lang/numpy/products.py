@@ -15,8 +15,8 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.dtypes import resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.dtypes import dtype_argument, resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
+from tnp.lang.numpy.operands import as_array, check_order, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 
@@ -76,11 +76,12 @@ def _operands(*xs: Any) -> list[TensorProxy]:
 
 
 def _core_operands(
-    name: str, xs: tuple[Any, ...], ranks: tuple[int, ...], dtype: Any, casting: str, axes: Any
+    name: str, xs: tuple[Any, ...], ranks: tuple[int, ...], *, dtype: Any, casting: str, order: str, axes: Any
 ) -> list[TensorProxy]:
     """The operands of ``np.<name>`` in the dtype of its loop. Raises ``ValueError`` for one of too few dimensions."""
     if axes is not None:
         raise NeedsEager(f"{name} with axes= is not compiled")
+    check_order(order)
     arrays = [as_array(x) for x in xs]
     for i, (a, rank) in enumerate(zip(arrays, ranks)):
         check(
@@ -99,7 +100,9 @@ def matmul(
     x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
 ) -> TensorProxy:
     """``x1 @ x2``: the matrix product over the last two dimensions; batches broadcast."""
-    return matrix_product(*_core_operands("matmul", (x1, x2), (1, 1), dtype, casting, axes))
+    return matrix_product(
+        *_core_operands("matmul", (x1, x2), (1, 1), dtype=dtype, casting=casting, order=order, axes=axes)
+    )
 
 
 if hasattr(np, "vecdot"):
@@ -117,7 +120,7 @@ if hasattr(np, "vecdot"):
         axis: Any = -1,
     ) -> TensorProxy:
         """The products of vectors along ``axis``, the first one's conjugate."""
-        a, b = _core_operands("vecdot", (x1, x2), (1, 1), dtype, casting, axes)
+        a, b = _core_operands("vecdot", (x1, x2), (1, 1), dtype=dtype, casting=casting, order=order, axes=axes)
         a = clang.moveaxis(a, (one_axis(a.ndim, axis),), (-1,))
         b = clang.moveaxis(b, (one_axis(b.ndim, axis),), (-1,))
         _check_core("vecdot", a.shape[-1], b.shape[-1])
@@ -132,7 +135,7 @@ if hasattr(np, "matvec"):
         x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
     ) -> TensorProxy:
         """Matrices times vectors, ``[..., m, n]`` and ``[..., n]``."""
-        a, b = _core_operands("matvec", (x1, x2), (2, 1), dtype, casting, axes)
+        a, b = _core_operands("matvec", (x1, x2), (2, 1), dtype=dtype, casting=casting, order=order, axes=axes)
         return clang.squeeze(matrix_product(a, clang.expand_dims(b, (-1,))), (-1,))
 
     @npsymbol()
@@ -140,7 +143,7 @@ if hasattr(np, "matvec"):
         x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
     ) -> TensorProxy:
         """The conjugates of vectors times matrices, ``[..., n]`` and ``[..., n, m]``."""
-        a, b = _core_operands("vecmat", (x1, x2), (1, 2), dtype, casting, axes)
+        a, b = _core_operands("vecmat", (x1, x2), (1, 2), dtype=dtype, casting=casting, order=order, axes=axes)
         return clang.squeeze(matrix_product(clang.expand_dims(conjugated(a), (-2,)), b), (-2,))
 
 
@@ -244,7 +247,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     first, second = one_axis(a.ndim, axis1), one_axis(a.ndim, axis2)
     check(first != second, lambda: "axis1 and axis2 cannot be the same")
     diagonals = prims.diagonal(a, static_int(offset), first, second)
-    wanted = _trace_dtype(a.dtype) if dtype is None else to_dtype(dtype)
+    wanted = _trace_dtype(a.dtype) if dtype is None else dtype_argument(dtype)
     return summed(clang.convert(diagonals, wanted), (diagonals.ndim - 1,))
 
 
@@ -402,7 +405,7 @@ def einsum(
     subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_sublists(operands)
     arrays = [as_array(x) for x in arrays]
     check(len(arrays) > 0, lambda: "must specify the einstein sum subscripts string and at least one operand")
-    wanted = result_dtype(*arrays) if dtype is None else to_dtype(dtype)
+    wanted = result_dtype(*arrays) if dtype is None else dtype_argument(dtype)
     for a in arrays:
         check(
             np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting),

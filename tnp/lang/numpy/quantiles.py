@@ -17,7 +17,7 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import to_dtype
-from tnp.lang.numpy.reductions import NoValue, reduced_dims, with_kept_dims
+from tnp.lang.numpy.reductions import keeps_dims, reduced_dims, with_kept_dims
 
 __all__ = ["Quantiles", "lines", "middle_mean", "quantile_of", "scalar_unless_kept", "with_leading"]
 
@@ -54,7 +54,7 @@ def middle_mean(along: TensorProxy) -> TensorProxy:
 
 def scalar_unless_kept(result: TensorProxy, keepdims: Any) -> TensorProxy:
     """``result``, a NumPy scalar if it is 0-d: but these functions keep no dimensions of a 0-d array as a 0-d array."""
-    result.scalar = result.ndim == 0 and not (keepdims is not NoValue and keepdims)
+    result.scalar = result.ndim == 0 and not keeps_dims(keepdims)
     return result
 
 

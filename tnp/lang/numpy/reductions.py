@@ -20,8 +20,8 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import Symbol
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.operands import as_array, axes, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -32,6 +32,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "dtype_by_example",
+    "keeps_dims",
     "mean",
     "ptp",
     "reduced_dims",
@@ -56,7 +57,7 @@ def _example(name: str, dtype: np.dtype[Any], options: tuple[tuple[str, Any], ..
 def dtype_by_example(name: str, a: TensorProxy, dtype: Any = None, **options: Any) -> DType:
     """The dtype that ``np.<name>(a, dtype=dtype)`` has, found on one element. Raises what NumPy raises."""
     if dtype is not None:
-        options["dtype"] = to_numpy_dtype(to_dtype(dtype))
+        options["dtype"] = to_numpy_dtype(dtype_argument(dtype))
     return _example(name, to_numpy_dtype(a.dtype), tuple(options.items()))
 
 
@@ -75,9 +76,14 @@ def _ufunc_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
     return reduced_dims(a, axis)
 
 
+def keeps_dims(keepdims: Any) -> bool:
+    """Whether ``keepdims`` asks for it. Raises ``TypeError``, as NumPy does, for what is no integer."""
+    return keepdims is not NoValue and static_int(keepdims, "keepdims") != 0
+
+
 def with_kept_dims(result: TensorProxy, dims: Sequence[int], keepdims: Any) -> TensorProxy:
     """The result of a reduction, with the dimensions ``dims`` as ones if they are kept."""
-    return clang.expand_dims(result, dims) if keepdims is not NoValue and keepdims else result
+    return clang.expand_dims(result, dims) if keeps_dims(keepdims) else result
 
 
 def mask_of(where: Any, a: TensorProxy) -> TensorProxy | None:
@@ -234,7 +240,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *
     mask = mask_of(where, a)
     total = sum_of(clang.convert(a, work), dims, mask)
     result = clang.convert(divided(total, count_of(a, dims, mask)), wanted)
-    return result if keepdims is not NoValue and keepdims else clang.squeeze(result, dims)
+    return result if keeps_dims(keepdims) else clang.squeeze(result, dims)
 
 
 def ddof_of(ddof: Any, correction: Any) -> Any:
@@ -280,7 +286,7 @@ def _var(
         spread = divided(total, clang.convert(clang.where(freedom < 0, 0.0, freedom), dtypes.float64))
     result = clang.convert(spread, wanted)
     result = clang.sqrt(result) if name == "std" else result
-    return result if keepdims is not NoValue and keepdims else clang.squeeze(result, dims)
+    return result if keeps_dims(keepdims) else clang.squeeze(result, dims)
 
 
 @npsymbol(method="var")

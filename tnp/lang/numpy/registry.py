@@ -24,13 +24,13 @@ from tnp.core.trace import current_trace
 __all__ = [
     "NumpyFunction",
     "by_id",
+    "defines",
     "language",
     "npmethod",
     "npproperty",
     "npsymbol",
     "out_position",
     "symbol_of",
-    "takes_keywords",
 ]
 
 IMPORT = "import tnp.lang.numpy as lnp"
@@ -151,6 +151,7 @@ def npsymbol(
             namespace=_namespace(path),
             language=language,
         )
+        assert symbol.id not in by_id, f"{symbol.id} is defined twice"
         by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
@@ -197,29 +198,30 @@ def out_position(function: Any) -> int | None:
 
 
 @functools.cache
-def _keywords(function: Any) -> frozenset[str] | None:
-    """The names that a function takes as keywords; ``None`` if it says nothing of them, or takes any."""
+def parameter_names(function: Any) -> tuple[str, ...]:
+    """The names of the parameters of one of NumPy's functions that has a signature."""
+    return tuple(inspect.signature(function).parameters)
+
+
+@functools.cache
+def _signature(function: Any) -> inspect.Signature | None:
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return inspect.signature(function)
     except (TypeError, ValueError):
         return None
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return frozenset(p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY)
 
 
-def takes_keywords(function: Any, symbol: Symbol, keywords: Iterable[str]) -> bool:
-    """Whether the definition ``symbol`` of one of NumPy's functions has parameters of these names.
+def defines(symbol: Symbol, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the definition ``symbol`` of one of NumPy's functions has the parameters of this call.
 
-    NumPy's own differ from version to version. Raises ``TypeError`` for a name that this one has not.
+    NumPy's own differ from version to version. Raises ``TypeError`` for a call that this one does not take.
     """
-    known, defined = _keywords(function), _keywords(symbol.meta)
-    for name in keywords:
-        if known is not None and name not in known:
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
-        if defined is not None and name not in defined and name != "out":
-            return False
-    return True
+    theirs, ours = _signature(function), _signature(symbol.meta)
+    if theirs is not None:
+        theirs.bind(*args, **kwargs)
+    if ours is None or any(p.kind is p.VAR_KEYWORD for p in ours.parameters.values()):
+        return True
+    return all(name in ours.parameters or name == "out" for name in kwargs)
 
 
 _by_function: dict[int, Symbol] = {}

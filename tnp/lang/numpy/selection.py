@@ -436,6 +436,14 @@ def isin(
     return clang.logical_not(found) if invert else found
 
 
+if hasattr(np, "in1d"):  # until NumPy 2.4
+
+    @npsymbol(returns="array")
+    def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> TensorProxy:
+        """Whether each element of ``ar1``, in one dimension, is among those of ``ar2``."""
+        return isin(flattened(as_array(ar1)), ar2, assume_unique, invert, kind=kind)  # type: ignore[no-any-return]
+
+
 def _imaginary(x: Any) -> TensorProxy | None:
     a = as_array(x)
     return prims.imag(a) if a.dtype.kind == "c" else None

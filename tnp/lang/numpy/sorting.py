@@ -173,7 +173,7 @@ class _Uniques:
         return clang.sub(prims.take(ends, following, 0), self.first)
 
 
-@npsymbol()
+@npsymbol(returns="array")
 def unique(
     ar: Any,
     return_index: bool = False,
@@ -219,7 +219,7 @@ def _unique_variant(name: str) -> None:
 
     variant.__name__ = name
     variant.__doc__ = function.__doc__
-    globals()[name] = npsymbol()(variant)
+    globals()[name] = npsymbol(returns="array")(variant)
     __all__.append(name)
 
 
@@ -241,14 +241,30 @@ def union1d(ar1: Any, ar2: Any) -> TensorProxy:
     return _distinct(clang.concatenate([flattened(x) for x in promote(ar1, ar2)], 0))
 
 
+def _in_order(ar1: Any, ar2: Any, assume_unique: bool) -> TensorProxy:
+    """The distinct elements of both arrays together, sorted: an element that both have stands twice.
+
+    Elements are told apart in their own dtype, before they are promoted; NumPy does so too.
+    """
+    a, b = (flattened(as_array(x)) for x in (ar1, ar2))
+    if type(a.numel) is not int or type(b.numel) is not int:
+        raise NeedsEager("a set of elements of a number that is known only when the program runs")
+    parts = (a, b) if assume_unique else (_distinct(a), _distinct(b))
+    return prims.sort(clang.concatenate(promote(*parts), 0), 0)  # type: ignore[no-any-return]
+
+
+def _neighbours(ordered: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
+    """All elements but the last, and those that follow them."""
+    return clang.getitem(ordered, slice(None, -1)), clang.getitem(ordered, slice(1, None))
+
+
 @npsymbol()
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The distinct elements that are in both, sorted."""
     if return_indices:
         raise NeedsEager("np.intersect1d with return_indices is not compiled")
-    a, b = (flattened(x) for x in promote(ar1, ar2))
-    ordered = prims.sort(a, 0) if assume_unique else _distinct(a)
-    return _chosen(ordered, isin(ordered, b))
+    left, right = _neighbours(_in_order(ar1, ar2, assume_unique))
+    return _chosen(left, clang.eq(left, right))
 
 
 @npsymbol()
@@ -262,9 +278,10 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
 @npsymbol()
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> TensorProxy:
     """The distinct elements that are in one of both only, sorted."""
-    a, b = (flattened(x) for x in promote(ar1, ar2))
-    parts = []
-    for x, other in ((a, b), (b, a)):
-        own = x if assume_unique else _distinct(x)
-        parts.append(_chosen(own, isin(own, other, invert=True)))
-    return prims.sort(clang.concatenate(parts, 0), 0)  # type: ignore[no-any-return]
+    ordered = _in_order(ar1, ar2, assume_unique)
+    if sizes.bound(ordered.shape[0]) == 0:
+        return ordered
+    differs = clang.ne(*_neighbours(ordered))
+    end = clang.full((1,), True, dtype=dtypes.bool8)
+    alone = clang.logical_and(clang.concatenate([end, differs], 0), clang.concatenate([differs, end], 0))
+    return _chosen(ordered, alone)

@@ -14,10 +14,10 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, promote, static_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept
-from tnp.lang.numpy.reductions import NoValue, sum_of, with_kept_dims
+from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
 
 __all__ = [
@@ -75,7 +75,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         total, clang.ne(total, 0), ZeroDivisionError, "Weights sum to zero, can't be normalized"
     )  # fmt: skip
     mean = clang.div(*clang.broadcast(sum_of(clang.mul(clang.convert(a, dtype), weight), dims), total))
-    kept = keepdims is not NoValue and keepdims
+    kept = keeps_dims(keepdims)
     if not returned:
         return mean if kept else clang.squeeze(mean, dims)
     total = clang.broadcast_to(total, mean.shape)
@@ -132,7 +132,7 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
         check(x.ndim <= 2, lambda: f"{name} has more than 2 dimensions")
     if ddof is not None and static_int(ddof, "ddof") != ddof:
         raise ValueError("ddof must be integer")
-    work = result_dtype(*operands, np.float64(0)) if dtype is None else to_dtype(dtype)
+    work = result_dtype(*operands, np.float64(0)) if dtype is None else dtype_argument(dtype)
     if work.kind not in "fc":
         raise NeedsOpaque("a covariance in integers is not compiled")
     rows = []

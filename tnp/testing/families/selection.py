@@ -288,7 +288,7 @@ opinfos.add(
     info(np.allclose, closes, dtypes=(*DTYPES, complex64)),
     info(np.array_equal, lambda make: [*equalities(make), *equal_nans(make)]),
     info(np.array_equiv, equalities),
-    info(np.isin, isins, [(S(Z3, Z3, kind="table"), ValueError, "table")]),
+    *(info(getattr(np, name), isins, [(S(Z3, Z3, kind="table"), ValueError, "table")]) for name in ("isin", "in1d") if hasattr(np, name)),
     info(np.isneginf, infinities, [(S(np.array([1j])), TypeError, "ambiguous")]),
     info(np.isposinf, infinities),
     info(np.iscomplex, complexes),

@@ -27,7 +27,7 @@ assert tnp.testing.families
 REFUSED = {
     "reads or writes files, buffers or text": (
         "frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez savez_compressed "
-        "from_dlpack ndarray.tofile ndarray.dump ndarray.dumps ndarray.tobytes"
+        "from_dlpack ndarray.tofile ndarray.dump ndarray.dumps ndarray.tobytes ndarray.tostring"
     ),
     "gives text": (
         "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "
@@ -46,6 +46,7 @@ REFUSED = {
     "changes the array's memory or what it is made of": (
         "ndarray.resize ndarray.setflags ndarray.setfield ndarray.getfield ndarray.byteswap"
     ),
+    "is no longer there, and says so": "ndarray.itemset ndarray.newbyteorder ndarray.ptp",
     "speaks of memory": "isfortran ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
 }
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names.split()}

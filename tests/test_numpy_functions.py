@@ -20,7 +20,8 @@ def check(function, *args, executors=(), eagerly=None):
     try:
         expected = function(*expected_args)
     except Exception as error:  # the comparison is of any error
-        with pytest.raises(type(error)) as raised:
+        with pytest.raises(type(error)) as raised, warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
             tnp.jit(function, executors=executors)(*actual_args)
         assert str(raised.value) == str(error)
         return
@@ -133,6 +134,7 @@ def test_out_that_is_taken(function, out, eagerly, executors):
         lambda x: np.max(x, keepdims=np.True_),
         lambda x: np.add(x, 1, casting="equiv"),
         lambda x: np.remainder(2, x, dtype="i1", casting="equiv"),
+        lambda x: np.add(x, x, dtype=">f8"),
         lambda x: np.var(x, ddof=1, correction=1),
     ],
 )
@@ -150,7 +152,6 @@ def test_a_python_number_in_its_own_dtype_is_cast_under_equiv():
     "function",
     [
         lambda x: np.zeros((2, 3), dtype=">f8"),
-        lambda x: np.add(x, x, dtype=">f8"),
         lambda x: x.astype(">f8"),
         lambda x: np.arange(3, dtype=">f8"),
     ],
@@ -205,6 +206,6 @@ def test_two_to_the_64_minus_1_in_torch():
 
 
 def test_a_broadcast_constant_is_memory_of_its_own():
-    result = tnp.jit(lambda x: np.tile(1.5, 3) if x is not None else x, executors=("numpy_prims",))(X)
+    result = tnp.jit(lambda x: np.tile(x, 3), executors=("numpy_prims",))(1.5)
     result[0] = 7
     assert result.tolist() == [7, 1.5, 1.5]

@@ -337,7 +337,9 @@ def _number_operator(method: str, reflected: bool, python: Callable[[Any, Any], 
     def operate(self: TracedNumber, other: Any) -> Any:
         if type(other) in _PYTHON_NUMBERS or type(other) is TracedNumber or isinstance(other, np.generic):
             return _tracer.current().operate(method, *((other, self) if reflected else (self, other)))
-        if isinstance(other, _PYTHON_NUMBERS) and type(other) is not TracedArray:  # of a class with operators of its own
+        if (
+            isinstance(other, _PYTHON_NUMBERS) and type(other) is not TracedArray
+        ):  # of a class with operators of its own
             return python(other, self._known()) if reflected else python(self._known(), other)
         return NotImplemented
 

@@ -408,8 +408,6 @@ def _identifier(description: str) -> str:
 
 
 def _taken(name: str) -> bool:
-    import keyword
-
     return keyword.iskeyword(name) or name in (
         "np",
         "prims",

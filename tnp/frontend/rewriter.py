@@ -18,7 +18,6 @@ Control flow is left to Python here. Each construct is one visitor method of :cl
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
 import functools
 import inspect
@@ -192,7 +191,9 @@ class _Rewriter(ast.NodeTransformer):
         if not isinstance(target, ast.Name):
             return node
         name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-        before = ast.Assign([ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name))
+        before = ast.Assign(
+            [ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name)
+        )
         return [ast.copy_location(before, node), node]
 
     def visit_FunctionDef(self, node: Any) -> Any:
@@ -380,12 +381,21 @@ def _find_node(f: types.FunctionType) -> Any:
     if tree is None:
         return None
     if wanted.co_name == "<lambda>":
-        spans = set(wanted.co_positions())
-        found: list[Any] = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and _span(n.body) in spans]
+        # The innermost one in which all of the code stands; a conditional expression has no instruction of its own span.
+        places = [p for p in map(_place, wanted.co_positions()) if p is not None]
+        lambdas = [(_place(_span(n.body)), n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+        around = [(own, n) for own, n in lambdas if all(own[0] <= p[0] and p[1] <= own[1] for p in places)]
+        found: list[Any] = [n for own, n in around if own[0] == max(o[0] for o, _ in around)]
     else:
         found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name]
         found = [n for n in found if min(d.lineno for d in (n, *n.decorator_list)) == wanted.co_firstlineno]
     return copy.deepcopy(found[0]) if len(found) == 1 else None
+
+
+def _place(span: tuple[Any, Any, Any, Any]) -> Any:
+    """The first and the last line and column of a span; ``None`` for one of an instruction that stands for no code."""
+    line, end_line, column, end_column = span
+    return None if None in span or (column, end_column) == (0, 0) else ((line, column), (end_line, end_column))
 
 
 def _span(node: ast.expr) -> tuple[Any, Any, int, Any]:

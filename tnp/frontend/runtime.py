@@ -441,15 +441,11 @@ def _pow(x: Any, y: Any, mod: Any = None) -> Any:
     return x**y if mod is None else pow(x, y, mod)
 
 
-def _isinstance(x: Any, kinds: Any) -> bool:
-    return isinstance(x, kinds)
-
-
 def _print(*args: Any, **kwargs: Any) -> None:
     raise NeedsEager("it prints")
 
 
-def _over_numbers(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _over_numbers(name: str) -> Callable[..., Any]:
     """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
 
     def call(*args: Any) -> Any:
@@ -473,13 +469,13 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     range: _range,
     round: _round,
     pow: _pow,
-    isinstance: _isinstance,
+    isinstance: isinstance,
     print: _print,
     np.errstate: Errstate,
 }
 for _row in ROWS:
     _module, _, _name = _row.number.partition(".")
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
-        _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name, getattr(math, _name))
+        _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
 _ALWAYS = frozenset((print, np.errstate))

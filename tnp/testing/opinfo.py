@@ -180,9 +180,9 @@ def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], p
         return op(*args, **kwargs)
 
     before = _copied(sample)
-    if _OLDER_NUMPY:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if _OLDER_NUMPY:
             try:
                 expected = op(*sample.args, **sample.kwargs)
             except Exception as raised:
@@ -190,7 +190,8 @@ def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], p
             else:
                 assert_same(tnp.jit(call)(*before.args, **before.kwargs), expected)
                 return
-    _check_raises(error, pattern, tnp.jit(call), sample)
+        warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        _check_raises(error, pattern, tnp.jit(call), sample)
     assert_same(sample.args, before.args, what="arguments")
 
 

@@ -344,8 +344,13 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 
 
 def _clipped(a: TensorProxy, low: Any, high: Any) -> TensorProxy:
+    if low is None and high is None:
+        np.empty(0).clip(None, None)  # raises where this version of NumPy needs a bound
     if a.dtype.kind in "iu":
         limits = np.iinfo(to_numpy_dtype(a.dtype))
+        numbers = [pyval(x) if _is_int(x) else None for x in (low, high)]
+        if any(n is not None and not limits.min <= n <= limits.max for n in numbers):
+            np.empty(0, limits.dtype).clip(*numbers)  # raises where this version of NumPy takes no such bound
         # Python numbers at or beyond the limits of the dtype bound nothing.
         low = None if _is_int(low) and pyval(low) <= limits.min else low
         high = None if _is_int(high) and pyval(high) >= limits.max else high
@@ -387,8 +392,6 @@ def clip(
 def _clip_method(a: TensorProxy, min: Any = None, max: Any = None, **options: Any) -> TensorProxy:
     """``a.clip(min, max)``."""
     check(not options, lambda: f"ndarray.clip with {', '.join(options)} is not compiled", NeedsEager)
-    if min is None and max is None:
-        np.empty(0).clip()  # raises where this version of NumPy needs a bound
     return _clipped(a, min, max)
 
 

@@ -14,7 +14,17 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype
 
-__all__ = ["as_array", "axes", "axis", "check_order", "is_scalar_like", "normalize_operand", "promote", "static_int"]
+__all__ = [
+    "as_array",
+    "axes",
+    "axis",
+    "check_order",
+    "is_scalar_like",
+    "normalize_operand",
+    "promote",
+    "static_int",
+    "ufunc_axes",
+]
 
 
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
@@ -128,3 +138,13 @@ def axes(ndim: int, x: Any) -> tuple[int, ...]:
     found = tuple(axis(ndim, a) for a in x) if isinstance(x, (tuple, list)) else (axis(ndim, x),)
     check(len(set(found)) == len(found), lambda: "duplicate value in 'axis'")
     return found
+
+
+def ufunc_axes(ndim: int, x: Any) -> tuple[int, ...]:
+    """:func:`axes` as ufuncs reduce along them: a 0-d array has an axis 0. Raises ``TypeError`` for a list."""
+    if isinstance(x, list):
+        raise TypeError("'list' object cannot be interpreted as an integer")
+    if ndim == 0 and x is not None and not isinstance(x, tuple):
+        axis(1, x)
+        return ()
+    return axes(ndim, x)

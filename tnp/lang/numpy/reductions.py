@@ -21,7 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, static_int
+from tnp.lang.numpy.operands import as_array, axes, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -66,14 +66,6 @@ def reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
     if isinstance(axis, list):
         raise TypeError("'list' object cannot be interpreted as an integer")
     return axes(a.ndim, axis)
-
-
-def _ufunc_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
-    """:func:`reduced_dims` as ufuncs find them: a scalar has an axis 0 to reduce along."""
-    if a.ndim == 0 and axis is not None and not isinstance(axis, (tuple, list)):
-        one_axis(1, axis)
-        return ()
-    return reduced_dims(a, axis)
 
 
 def keeps_dims(keepdims: Any) -> bool:
@@ -126,7 +118,7 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
 
     def compute(a: Any, axis: Any, dtype: Any, keepdims: Any, initial: Any, where: Any) -> TensorProxy:
         a = as_array(a)
-        dims = _ufunc_dims(a, axis)
+        dims = ufunc_axes(a.ndim, axis)
         work = dtype_by_example(numpy_name, a, dtype)
         a = clang.convert(a, work)
         mask = mask_of(where, a)
@@ -202,7 +194,7 @@ alias("amin", globals()["min"])
 def _truth_function(name: str, neutral: bool) -> Symbol:
     def f(a: Any, axis: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> TensorProxy:
         a = as_array(a)
-        dims = _ufunc_dims(a, axis)
+        dims = ufunc_axes(a.ndim, axis)
         mask = mask_of(where, a)
         truth = clang.convert(a, dtypes.bool8)
         truth = truth if mask is None else clang.where(mask, truth, neutral)
@@ -222,7 +214,7 @@ __all__ += ["all", "any"]
 def ptp(a: Any, axis: Any = None, keepdims: Any = NoValue) -> TensorProxy:
     """The largest element less the smallest, in the array's dtype. Raises ``TypeError`` for bool, as NumPy does."""
     a = as_array(a)
-    dims = _ufunc_dims(a, axis)
+    dims = ufunc_axes(a.ndim, axis)
     check(a.dtype.kind != "b", lambda: "numpy boolean subtract, the `-` operator, is not supported", TypeError)
     return with_kept_dims(clang.sub(prims.amax(a, dims), prims.amin(a, dims)), dims, keepdims)
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tnp.core import langs, prims, views
+from tnp.core import prims, sizes, views
 from tnp.core.langs import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
@@ -76,7 +76,7 @@ def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
     if isinstance(result, TensorProxy):
         if returns in VIEWS:
             return result
-        if result.name in inputs or _is_view_of_inputs(result, inputs):
+        if result.name in inputs or _shares_memory(result, inputs):
             result = prims.clone(result)
         if returns == "scalar" and result.ndim == 0:
             result.scalar = True
@@ -87,7 +87,8 @@ def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
     return result
 
 
-def _is_view_of_inputs(result: TensorProxy, inputs: set[str]) -> bool:
+def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
+    """Whether ``result`` is a view of an input, or shows the elements of something made here more than once."""
     trace = current_trace()
     assert trace is not None
     scope = trace._scopes[-1]
@@ -100,6 +101,8 @@ def _is_view_of_inputs(result: TensorProxy, inputs: set[str]) -> bool:
         bsym = producers.get(name)
         if bsym is None or OpTags.VIEW not in bsym.sym.tags:
             return False
+        if bsym.sym is prims.broadcast_in_dim and sizes.shapes_equal(bsym.output.shape, bsym.args[0].shape) is not True:
+            return True
         name = bsym.args[0].name
     return True
 
@@ -239,6 +242,3 @@ def symbol_of(function: Any) -> Symbol | None:
             if found is not None and callable(found):
                 _by_function[id(found)] = info.symbol
     return _by_function.get(id(function))
-
-
-assert langs

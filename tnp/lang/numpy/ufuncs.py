@@ -22,7 +22,8 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where
-from tnp.lang.numpy.operands import as_array, axes, check_order, normalize_operand, static_int
+from tnp.lang.numpy.indexing import index_key
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, language, npsymbol, symbol_of
 
@@ -117,16 +118,10 @@ def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any,
 
 
 def _axis_argument(axis: Any) -> Any:
-    """An axis or axes as plain numbers, or ``None``."""
-    if isinstance(axis, (tuple, list)):
+    """An axis or a tuple of them as plain numbers, or ``None``."""
+    if isinstance(axis, tuple):
         return tuple(static_int(x, "an axis") for x in axis)
     return None if axis is None else static_int(axis, "an axis")
-
-
-def _reduced_dims(a: TensorProxy, axis: Any) -> tuple[int, ...]:
-    if a.ndim == 0 and axis in (0, -1):
-        return ()
-    return axes(a.ndim, axis)
 
 
 def _reduce_meta(
@@ -134,7 +129,7 @@ def _reduce_meta(
     initial: Any = np._NoValue, where: Any = True,
 ) -> TensorProxy:  # fmt: skip
     """``np.<ufunc>.reduce`` as a call of NumPy."""
-    dims = _reduced_dims(array, axis)
+    dims = ufunc_axes(array.ndim, axis)
     options = {"axis": axis, "dtype": dtype}
     if initial is not np._NoValue:
         options["initial"] = 1 if isinstance(initial, Proxy) else initial
@@ -227,7 +222,7 @@ def reduce(
     rule = _REDUCTIONS.get(ufunc.__name__) if getattr(np, ufunc.__name__, None) is ufunc else None
     if rule is None and wanted.kind == "b" and a.dtype.kind == "b":
         rule = _BOOL_REDUCTIONS.get(ufunc.__name__)
-    dims = _reduced_dims(a, axis)
+    dims = ufunc_axes(a.ndim, axis)
     has_initial = initial is not np._NoValue and initial is not None
     if rule is None or (ufunc.__name__.startswith("logical") and dtype is not None) or not dims:
         return _call["reduce"](ufunc, a, **options)  # type: ignore[no-any-return]
@@ -296,8 +291,6 @@ def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> Tenso
         return _call["at"](a, ufunc, indices, b)  # type: ignore[no-any-return]
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), None, "same_kind")
     if name in ("add", "subtract") and a.dtype.kind in "iufc" and all(d is a.dtype for d in loop):
-        from tnp.lang.numpy.indexing import index_key
-
         value = as_array(operands[1], a.dtype)
         return clang.add_at(a, index_key(indices), value if name == "add" else clang.neg(value))
     return _call["at"](a, ufunc, indices, *operands[1:])  # type: ignore[no-any-return]

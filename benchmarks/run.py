@@ -213,9 +213,7 @@ def compile_costs() -> list[str]:
     count = len(traced(thirty, a, b).body)
     tracing = min(_elapsed(lambda: traced(thirty, a, b)) for _ in range(20)) / count
     cold = min(_elapsed(lambda: tnp.jit(thirty)(a, b)) for _ in range(20))
-    first = subprocess.run(
-        [sys.executable, "-c", _FIRST_CALL], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    first = _in_fresh_process(_FIRST_CALL)
     return [
         "\n## Compiling\n",
         "| | |",
@@ -245,15 +243,22 @@ def _elapsed(f: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def _in_fresh_process(code: str, *arguments: str) -> str:
+    """What ``code`` prints. Modules come as installed packages have them, as bytecode."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=Path(__file__).parent
+    )
+    return done.stdout.strip()
+
+
 def import_times() -> list[str]:
     """Milliseconds to import NumPy, and tnp, in a fresh process: the best of several."""
 
     def best(module: str) -> float:
         code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
-        runs = [
-            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(7)
-        ]
-        return min(float(r.stdout) for r in runs)
+        return min(float(_in_fresh_process(code)) for _ in range(7))
 
     numpy_time, tnp_time = best("numpy"), best("tnp")
     return [
@@ -269,12 +274,7 @@ def import_times() -> list[str]:
 def peak_memory() -> list[str]:
     """Peak memory of an in-place stencil on two 128 MB arrays beyond the arrays, under NumPy and under tnp."""
     lines = ["\n## Memory: the stencil on two arrays of 128 MB\n", "| | MB beyond the arrays |", "| --- | ---: |"]
-    for name in ("numpy", "tnp"):
-        done = subprocess.run(
-            [sys.executable, "-c", _MEMORY, name], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
-        )
-        lines.append(f"| {name} | {done.stdout.strip()} |")
-    return lines
+    return lines + [f"| {name} | {_in_fresh_process(_MEMORY, name)} |" for name in ("numpy", "tnp")]
 
 
 _MEMORY = """

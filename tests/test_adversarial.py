@@ -284,6 +284,7 @@ def test_matching_a_number_to_a_member_of_an_enum():
         both(lambda jit, k=k: jit(f)(ones(), k))
 
 
+@pytest.mark.filterwarnings("ignore:Conversion of an array with ndim:DeprecationWarning")
 @pytest.mark.parametrize("kind", [int, float, bool, complex])
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
 def test_conversions_refuse_the_shapes_that_numpy_refuses(kind, shape):
@@ -299,6 +300,7 @@ def test_conversions_refuse_the_shapes_that_numpy_refuses(kind, shape):
 # Who is whom
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
 def test_views_of_whole_arrays_are_arrays_of_their_own():
     def f(x):
         y = x.reshape(6)

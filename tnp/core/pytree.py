@@ -26,7 +26,7 @@ def flatten(x: Any) -> tuple[list[Any], Any, Callable[[Any, Iterable[Any]], Any]
     import optree
 
     children, metadata, _, unflatten = optree.tree_flatten_one_level(x, none_is_leaf=True)
-    return list(children), metadata, unflatten  # type: ignore[return-value]
+    return list(children), metadata, unflatten
 
 
 class Rebuilt:

@@ -115,7 +115,9 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
             same = equal(current, d)
             if same is False:
                 described = " ".join(show(x) for x in shapes)
-                raise ValueError(f"operands could not be broadcast together with shapes {described} ")  # as NumPy: a space
+                raise ValueError(
+                    f"operands could not be broadcast together with shapes {described} "
+                )  # as NumPy: a space
             if same is None and isinstance(d, int):
                 result[offset + i] = d
     return tuple(result)

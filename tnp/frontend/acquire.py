@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
+from tnp.core.elementwise_table import by_name
 from tnp.core.errors import NeedsEager
+from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
@@ -86,7 +88,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
             for name, value in stored.items():
                 prims.set_attribute(obj, name, _output(value))
     output = _output(result)
-    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in _proxies(output)}
+    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
     _guard_numbers(trace, inputs)
     trace.args = list(inputs.proxies)
@@ -107,12 +109,6 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
 
 #: kinds of values that are returned as they are
 _UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
-
-
-def _proxies(x: Any) -> list[Proxy]:
-    from tnp.core.symbol import flat_proxies
-
-    return flat_proxies(x)
 
 
 def _check_containers(inputs: Inputs) -> None:
@@ -200,9 +196,6 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
 
 
 def _number_function(b: BoundSymbol) -> Callable[..., Any]:
-    from tnp.core.elementwise_table import by_name
-    from tnp.core.prims.elementwise import number_function
-
     if b.sym.name == "convert_number":
         python_type = b.args[1]
         return lambda x, _: python_type(x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import keyword
 import math
 import re
 import types

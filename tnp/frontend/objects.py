@@ -11,8 +11,6 @@ import dataclasses
 import types
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
@@ -211,6 +209,3 @@ def attributes_of(x: Any) -> dict[str, Any]:
             if hasattr(x, name):
                 found[name] = getattr(x, name)
     return found
-
-
-assert np

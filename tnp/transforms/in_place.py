@@ -18,7 +18,7 @@ from typing import Any
 from tnp.core import sizes
 from tnp.core.langs import language_context
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
@@ -396,6 +396,4 @@ def _path_key(step: Any) -> Any:
 
 
 def _substituted(path: Path, names: dict[str, Any]) -> Path:
-    from tnp.core.symbol import map_proxies
-
     return map_proxies(lambda p: names.get(p.name, p), path)  # type: ignore[no-any-return]

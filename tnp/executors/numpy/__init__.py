@@ -18,8 +18,8 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import call_string, literal, targets
-from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels
 from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
@@ -32,8 +32,6 @@ _np = Namespace("np", "import numpy as np")
 
 def _on_cpu(*args: Any, **kwargs: Any) -> bool:
     """Whether every array argument is a CPU array of a dtype that NumPy has."""
-    from tnp.core.symbol import flat_proxies
-
     return all(
         str(p.device) == "cpu" and p.dtype.name != "bfloat16"
         for p in flat_proxies((args, kwargs))
@@ -401,4 +399,3 @@ executor.memory = copied, empty_like
 
 register_executor(executor)
 register_executor(prims_only)
-assert NumberProxy

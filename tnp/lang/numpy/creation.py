@@ -559,8 +559,10 @@ def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
 
 @npsymbol(returns="view", factory=True, row_major=False)
 def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy") -> Any:
-    """Coordinate matrices from coordinate vectors, as copies unless told otherwise: a tuple, as NumPy has it a list of
-    sparse ones that are no copies."""
+    """Coordinate matrices from coordinate vectors, as copies unless told otherwise.
+
+    A tuple; until NumPy 2.5 a list of sparse ones that are no copies.
+    """
     check(indexing in ("xy", "ij"), lambda: "Valid values for `indexing` are 'xy' and 'ij'.")
     rank = len(xi)
     grids = []
@@ -571,8 +573,8 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "x
     if not sparse and grids:
         grids = clang.broadcast(*grids)
     if copy:
-        return tuple(prims.clone(g) for g in grids)
-    return grids if sparse else tuple(grids)
+        grids = [prims.clone(g) for g in grids]
+    return type(np.meshgrid(copy=bool(copy), sparse=bool(sparse)))(grids)
 
 
 @npsymbol(returns="view", factory=True)

@@ -431,7 +431,7 @@ def cond(x: Any, p: Any = None) -> TensorProxy:
         ratio = clang.mul(_norm(a, p, (-2, -1), False), _norm(inverse, p, (-2, -1), False))
         example = np.linalg.cond(
             np.eye(1, dtype=to_numpy_dtype(a.dtype)), p
-        )  # complex until NumPy 2.1 for complex ones
+        )  # complex for complex ones in NumPy 2.0
         ratio = clang.convert(ratio, to_dtype(example.dtype))
         ratio = clang.where(singular, math.inf, ratio)
     unknown = prims.any(clang.isnan(a), (a.ndim - 2, a.ndim - 1))

@@ -76,6 +76,10 @@ def sets(make: Make) -> Iterator[SampleInput]:
     yield S(make((8,)), [1, 2, 2.5])
     yield S(make((0,)), make((3,)))
     yield S(_NANS, np.array([1.0, np.nan]))
+    yield S(make((0,)), make((0,)))
+    # Distinct as integers, not as the floats that they promote to.
+    yield S(np.array([2**64 - 1, 2**64 - 2, 3], np.uint64), np.array([3.0, 7.5]))
+    yield S(np.array([2**64 - 1, 2**64 - 2, 3], np.uint64), np.array([3.0, np.nan]))
 
 
 def whole(a: Any) -> Iterator[SampleInput]:

@@ -429,9 +429,7 @@ def cond(x: Any, p: Any = None) -> TensorProxy:
         a = _square(a)
         inverse, singular = _inverse_if_regular(a)
         ratio = clang.mul(_norm(a, p, (-2, -1), False), _norm(inverse, p, (-2, -1), False))
-        example = np.linalg.cond(
-            np.eye(1, dtype=to_numpy_dtype(a.dtype)), p
-        )  # complex for complex ones in NumPy 2.0
+        example = np.linalg.cond(np.eye(1, dtype=to_numpy_dtype(a.dtype)), p)  # complex for complex ones in NumPy 2.0
         ratio = clang.convert(ratio, to_dtype(example.dtype))
         ratio = clang.where(singular, math.inf, ratio)
     unknown = prims.any(clang.isnan(a), (a.ndim - 2, a.ndim - 1))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tnp.core.trace import Trace
 
 __all__ = [
+    "add_import",
     "bound_symbol_lines",
     "call_string",
     "compile_source",
@@ -34,6 +35,11 @@ __all__ = [
 _IMPORTS_KEY = "__imports__"
 
 Literal = Callable[[Any, dict[str, Any]], str]
+
+
+def add_import(context: dict[str, Any], import_line: str) -> None:
+    """Has programs that print in this context begin with ``import_line``."""
+    context.setdefault(_IMPORTS_KEY, set()).add(import_line)
 
 
 def _number(x: Any, context: dict[str, Any]) -> str:
@@ -63,7 +69,7 @@ def _mapping(x: dict[Any, Any], context: dict[str, Any]) -> str:
 
 def _imported(import_line: str) -> Literal:
     def print_it(x: Any, context: dict[str, Any]) -> str:
-        context.setdefault(_IMPORTS_KEY, set()).add(import_line)
+        add_import(context, import_line)
         return repr(x)
 
     return print_it
@@ -102,7 +108,7 @@ def register_printer(kind: type, printer: Literal, import_line: str | None = Non
 
     def with_import(x: Any, context: dict[str, Any]) -> str:
         if import_line is not None:
-            context.setdefault(_IMPORTS_KEY, set()).add(import_line)
+            add_import(context, import_line)
         return printer(x, context)
 
     _printers[kind] = with_import
@@ -137,7 +143,7 @@ def name_of(x: Any, context: dict[str, Any]) -> str:
 def call_string(sym: Symbol, args: Iterable[Any], kwargs: dict[str, Any], context: dict[str, Any]) -> str:
     """``prims.add(t0, 2.0)``, its import or its callable put into ``context``."""
     if sym.namespace is not None:
-        context.setdefault(_IMPORTS_KEY, set()).add(sym.namespace.import_line)
+        add_import(context, sym.namespace.import_line)
     elif sym.fn is not None:
         bound = context.setdefault(sym.name, sym.fn)
         assert bound is sym.fn, f"two operations print as {sym.name}"

@@ -108,9 +108,14 @@ class Trace:
         return self._scopes.pop()
 
     @property
-    def in_outer_scope(self) -> bool:
-        """Whether what is recorded now is a line of the program, not part of an operation's body."""
-        return len(self._scopes) == 1
+    def scope(self) -> list[BoundSymbol]:
+        """The innermost open scope: where symbols called now are recorded."""
+        return self._scopes[-1]
+
+    def take_names(self, other: Trace) -> None:
+        """Counts the names that ``other``, a trace made like this one, has made since as used here too."""
+        self._names |= other._names
+        self._counters.update(other._counters)
 
     def depend_on_value(self, number: NumberProxy) -> None:
         """The trace holds only for calls in which ``number`` has the value that it has now."""

@@ -18,7 +18,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Path", "Step", "fit", "inverse_rules", "is_view_of", "prim_chain", "update", "write"]
+__all__ = ["Path", "Step", "collect_prims", "fit", "inverse_rules", "prim_chain", "update", "write"]
 
 
 class Step:
@@ -116,7 +116,7 @@ class _Verbatim:
 def prim_chain(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: TensorProxy) -> list[BoundSymbol] | None:
     """The view prims, in order, that lead from ``source`` to ``result`` in ``bsyms``; ``None`` if others do."""
     producers: dict[str, BoundSymbol] = {}
-    _collect_prims(bsyms, producers)
+    collect_prims(bsyms, producers)
     chain: list[BoundSymbol] = []
     current: Any = result
     while current.name != source.name:
@@ -133,18 +133,14 @@ def _prims_in(bsyms: Iterable[BoundSymbol]) -> list[BoundSymbol]:
     return [leaf for b in bsyms for leaf in (_prims_in(b.subsymbols) if b.subsymbols else (b,))]
 
 
-def _collect_prims(bsyms: Iterable[BoundSymbol], producers: dict[str, BoundSymbol]) -> None:
+def collect_prims(bsyms: Iterable[BoundSymbol], producers: dict[str, BoundSymbol]) -> None:
+    """Adds to ``producers``, by the name of each result, the prims that ``bsyms`` are made of."""
     for b in bsyms:
         if b.subsymbols:
-            _collect_prims(b.subsymbols, producers)
+            collect_prims(b.subsymbols, producers)
         else:
             for p in b.flat_outputs:
                 producers[p.name] = b
-
-
-def is_view_of(bsyms: Iterable[BoundSymbol], result: TensorProxy, source: TensorProxy) -> bool:
-    """Whether only view prims lead from ``source`` to ``result``."""
-    return prim_chain(bsyms, result, source) is not None
 
 
 #: Of each view prim, how to write: ``rule(a, new, *args)`` is ``a`` with the elements that ``prim(a, *args)`` selects
@@ -274,7 +270,7 @@ def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] |
             inner = trace.pop_scope()
         # The prims on the way are needed one by one: the rules below take what each was applied to.
         recorded = _prims_in(inner)
-        trace._scopes[-1].extend(recorded)
+        trace.scope.extend(recorded)
     if is_number(value):
         new = prims.full(view.shape, value, device=a.device, dtype=view.dtype)
     else:

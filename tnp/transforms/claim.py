@@ -131,8 +131,7 @@ def _transform(
     scratch.bound_symbols.clear()
     with tracing(scratch):
         result = transform(*bsym.args, **bsym.kwargs)
-    new._names |= scratch._names
-    new._counters.update(scratch._counters)
+    new.take_names(scratch)
     names: dict[str, Any] = {}
     recorded_names = {p.name for b in scratch.bound_symbols for p in b.flat_outputs}
     recorded_names -= {p.name for p in bsym.flat_inputs}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core.dtypes import DType
-from tnp.core.printing import _IMPORTS_KEY, literal
+from tnp.core.printing import add_import, literal
 from tnp.core.symbol import Symbol
 
 __all__ = ["key_string", "view_expression"]
@@ -94,7 +94,7 @@ def _diagonal(e: str, context: dict[str, Any], *args: Any) -> str:
 
 def dtype_string(dtype: DType, context: dict[str, Any]) -> str:
     """``np.float64``."""
-    context.setdefault(_IMPORTS_KEY, set()).add("import numpy as np")
+    add_import(context, "import numpy as np")
     return "np.bool" if dtype.kind == "b" else f"np.{dtype.name}"
 
 
@@ -126,6 +126,6 @@ def view_expression(sym: Symbol, e: str, args: Any, kwargs: Any, context: dict[s
         name = sym.id.removeprefix("numpy.")
         if name.startswith("ndarray."):
             return f"{e}.{name.removeprefix('ndarray.')}({', '.join(parts)})"
-        context.setdefault(_IMPORTS_KEY, set()).add("import numpy as np")
+        add_import(context, "import numpy as np")
         return f"np.{name}({', '.join([e, *parts])})"
     return None

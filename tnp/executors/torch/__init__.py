@@ -19,7 +19,7 @@ from tnp.core import prims, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, by_name
 from tnp.core.errors import hide_frames_of
-from tnp.core.printing import _IMPORTS_KEY, literal
+from tnp.core.printing import add_import, literal
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
@@ -96,13 +96,13 @@ executor = TorchExecutor("torch", version=torch.__version__)
 
 def torch_dtype(dtype: DType, context: dict[str, Any]) -> str:
     """``torch.float64``."""
-    context.setdefault(_IMPORTS_KEY, set()).add("import torch")
+    add_import(context, "import torch")
     return f"torch.{dtype.name}"
 
 
 def _torch(name: str, context: dict[str, Any]) -> str:
     """``torch.<name>``."""
-    context.setdefault(_IMPORTS_KEY, set()).add("import torch")
+    add_import(context, "import torch")
     return f"torch.{name}"
 
 

@@ -91,11 +91,11 @@ def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
     """Whether ``result`` is a view of an input, or shows the elements of something made here more than once."""
     trace = current_trace()
     assert trace is not None
-    scope = trace._scopes[-1]
+    scope = trace.scope
     if not scope or not scope[-1].has_tag_inside(OpTags.VIEW):
         return False
     producers: dict[str, Any] = {}
-    views._collect_prims(scope, producers)
+    views.collect_prims(scope, producers)
     name = result.name
     while name not in inputs:
         bsym = producers.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> t
 
     A Python number stays one where an array of the loop's dtype stands beside it.
     """
+    if dtype is None and casting == "same_kind":
+        found = _of_one_dtype(name, xs)
+        if found is not None:
+            return list(xs), found
     operands = [normalize_operand(x) for x in xs]
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), dtype, casting)
     shared = all(d is loop[0] for d in loop[: len(xs)])
@@ -33,6 +38,33 @@ def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> t
         for x, d in zip(operands, loop)
     ]  # fmt: skip
     return converted, loop[len(xs) :]
+
+
+def _of_one_dtype(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The dtypes of the results, if the operands are arrays of the loop's own dtype and numbers that fit it: most are."""
+    shared = None
+    kinds = []
+    for x in xs:
+        kind = type(x)
+        if kind is TensorProxy:
+            if shared is None:
+                shared = x.dtype
+            elif x.dtype is not shared:
+                return None
+            kinds.append(TensorProxy)
+        elif kind is int or kind is float:
+            kinds.append(kind)
+        else:
+            return None
+    return None if shared is None else _uniform_loop(name, shared, tuple(kinds))
+
+
+@cache
+def _uniform_loop(name: str, dtype: dtypes.DType, kinds: tuple[type, ...]) -> tuple[Any, ...] | None:
+    types = tuple(to_numpy_dtype(dtype) if k is TensorProxy else k for k in kinds)
+    loop = resolve_ufunc(name, types, None, "same_kind")
+    fits = all(d is dtype and (k is TensorProxy or _fits(k(1), dtype)) for d, k in zip(loop, kinds))
+    return loop[len(kinds) :] if fits else None
 
 
 def _fits(x: Any, dtype: dtypes.DType) -> bool:

@@ -219,12 +219,17 @@ def defines(symbol: Symbol, function: Any, args: tuple[Any, ...], kwargs: dict[s
 
     NumPy's own differ from version to version. Raises ``TypeError`` for a call that this one does not take.
     """
+    return _defines(symbol, function, len(args), tuple(kwargs))
+
+
+@functools.cache
+def _defines(symbol: Symbol, function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     theirs, ours = _signature(function), _signature(symbol.meta)
     if theirs is not None:
-        theirs.bind(*args, **kwargs)
+        theirs.bind(*range(positional), **dict.fromkeys(keywords))
     if ours is None or any(p.kind is p.VAR_KEYWORD for p in ours.parameters.values()):
         return True
-    return all(name in ours.parameters or name == "out" for name in kwargs)
+    return all(name in ours.parameters or name == "out" for name in keywords)
 
 
 _by_function: dict[int, Symbol] = {}

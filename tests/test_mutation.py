@@ -139,6 +139,13 @@ def scalar_is_not_a_view(x):
     return s
 
 
+def scalar_taken_before_a_write(x):
+    first = x[0]
+    corner = first[0]
+    x += 1
+    return corner, x[1, 1]
+
+
 def zero_d_array(x):
     total = np.zeros(())
     for i in range(3):
@@ -196,7 +203,8 @@ def write_then_read_many_views(x):
         chain_of_views, in_place_on_argument, view_sees_later_write, write_through_view_of_result,
         returns_views_of_argument, returns_array_and_its_view, overlapping_source, copies_are_apart, old_value_is_kept,
         swap_rows, swap_rows_wrongly, tuple_store, chained_store, flat_store, reshape_of_transpose_copies,
-        scalar_is_not_a_view, zero_d_array, mask_writes, fill_sort_put, write_then_read_many_views,
+        scalar_is_not_a_view,
+        scalar_taken_before_a_write, zero_d_array, mask_writes, fill_sort_put, write_then_read_many_views,
     ],
 )  # fmt: skip
 def test_one_array(f, executors):

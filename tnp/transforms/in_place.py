@@ -146,7 +146,7 @@ class _Pass:
         if b.sym.name == "unpack_trivial":
             return
         may_alias: frozenset[str] = frozenset()
-        if OpTags.VIEW in b.sym.tags:
+        if OpTags.VIEW in b.sym.tags and not _makes_scalar(b):
             arrays = [p for p in b.flat_inputs if isinstance(p, TensorProxy)]
             may_alias = frozenset().union(*(self.roots[p.name] for p in arrays))
             if arrays and b.sym.is_prim and OpTags.LATE_GUARD not in b.sym.tags and b.args and b.args[0] is arrays[0]:
@@ -343,6 +343,14 @@ class _Pass:
     def _into(self, place: TensorProxy, made: BoundSymbol, result: TensorProxy) -> BoundSymbol:
         self.names[result.name] = place
         return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": place}, None, made.subsymbols, made.location)
+
+
+def _makes_scalar(b: BoundSymbol) -> bool:
+    """Whether the operation takes an element out of an array, as NumPy's subscripts do: a scalar, which views nothing."""
+    p = b.output
+    if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p) != "numpy":
+        return False
+    return b.sym.name == "getitem" or (b.sym.name == "select" and b.args[0].ndim == 1)
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:

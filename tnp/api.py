@@ -408,7 +408,7 @@ def last_traces(f: Any) -> list[Trace]:
 
 def last_prologue_traces(f: Any) -> list[str]:
     """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
-    return [_entry(f).run.__tnp_source__]  # type: ignore[attr-defined]
+    return [_entry(f).run.__tnp_source__]
 
 
 def cache_info(f: Any) -> CacheInfo:
@@ -483,7 +483,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return state.current().call(symbol, args, kwargs)
 
         call.__name__ = call.__qualname__ = symbol.name
-        call.__tnp_operation__ = symbol  # type: ignore[attr-defined]
+        call.__tnp_operation__ = symbol
         jitted = _single[symbol] = Jitted(call)
     with detached():
         return jitted(*args, **kwargs)

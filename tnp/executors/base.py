@@ -92,7 +92,7 @@ class OperatorExecutor(Executor):
                 raise ValueError(f"the executor {self.name} has an operator {name!r} already")
             symbol = Symbol(
                 name,
-                like if like is not None else meta,  # type: ignore[arg-type]
+                like if like is not None else meta,
                 id=f"{self.name}.{name}",
                 is_prim=like is None,
                 tags=tags,

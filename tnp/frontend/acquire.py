@@ -104,7 +104,7 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
-    return prims.reshape(value, value.shape)  # type: ignore[no-any-return]
+    return prims.reshape(value, value.shape)
 
 
 #: kinds of values that are returned as they are

@@ -25,7 +25,7 @@ class TracedFlat:
         self.base = base
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return np.flatiter
 
     def _elements(self) -> TracedArray:

@@ -112,7 +112,7 @@ class TracedArray:
         self.storage.replace(new)
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return np.dtype(self._element_type.name).type if self.scalar else np.ndarray
 
     # Attributes and methods belong to the language
@@ -245,7 +245,7 @@ class TracedNumber:
         return self.proxy
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return self.proxy.python_type
 
     def _known(self) -> Any:
@@ -306,7 +306,7 @@ class TracedObject:
         return self.proxy
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:
         return self.proxy.python_type
 
     def __getattr__(self, name: str) -> Any:

@@ -197,7 +197,7 @@ class Inputs:
                 self.prologue.guard(
                     f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"
                 )
-            return handle  # type: ignore[no-any-return]
+            return handle
         dtype = self._check_array(value, source)
         e = source.expression
         dtype_name = self.prologue.constant(value.dtype, "dtype")

@@ -328,7 +328,7 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
         col_offset=0,
     )
     if "type_params" in ast.FunctionDef._fields:
-        factory.type_params = []  # type: ignore[attr-defined]
+        factory.type_params = []
     module = ast.fix_missing_locations(ast.Module([factory], []))
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:

@@ -523,7 +523,7 @@ class Tracer:
             return x
         if isinstance(x, np.ndarray):
             return self.inputs.constant_array(x)
-        return self.call(lnp.asarray, (x,), {})  # type: ignore[no-any-return]
+        return self.call(lnp.asarray, (x,), {})
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
@@ -547,10 +547,10 @@ class _ReadOnly(Storage):
         self.base = base
         self.maybe_shared = []
 
-    value = property(lambda self: self.base.value)  # type: ignore[assignment]
-    version = property(lambda self: self.base.version)  # type: ignore[assignment]
-    origin = property(lambda self: self.base.origin)  # type: ignore[assignment]
-    writable = property(lambda self: False)  # type: ignore[assignment]
+    value = property(lambda self: self.base.value)
+    version = property(lambda self: self.base.version)
+    origin = property(lambda self: self.base.origin)
+    writable = property(lambda self: False)
 
 
 #: functions that return an array as the very object that they were given, where there is nothing to do

@@ -191,7 +191,7 @@ class _Pass:
         if at is None:
             return target
         with tracing(Trace.like(self.trace)), language_context(target.lang):
-            return at(target)  # type: ignore[no-any-return]
+            return at(target)
 
     # Writing the program
 
@@ -356,7 +356,7 @@ def _makes_scalar(b: BoundSymbol) -> bool:
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     """Whether a view has more elements than what it looks at, or might have."""
     if sizes.is_known((*view.shape, *source.shape)):
-        return math.prod(view.shape) > math.prod(source.shape)  # type: ignore[arg-type]
+        return math.prod(view.shape) > math.prod(source.shape)
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 
@@ -364,7 +364,7 @@ def _is_large(a: TensorProxy) -> bool:
     """Whether an array is so large that reusing memory for it is cheaper than asking for new."""
     if not sizes.is_known(a.shape):
         return False
-    return math.prod(a.shape) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
+    return math.prod(a.shape) * a.dtype.itemsize >= REUSE_BYTES
 
 
 def c_ordered(trace: Trace) -> set[str]:
@@ -404,4 +404,4 @@ def _path_key(step: Any) -> Any:
 
 
 def _substituted(path: Path, names: dict[str, Any]) -> Path:
-    return map_proxies(lambda p: names.get(p.name, p), path)  # type: ignore[no-any-return]
+    return map_proxies(lambda p: names.get(p.name, p), path)

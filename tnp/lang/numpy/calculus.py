@@ -206,7 +206,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> TensorPro
         if points.ndim == 1:
             steps = clang.expand_dims(steps, [d for d in range(y.ndim) if d != dim])
     areas = steps * (_part(y, 1, 0, dim) + _part(y, 0, -1, dim)) / 2.0
-    return reductions.sum(areas, axis)  # type: ignore[no-any-return]
+    return reductions.sum(areas, axis)
 
 
 if hasattr(np, "trapz"):  # until NumPy 2.4
@@ -355,9 +355,9 @@ def _clipped(a: TensorProxy, low: Any, high: Any) -> TensorProxy:
         low = None if _is_int(low) and pyval(low) <= limits.min else low
         high = None if _is_int(high) and pyval(high) >= limits.max else high
     if low is None and high is None:
-        return ufuncs.positive(a)  # type: ignore[no-any-return]
+        return ufuncs.positive(a)
     if low is None or high is None:
-        return ufuncs.maximum(a, low) if high is None else ufuncs.minimum(a, high)  # type: ignore[no-any-return]
+        return ufuncs.maximum(a, low) if high is None else ufuncs.minimum(a, high)
     operands = [x if is_scalar_like(x) else as_array(x) for x in (a, low, high)]
     dtype = result_dtype(*operands)
     a, low, high = (as_array(x, dtype) for x in operands)
@@ -408,7 +408,7 @@ def round(a: Any, decimals: Any = 0) -> TensorProxy:
         return clang.convert(clang.mul(clang.round(scaled), 10.0**-places), dtype)
     a = clang.convert(a, dtype)
     if places == 0:
-        return clang.round(a)  # type: ignore[no-any-return]
+        return clang.round(a)
 
     def rounded(part: TensorProxy) -> TensorProxy:
         scale = 10.0 ** abs(places)
@@ -417,7 +417,7 @@ def round(a: Any, decimals: Any = 0) -> TensorProxy:
         return clang.mul(clang.round(clang.div(part, scale)), scale)
 
     if a.dtype.kind == "c":
-        return prims.complex(rounded(prims.real(a)), rounded(prims.imag(a)))  # type: ignore[no-any-return]
+        return prims.complex(rounded(prims.real(a)), rounded(prims.imag(a)))
     return rounded(a)
 
 
@@ -428,7 +428,7 @@ alias("around", round)
 def fix(x: Any) -> TensorProxy:
     """Towards zero, to whole numbers."""
     x = as_array(x)
-    return clang.trunc(clang.convert(x, dtype_by_example("fix", x)))  # type: ignore[no-any-return]
+    return clang.trunc(clang.convert(x, dtype_by_example("fix", x)))
 
 
 # Complex numbers
@@ -439,13 +439,13 @@ def _real(a: TensorProxy) -> TensorProxy:
         return a
     part = prims.real(a)
     part.scalar = a.scalar
-    return part  # type: ignore[no-any-return]
+    return part
 
 
 def _imag(a: TensorProxy) -> TensorProxy:
     part = prims.imag(a) if a.dtype.kind == "c" else clang.full_like(a, False if a.dtype.kind == "b" else 0)
     part.scalar = a.scalar
-    return part  # type: ignore[no-any-return]
+    return part
 
 
 npproperty("real")(_real)
@@ -456,7 +456,7 @@ def _part_of_number(x: Any, part: Callable[[TensorProxy], TensorProxy]) -> Numbe
     """The real or imaginary part of a Python number: a float of a complex number, an int of a bool."""
     kind = x.python_type if isinstance(x, NumberProxy) else type(x)
     number = prims.item(part(as_array(x)))
-    return prims.convert_number(number, int) if kind is bool else number  # type: ignore[no-any-return]
+    return prims.convert_number(number, int) if kind is bool else number
 
 
 @npsymbol(returns="view")
@@ -476,7 +476,7 @@ def real_if_close(a: Any, tol: Any = 100) -> TensorProxy:
     """A real array itself, a scalar as a 0-d one. Of complex ones the values decide what the result is: that runs eagerly."""
     a = as_array(a)
     check(a.dtype.kind != "c", lambda: "what np.real_if_close returns of complex numbers depends on them", NeedsEager)
-    return prims.clone(a) if a.scalar else a  # type: ignore[no-any-return]
+    return prims.clone(a) if a.scalar else a
 
 
 @npsymbol()

@@ -32,7 +32,7 @@ def _converted(x: Any, dtype: Any = None) -> TensorProxy:
         a = as_array(x, None if dtype is None else _dtype(dtype, dtypes.float64))
     except TypeError:
         raise NeedsEager(f"it makes an array of a {type(x).__name__}") from None
-    return prims.clone(a) if a.scalar else a  # type: ignore[no-any-return]
+    return prims.clone(a) if a.scalar else a
 
 
 # Of other things
@@ -72,7 +72,7 @@ def _as_array_symbol(name: str) -> None:
         if made is a:
             if order in ("C", "F"):
                 return _laid_out(made, order)
-            return prims.clone(made) if copy else made  # type: ignore[no-any-return]
+            return prims.clone(made) if copy else made
         if copy is False:
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         return made
@@ -87,7 +87,7 @@ def _as_array_symbol(name: str) -> None:
 def _laid_out(a: TensorProxy, order: str) -> TensorProxy:
     """``a``, written as a reshape to its own shape of what must be contiguous for it to be a view."""
     if order == "C" or a.ndim < 2:
-        return prims.reshape(a, a.shape)  # type: ignore[no-any-return]
+        return prims.reshape(a, a.shape)
     turned = clang.transpose(a, range(a.ndim)[::-1])
     return clang.transpose(prims.reshape(turned, turned.shape), range(a.ndim)[::-1])
 
@@ -137,7 +137,7 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     """An array whose elements are whatever the memory held; float64 by default."""
     _check_contiguous(order)
     made = prims.empty(_checked(shape), device=cpu_device(device), dtype=_dtype(dtype, dtypes.float64))
-    return made  # type: ignore[no-any-return]
+    return made
 
 
 def _checked(shape: Any) -> sizes.Shape:
@@ -201,7 +201,7 @@ def empty_like(
     check_order(order)
     a = as_array(prototype)
     wanted = a.shape if shape is None else _checked(shape)
-    return prims.empty(wanted, device=cpu_device(device), dtype=_dtype(dtype, a.dtype))  # type: ignore[no-any-return]
+    return prims.empty(wanted, device=cpu_device(device), dtype=_dtype(dtype, a.dtype))
 
 
 def _filled(shape: sizes.Shape, fill_value: Any, dtype: DType) -> TensorProxy:
@@ -216,7 +216,7 @@ def _filled(shape: sizes.Shape, fill_value: Any, dtype: DType) -> TensorProxy:
             )
         if dtype.kind in "fc" or type(fill_value) in (bool, int):
             return clang.full(shape, fill_value, dtype=dtype)
-    return prims.clone(clang.broadcast_to(as_array(fill_value, dtype), shape))  # type: ignore[no-any-return]
+    return prims.clone(clang.broadcast_to(as_array(fill_value, dtype), shape))
 
 
 @npsymbol(returns="array", factory=True)
@@ -286,7 +286,7 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     step = values.get("step")
     start, step = 0 if start is None else start, 1 if step is None else step
     if isinstance(stop, NumberProxy) and stop.value is None and (start, step) == (0, 1):
-        return prims.iota(stop, device=cpu_device(device), dtype=_dtype(dtype, dtypes.int64))  # type: ignore[no-any-return]
+        return prims.iota(stop, device=cpu_device(device), dtype=_dtype(dtype, dtypes.int64))
     for x in (start, stop, step):
         if isinstance(x, TensorProxy):
             raise NeedsValue("the length of np.arange depends on a value that is known only when the program runs")
@@ -382,7 +382,7 @@ def linspace(
 
 
 def _power(base: Any, exponent: TensorProxy) -> TensorProxy:
-    return language.method("pow")(base, exponent)  # type: ignore[no-any-return]
+    return language.method("pow")(base, exponent)
 
 
 @npsymbol(returns="array", factory=True, row_major=False)
@@ -437,7 +437,7 @@ def _band(rows: Any, columns: Any, k: Any, compare: Any) -> TensorProxy:
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
     offset = static_int(k)
     i = clang.add(i, offset) if offset else i
-    return compare(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))  # type: ignore[no-any-return]
+    return compare(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
 
 
 @npsymbol(returns="array", factory=True)
@@ -498,7 +498,7 @@ def diag(v: Any, k: Any = 0) -> TensorProxy:
     v = as_array(v)
     check(v.ndim in (1, 2), lambda: "Input must be 1- or 2-d.")
     if v.ndim == 2:
-        return prims.diagonal(v, static_int(k), 0, 1)  # type: ignore[no-any-return]
+        return prims.diagonal(v, static_int(k), 0, 1)
     return _on_diagonal(v, static_int(k))
 
 
@@ -654,7 +654,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TensorProxy:
     a = as_array(array)
     wanted = _checked(shape)
     check(len(wanted) >= a.ndim, lambda: "input operand has more dimensions than allowed by the axis remapping")
-    return prims.broadcast_in_dim(a, wanted, tuple(range(len(wanted) - a.ndim, len(wanted))))  # type: ignore[no-any-return]
+    return prims.broadcast_in_dim(a, wanted, tuple(range(len(wanted) - a.ndim, len(wanted))))
 
 
 @npsymbol(returns="view", factory=True, row_major=False)

@@ -140,7 +140,7 @@ def fast_power(kind: str, exponent: Any) -> Symbol | None:
     if type(exponent) not in (int, float) or exponent not in _FAST_POWERS:
         return None
     if kind in "fc" or (kind in "iu" and type(exponent) is int and exponent == 2):
-        return globals()[_FAST_POWERS[exponent]]  # type: ignore[no-any-return]
+        return globals()[_FAST_POWERS[exponent]]
     return None
 
 

@@ -45,7 +45,7 @@ def _joined(arrays: list[TensorProxy], dim: Any, dtype: Any, casting: str, wante
     found = dtype_argument(dtype) if dtype is not None else wanted or result_dtype(*arrays)
     for a in arrays:
         check(
-            np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(found), casting),  # type: ignore[arg-type]
+            np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(found), casting),
             lambda: f"Cannot cast array data from {a.dtype} to {found} according to the rule {casting!r}",
             TypeError,
         )
@@ -377,7 +377,7 @@ def _pairs(x: Any, rank: int) -> list[tuple[Any, Any]]:
         return [(rows[0][0], rows[-1][0])] * rank
     rows = [r * 2 if len(r) == 1 else r for r in rows]
     check(len(rows) in (1, rank) and all(len(r) == 2 for r in rows), lambda: "operands could not be broadcast together")
-    return rows * rank if len(rows) == 1 else rows  # type: ignore[return-value]
+    return rows * rank if len(rows) == 1 else rows
 
 
 def _widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
@@ -438,7 +438,7 @@ def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) ->
     pairs = _pairs(values, a.ndim)
     plain = [v for pair in pairs for v in pair]
     if all(type(v) in (bool, int) for v in plain) and len(set(plain)) <= 1 and a.dtype.kind not in "bu":
-        return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])  # type: ignore[no-any-return]
+        return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])
     for d, (width, pair) in enumerate(zip(widths, pairs)):
         ends = [
             clang.broadcast_to(as_array(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)

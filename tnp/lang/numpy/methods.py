@@ -48,8 +48,8 @@ def _in_order(a: TensorProxy, order: str) -> TensorProxy:
     """A copy in row-major order, column-major for ``"F"``; ``"K"`` and ``"A"`` of what tnp allocates are row-major."""
     check_order(order)
     if order == "F" and a.ndim > 1:
-        return prims.stride_order(a, tuple(range(a.ndim)))  # type: ignore[no-any-return]
-    return prims.clone(a)  # type: ignore[no-any-return]
+        return prims.stride_order(a, tuple(range(a.ndim)))
+    return prims.clone(a)
 
 
 @npmethod("astype", returns="view")
@@ -58,7 +58,7 @@ def astype(
 ) -> TensorProxy:
     """The elements converted to another dtype; the array itself if it has it and ``copy`` is false."""
     wanted = dtype_argument(dtype)
-    if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):  # type: ignore[arg-type]
+    if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
     if a.dtype is wanted:
         return _as_given(a, _in_order(a, order)) if copy or order == "F" else a
@@ -68,7 +68,7 @@ def astype(
 @npsymbol("astype", returns="view")
 def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device: Any = None) -> TensorProxy:
     """``x.astype(dtype)``."""
-    return astype(x, dtype, copy=copy)  # type: ignore[no-any-return]
+    return astype(x, dtype, copy=copy)
 
 
 @npmethod("view", returns="view")
@@ -105,7 +105,7 @@ for _name in ("conj", "conjugate"):
 @npmethod("flatten", returns="array")
 def flatten(a: TensorProxy, order: str = "C") -> TensorProxy:
     """A 1-d copy of the elements."""
-    return shapes.ravel(a, order)  # type: ignore[no-any-return]
+    return shapes.ravel(a, order)
 
 
 def _one_or_many(args: tuple[Any, ...]) -> Any:
@@ -118,13 +118,13 @@ def _reshape(a: TensorProxy, *shape: Any, order: str = "C", copy: bool | None = 
     """The elements in another shape: ``a.reshape(2, 3)`` or ``a.reshape((2, 3))``."""
     if not shape:
         raise TypeError("reshape() takes exactly 1 argument (0 given)")
-    return shapes.reshape(a, _one_or_many(shape), order, copy=copy)  # type: ignore[no-any-return]
+    return shapes.reshape(a, _one_or_many(shape), order, copy=copy)
 
 
 @npmethod("transpose", returns="view")
 def _transpose(a: TensorProxy, *axes: Any) -> TensorProxy:
     """Dimensions reversed, or in another order: ``a.transpose(1, 0)`` or ``a.transpose((1, 0))``."""
-    return shapes.transpose(a, _one_or_many(axes) if axes else None)  # type: ignore[no-any-return]
+    return shapes.transpose(a, _one_or_many(axes) if axes else None)
 
 
 npproperty("mT")(lambda a: shapes.matrix_transpose(a))

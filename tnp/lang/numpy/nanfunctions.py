@@ -51,7 +51,7 @@ def _replacing_function(name: str, plain_name: str, neutral: int) -> Symbol:
     plain = getattr(reductions, plain_name)
 
     def f(a: Any, axis: Any = None, dtype: Any = None, *options: Any, **keywords: Any) -> TensorProxy:
-        return plain(_replaced(as_array(a), neutral)[0], axis, dtype, *options, **keywords)  # type: ignore[no-any-return]
+        return plain(_replaced(as_array(a), neutral)[0], axis, dtype, *options, **keywords)
 
     f.__name__ = name
     f.__doc__ = f"``np.{plain_name}`` with {neutral} for NaN."
@@ -105,9 +105,9 @@ def _arg_function(name: str, neutral: float) -> Symbol:
         filled, nan = _replaced(a, low)
         found = plain(filled, axis, keepdims=keepdims)
         if nan is None:
-            return found  # type: ignore[no-any-return]
+            return found
         some = clang.logical_not(reductions.all(nan, axis))
-        return prims.require(found, some, ValueError, "All-NaN slice encountered")  # type: ignore[no-any-return]
+        return prims.require(found, some, ValueError, "All-NaN slice encountered")
 
     f.__name__ = name
     f.__doc__ = f"The position of {name} among what is not NaN. Raises ``ValueError`` at run time where all are NaN."
@@ -146,7 +146,7 @@ def nanmean(
     """The mean of the elements that are not NaN."""
     a = as_array(a)
     if a.dtype.kind not in "fc":
-        return reductions.mean(a, axis, dtype, keepdims, where=where)  # type: ignore[no-any-return]
+        return reductions.mean(a, axis, dtype, keepdims, where=where)
     _check_inexact(dtype)
     dims = reduced_dims(a, axis)
     valid = _both(mask_of(where, a), clang.isnan(a))
@@ -160,7 +160,7 @@ def _nanvar(
 ) -> TensorProxy:
     if a.dtype.kind not in "fc":
         plain = getattr(reductions, name.removeprefix("nan"))
-        return plain(a, axis, dtype, ddof, keepdims, where=where, mean=given, correction=correction)  # type: ignore[no-any-return]
+        return plain(a, axis, dtype, ddof, keepdims, where=where, mean=given, correction=correction)
     _check_inexact(dtype)
     ddof = ddof_of(ddof, correction)
     wanted = dtype_by_example(name, a, dtype)

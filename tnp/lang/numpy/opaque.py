@@ -36,7 +36,7 @@ _symbols: dict[Any, Symbol] = {}
 
 GENERATORS = (np.random.Generator, np.random.RandomState)
 #: the generator behind the functions of :mod:`numpy.random`
-GLOBAL_GENERATOR: Any = np.random.rand.__self__  # type: ignore[attr-defined]
+GLOBAL_GENERATOR: Any = np.random.rand.__self__
 
 
 def dummy(p: Proxy) -> Any:

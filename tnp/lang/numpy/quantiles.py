@@ -36,7 +36,7 @@ def lines(a: TensorProxy, axis: Any) -> tuple[TensorProxy, tuple[int, ...]]:
 
 def last_element(ordered: TensorProxy) -> TensorProxy:
     """The last element of each line."""
-    return prims.select(ordered, ordered.ndim - 1, -1)  # type: ignore[no-any-return]
+    return prims.select(ordered, ordered.ndim - 1, -1)
 
 
 def middle_mean(along: TensorProxy) -> TensorProxy:
@@ -47,7 +47,7 @@ def middle_mean(along: TensorProxy) -> TensorProxy:
     middle = clang.slice_dim(ordered, max((n - 1) // 2, 0), min(n // 2 + 1, n), dim=last)
     result = reductions.mean(middle, -1)
     if along.dtype.kind not in "fc" or n == 0:
-        return result  # type: ignore[no-any-return]
+        return result
     end = last_element(ordered)
     return clang.where(clang.isnan(end), end, result)
 
@@ -163,7 +163,7 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
     nan = clang.isnan(last_element(ordered)) if a.dtype.kind == "f" else None
 
     def at(index: int) -> TensorProxy:
-        return prims.select(ordered, last, index)  # type: ignore[no-any-return]
+        return prims.select(ordered, last, index)
 
     def one(x: float) -> TensorProxy:
         if method in _PICKING:

@@ -42,7 +42,7 @@ __all__ = [
     "with_kept_dims",
 ]
 
-NoValue: Any = np._NoValue  # type: ignore[attr-defined]
+NoValue: Any = np._NoValue
 
 
 # What reductions share
@@ -143,13 +143,13 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
         if start is not None and dims and identity is None:
             # The initial value stands in front of the elements, of which there may be none.
             first = clang.broadcast_to(start, tuple(1 if d == dims[0] else n for d, n in enumerate(a.shape)))
-            return reduce(clang.concatenate([first, a], dims[0]), dims)  # type: ignore[no-any-return]
+            return reduce(clang.concatenate([first, a], dims[0]), dims)
         if identity is None and start is None:
             left = tuple(n for d, n in enumerate(a.shape) if d not in dims)
             if builtins.any(type(n) is int and n == 0 for n in left):
                 return clang.full(left, 0, dtype=a.dtype, device=a.device)
         result = reduce(a, dims)
-        return result if start is None else _COMBINE[name](start, result)  # type: ignore[no-any-return]
+        return result if start is None else _COMBINE[name](start, result)
 
     def _with_dtype(
         a: Any,
@@ -334,7 +334,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> TensorP
     dims = reduced_dims(a, axis)
     counts = prims.sum(clang.convert(clang.convert(a, dtypes.bool8), dtypes.int64), dims)
     if axis is None and not keepdims and _COUNTS_IN_PYTHON:
-        return prims.item(counts)  # type: ignore[no-any-return]
+        return prims.item(counts)
     return with_kept_dims(counts, dims, keepdims)
 
 
@@ -345,7 +345,7 @@ def _running(name: str, a: TensorProxy, dim: int, dtype: Any) -> TensorProxy:
     work = dtype_by_example(name, a, dtype)
     if work is dtypes.bool8:
         name = {"cumsum": "cummax", "cumprod": "cummin"}[name]
-    return prims.registry[name](clang.convert(a, work), dim)  # type: ignore[no-any-return]
+    return prims.registry[name](clang.convert(a, work), dim)
 
 
 def _cumulative_function(name: str) -> Symbol:

@@ -77,7 +77,7 @@ def _repeated(values: TensorProxy, count: sizes.Dim) -> TensorProxy:
     if sizes.equal(values.shape[0], count):
         return values
     position = clang.remainder(prims.iota(count, device=values.device, dtype=dtypes.int64), values.shape[0])
-    return prims.take(values, position, 0)  # type: ignore[no-any-return]
+    return prims.take(values, position, 0)
 
 
 # By conditions
@@ -127,7 +127,7 @@ def nonzero(a: Any) -> tuple[TensorProxy, ...]:
 @npsymbol()
 def flatnonzero(a: Any) -> TensorProxy:
     """The positions, in C order, of the elements that are not zero."""
-    return prims.nonzero(flattened(truth(a)))[0]  # type: ignore[no-any-return]
+    return prims.nonzero(flattened(truth(a)))[0]
 
 
 @npsymbol(row_major=False)
@@ -145,18 +145,18 @@ def compress(condition: Any, a: Any, axis: Any = None) -> TensorProxy:
     mask, a = truth(condition), as_array(a)
     check(mask.ndim == 1, lambda: "condition must be a 1-d array")
     a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
-    return prims.take(a, prims.nonzero(mask)[0], at)  # type: ignore[no-any-return]
+    return prims.take(a, prims.nonzero(mask)[0], at)
 
 
 @npmethod("compress", tags=(OpTags.MAY_RAISE,))
 def _compress_method(a: TensorProxy, condition: Any, axis: Any = None) -> TensorProxy:
-    return compress(condition, a, axis)  # type: ignore[no-any-return]
+    return compress(condition, a, axis)
 
 
 @npsymbol(tags=(OpTags.MAY_RAISE,))
 def extract(condition: Any, arr: Any) -> TensorProxy:
     """The elements where a condition holds, in C order."""
-    return prims.take(flattened(as_array(arr)), prims.nonzero(flattened(truth(condition)))[0], 0)  # type: ignore[no-any-return]
+    return prims.take(flattened(as_array(arr)), prims.nonzero(flattened(truth(condition)))[0], 0)
 
 
 # By indices
@@ -167,7 +167,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> TensorP
     """Elements along an axis (of the flattened array) at indices. Raises ``IndexError`` at run time, by ``mode``."""
     a, index = as_array(a), indices_of(indices)
     a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
-    return prims.take(a, _in_bounds(index, a.shape[at], mode), at)  # type: ignore[no-any-return]
+    return prims.take(a, _in_bounds(index, a.shape[at], mode), at)
 
 
 def _along_axis(a: TensorProxy, indices: TensorProxy, axis: Any) -> tuple[TensorProxy, int]:
@@ -189,7 +189,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> TensorProxy:
     shape = sizes.broadcast(*others)
     a, index = (clang.broadcast_to(x, (*shape[:at], x.shape[at], *shape[at:])) for x in (a, index))
     index = clang.convert(index, dtypes.int64)
-    return prims.gather(a, clang.where(clang.lt(index, 0), clang.add(index, a.shape[at]), index), at)  # type: ignore[no-any-return]
+    return prims.gather(a, clang.where(clang.lt(index, 0), clang.add(index, a.shape[at]), index), at)
 
 
 @npsymbol(returns="update", tags=(OpTags.MAY_RAISE,))
@@ -205,7 +205,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> TensorProx
 
 
 def _positions(length: sizes.Dim) -> TensorProxy:
-    return prims.iota(length, device=cpu, dtype=dtypes.int64)  # type: ignore[no-any-return]
+    return prims.iota(length, device=cpu, dtype=dtypes.int64)
 
 
 def _written(a: TensorProxy, elements: TensorProxy) -> TensorProxy:
@@ -219,7 +219,7 @@ def put(a: TensorProxy, ind: Any, v: Any, mode: str = "raise") -> TensorProxy:
     flat, index = flattened(a), flattened(indices_of(ind))
     values = flattened(as_array(v, a.dtype))
     if values.shape[0] == 0 or index.shape[0] == 0:
-        return prims.clone(a)  # type: ignore[no-any-return]
+        return prims.clone(a)
     index = _in_bounds(index, flat.shape[0], mode)
     return _written(a, prims.index_put(flat, [index], _repeated(values, index.shape[0]), False))
 
@@ -243,7 +243,7 @@ def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
     check(sizes.equal(a.numel, chosen.numel), lambda: "putmask: mask and data must be the same size")
     flat = flattened(clang.convert(value, a.dtype))
     if flat.shape[0] == 0:
-        return prims.clone(a)  # type: ignore[no-any-return]
+        return prims.clone(a)
     fitting = clang.reshape(_repeated(flat, a.numel), a.shape)
     return clang.where(clang.reshape(chosen, a.shape), fitting, a)
 
@@ -254,7 +254,7 @@ def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = 
     ask_numpy(np.copyto, dst, _plain(src), casting)
     fitting = views.fit(as_array(src, dst.dtype), dst.shape)
     if where is True:
-        return prims.clone(fitting)  # type: ignore[no-any-return]
+        return prims.clone(fitting)
     mask = as_array(where)
     if mask.dtype.kind != "b":
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
@@ -282,7 +282,7 @@ def fill_diagonal(a: TensorProxy, val: Any, wrap: bool = False) -> TensorProxy:
     count = len(range(*slice(0, end, step).indices(math.prod(shape))))
     values = flattened(as_array(val, a.dtype))
     if count == 0 or values.shape[0] == 0:
-        return prims.clone(a)  # type: ignore[no-any-return]
+        return prims.clone(a)
     flat = flattened(a)
     return _written(a, prims.slice_update(flat, _repeated(values, count), [0], [step]))
 
@@ -300,12 +300,12 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
     index = _in_bounds(index, len(arrays), mode)
     if mode == "raise":
         index = _raising_unless(clang.ge(index, 0), index)
-    return prims.select(prims.gather(clang.stack(arrays, 0), clang.expand_dims(index, (0,)), 0), 0, 0)  # type: ignore[no-any-return]
+    return prims.select(prims.gather(clang.stack(arrays, 0), clang.expand_dims(index, (0,)), 0), 0, 0)
 
 
 @npmethod("choose", tags=(OpTags.MAY_RAISE,))
 def _choose_method(a: TensorProxy, choices: Any, mode: str = "raise") -> TensorProxy:
-    return choose(a, choices, mode)  # type: ignore[no-any-return]
+    return choose(a, choices, mode)
 
 
 def _strides_of(shape: tuple[int, ...], order: str) -> list[int]:
@@ -355,7 +355,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
             index = _raising_unless(clang.logical_and(clang.ge(index, 0), clang.lt(index, n)), index)
         term = clang.mul(index, step)
         total = term if total is None else clang.add(total, term)
-    return total  # type: ignore[no-any-return]
+    return total
 
 
 # By comparison
@@ -441,7 +441,7 @@ if hasattr(np, "in1d"):  # until NumPy 2.4
     @npsymbol(returns="array")
     def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None) -> TensorProxy:
         """Whether each element of ``ar1``, in one dimension, is among those of ``ar2``."""
-        return isin(flattened(as_array(ar1)), ar2, assume_unique, invert, kind=kind)  # type: ignore[no-any-return]
+        return isin(flattened(as_array(ar1)), ar2, assume_unique, invert, kind=kind)
 
 
 def _imaginary(x: Any) -> TensorProxy | None:

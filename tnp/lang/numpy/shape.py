@@ -68,7 +68,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
         raise NeedsEager("np.reshape with copy=False depends on how the array lies in memory")
     wanted = shape_argument(shape)
     result = _reversed(clang.reshape(_reversed(a), wanted[::-1])) if order == "F" else clang.reshape(a, wanted)
-    return prims.clone(result) if copy else result  # type: ignore[no-any-return]
+    return prims.clone(result) if copy else result
 
 
 @npsymbol(returns="view if contiguous", method="ravel")
@@ -76,7 +76,7 @@ def ravel(a: Any, order: str = "C") -> TensorProxy:
     """All elements in one dimension: a view of contiguous memory, else a copy."""
     a = as_array(a)
     _check_order(order, "ravel")
-    return prims.reshape(_reversed(a) if order == "F" else a, (a.numel,))  # type: ignore[no-any-return]
+    return prims.reshape(_reversed(a) if order == "F" else a, (a.numel,))
 
 
 @npsymbol(returns="view")
@@ -272,7 +272,7 @@ def _rolled_by_value(a: TensorProxy, shift: TensorProxy, dim: int) -> TensorProx
     if length == 0:
         return a
     positions = clang.sub(clang.arange(length, dtype=dtypes.int64), clang.convert(shift, dtypes.int64))
-    return prims.take(a, clang.remainder(positions, length), dim)  # type: ignore[no-any-return]
+    return prims.take(a, clang.remainder(positions, length), dim)
 
 
 @npsymbol(returns="read-only view", method="diagonal")
@@ -282,7 +282,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> TensorP
     check(a.ndim >= 2, lambda: "diag requires an array of at least two dimensions")
     first, second = one_axis(a.ndim, axis1), one_axis(a.ndim, axis2)
     check(first != second, lambda: "axis1 and axis2 cannot be the same")
-    return prims.diagonal(a, static_int(offset), first, second)  # type: ignore[no-any-return]
+    return prims.diagonal(a, static_int(offset), first, second)
 
 
 @npsymbol(returns="array")

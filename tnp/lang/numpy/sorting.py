@@ -47,14 +47,14 @@ def _is_stable(a: TensorProxy, kind: Any, order: Any, stable: Any) -> bool:
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TensorProxy:
     """Sorted along an axis (flattened for ``None``), NaNs last."""
     a, at = _line(a, axis)
-    return prims.sort(a, at, stable=_is_stable(a, kind, order, stable))  # type: ignore[no-any-return]
+    return prims.sort(a, at, stable=_is_stable(a, kind, order, stable))
 
 
 @npsymbol(method="argsort")
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> TensorProxy:
     """The int64 indices that sort along an axis (of the flattened array for ``None``)."""
     a, at = _argument_line(a, axis)
-    return prims.argsort(a, at, stable=_is_stable(a, kind, order, stable))  # type: ignore[no-any-return]
+    return prims.argsort(a, at, stable=_is_stable(a, kind, order, stable))
 
 
 def _check_kth(a: TensorProxy, at: int, kth: Any) -> None:
@@ -78,7 +78,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
     a, at = _line(a, axis)
     _check_kth(a, at, kth)
     _check_partition(kind, order)
-    return prims.sort(a, at)  # type: ignore[no-any-return]
+    return prims.sort(a, at)
 
 
 @npsymbol(method="argpartition")
@@ -87,7 +87,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
     a, at = _argument_line(a, axis)
     _check_kth(a, at, kth)
     _check_partition(kind, order)
-    return prims.argsort(a, at)  # type: ignore[no-any-return]
+    return prims.argsort(a, at)
 
 
 @npsymbol()
@@ -113,7 +113,7 @@ def lexsort(keys: Any, axis: Any = -1) -> TensorProxy:
     for key in found[1:]:
         finer = prims.argsort(prims.gather(key, order, at), at, stable=True)
         order = prims.gather(order, finer, at)
-    return order  # type: ignore[no-any-return]
+    return order
 
 
 @npsymbol()
@@ -155,16 +155,16 @@ class _Uniques:
 
     @property
     def values(self) -> TensorProxy:
-        return prims.take(self.ordered, self.first, 0)  # type: ignore[no-any-return]
+        return prims.take(self.ordered, self.first, 0)
 
     @property
     def index(self) -> TensorProxy:
-        return prims.take(self.order, self.first, 0)  # type: ignore[no-any-return]
+        return prims.take(self.order, self.first, 0)
 
     @property
     def inverse(self) -> TensorProxy:
         rank = clang.sub(prims.cumsum(clang.convert(self.is_first, dtypes.int64), 0), 1)
-        return prims.index_put(clang.full_like(rank, 0), [self.order], rank, False)  # type: ignore[no-any-return]
+        return prims.index_put(clang.full_like(rank, 0), [self.order], rank, False)
 
     @property
     def counts(self) -> TensorProxy:
@@ -228,7 +228,7 @@ for _name in ("unique_values", "unique_counts", "unique_inverse", "unique_all"):
 
 
 def _chosen(a: TensorProxy, mask: TensorProxy) -> TensorProxy:
-    return prims.take(a, prims.nonzero(mask)[0], 0)  # type: ignore[no-any-return]
+    return prims.take(a, prims.nonzero(mask)[0], 0)
 
 
 def _distinct(a: TensorProxy) -> TensorProxy:
@@ -250,7 +250,7 @@ def _in_order(ar1: Any, ar2: Any, assume_unique: bool) -> TensorProxy:
     if type(a.numel) is not int or type(b.numel) is not int:
         raise NeedsEager("a set of elements of a number that is known only when the program runs")
     parts = (a, b) if assume_unique else (_distinct(a), _distinct(b))
-    return prims.sort(clang.concatenate(promote(*parts), 0), 0)  # type: ignore[no-any-return]
+    return prims.sort(clang.concatenate(promote(*parts), 0), 0)
 
 
 def _neighbours(ordered: TensorProxy) -> tuple[TensorProxy, TensorProxy]:

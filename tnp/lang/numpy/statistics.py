@@ -203,7 +203,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tens
             lambda: "sorter.size must equal array.size",
         )
         a = prims.take(a, clang.convert(order, dtypes.int64), 0)
-    return prims.searchsorted(a, v, side == "right")  # type: ignore[no-any-return]
+    return prims.searchsorted(a, v, side == "right")
 
 
 @npsymbol(tags=(OpTags.MAY_RAISE,))
@@ -217,13 +217,13 @@ def digitize(x: Any, bins: Any, right: Any = False) -> TensorProxy:
     check(bins.ndim == 1, lambda: "object too deep for desired array")
     (n,) = sizes.concrete(bins.shape, "np.digitize")
     if n < 2:
-        return prims.searchsorted(bins, x, not right)  # type: ignore[no-any-return]
+        return prims.searchsorted(bins, x, not right)
     descends = clang.lt(prims.select(bins, 0, n - 1), prims.select(bins, 0, 0))
     ascending = clang.where(descends, clang.flip(bins, (0,)), bins)
     falls = clang.gt(clang.slice_dim(ascending, 0, n - 1, dim=0), clang.slice_dim(ascending, 1, n, dim=0))
     found = prims.searchsorted(ascending, x, not right)
     found = clang.where(descends, clang.sub(clang.full_like(found, n), found), found)
-    return prims.require(  # type: ignore[no-any-return]
+    return prims.require(
         found, clang.logical_not(falls), ValueError, "bins must be monotonically increasing or decreasing"
     )
 
@@ -264,7 +264,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
     x = prims.require(x, clang.ge(x, 0), ValueError, "'list' argument must have no negative elements")
     length = clang.maximum(clang.add(prims.amax(x, (0,)), 1), least)
     zeros = clang.full((prims.item(length),), 0, dtype=amounts.dtype)
-    return prims.index_put(zeros, [x], amounts, True)  # type: ignore[no-any-return]
+    return prims.index_put(zeros, [x], amounts, True)
 
 
 def _outer_edges(a: TensorProxy, range: Any) -> tuple[TensorProxy, TensorProxy, DType]:

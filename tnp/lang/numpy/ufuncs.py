@@ -225,7 +225,7 @@ def reduce(
     dims = ufunc_axes(a.ndim, axis)
     has_initial = initial is not np._NoValue and initial is not None
     if rule is None or (ufunc.__name__.startswith("logical") and dtype is not None) or not dims:
-        return _call["reduce"](ufunc, a, **options)  # type: ignore[no-any-return]
+        return _call["reduce"](ufunc, a, **options)
     over, combine, neutral = rule
     a = clang.ne(a, 0) if wanted.kind == "b" and a.dtype.kind != "b" else clang.convert(a, wanted)
     first = as_array(initial, wanted) if has_initial else None
@@ -260,14 +260,14 @@ def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None)
     scan = _SCANS.get(ufunc.__name__) if getattr(np, ufunc.__name__, None) is ufunc else None
     sums_bools = wanted.kind == "b" and scan in (prims.cumsum, prims.cumprod)
     if scan is None or sums_bools or (ufunc.__name__.startswith("logical") and a.dtype.kind != "b"):
-        return _call["accumulate"](ufunc, a, axis, dtype)  # type: ignore[no-any-return]
-    return scan(clang.convert(a, wanted), one_axis(a.ndim, axis))  # type: ignore[no-any-return]
+        return _call["accumulate"](ufunc, a, axis, dtype)
+    return scan(clang.convert(a, wanted), one_axis(a.ndim, axis))
 
 
 @npsymbol("reduceat", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,))
 def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.reduceat``: reductions over the slices between indices."""
-    return _call["reduceat"](ufunc, as_array(array), as_array(indices), _axis_argument(axis), dtype)  # type: ignore[no-any-return]
+    return _call["reduceat"](ufunc, as_array(array), as_array(indices), _axis_argument(axis), dtype)
 
 
 @npsymbol("outer", id_prefix="ufunc")
@@ -288,9 +288,9 @@ def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> Tenso
     operands = [normalize_operand(x) for x in ((a,) if ufunc.nin == 1 else (a, b))]
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
-        return _call["at"](a, ufunc, indices, b)  # type: ignore[no-any-return]
+        return _call["at"](a, ufunc, indices, b)
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), None, "same_kind")
     if name in ("add", "subtract") and a.dtype.kind in "iufc" and all(d is a.dtype for d in loop):
         value = as_array(operands[1], a.dtype)
         return clang.add_at(a, index_key(indices), value if name == "add" else clang.neg(value))
-    return _call["at"](a, ufunc, indices, *operands[1:])  # type: ignore[no-any-return]
+    return _call["at"](a, ufunc, indices, *operands[1:])

@@ -11,6 +11,7 @@ import argparse
 import importlib.util
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -99,30 +100,41 @@ class _Timer:
         self.function(*self.args)
         return time.perf_counter() - start
 
-    def best(self, seconds: float) -> float:
-        """The shortest call among those that fit into about ``seconds`` (at least three)."""
-        times = [self.once() for _ in range(3)]
-        deadline = time.perf_counter() + seconds
-        while time.perf_counter() < deadline and len(times) < 2000:
-            times.append(self.once())
-        return min(times)
+
+def interleaved(timers: dict[str, _Timer], seconds: float, rounds: int = 12) -> dict[str, float]:
+    """The median seconds a call of each contestant, from calls in turns: a slow phase of the machine meets all of them.
+
+    Each contestant gets about ``seconds`` in all, and at least one call a round.
+    """
+    times: dict[str, list[float]] = {name: [] for name in timers}
+    for timer in timers.values():
+        timer.once()
+    for _ in range(rounds):
+        for name, timer in timers.items():
+            deadline = time.perf_counter() + seconds / rounds
+            while True:
+                times[name].append(timer.once())
+                if time.perf_counter() > deadline:
+                    break
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def measure(kernel: Kernel, n: int, dtype: str, names: list[str], seconds: float) -> dict[str, dict[str, float]]:
     """Cold and warm seconds of each contestant on a kernel. Raises ``AssertionError`` if results differ."""
     expected = None
-    rows: dict[str, dict[str, float]] = {}
-    for name in names:
-        args = kernel.arguments(n, np.dtype(dtype))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    cold: dict[str, float] = {}
+    timers: dict[str, _Timer] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            args = kernel.arguments(n, np.dtype(dtype))
             try:
                 function = CONTESTANTS[name][1](kernel)
                 if function is None:
                     continue
                 start = time.perf_counter()
                 result = function(*args)
-                cold = time.perf_counter() - start
+                cold[name] = time.perf_counter() - start
             except Exception as error:  # a peer that cannot take the program is a blank in the table
                 print(f"  {name} does not run {kernel.name}: {type(error).__name__}", file=sys.stderr)
                 continue
@@ -132,9 +144,9 @@ def measure(kernel: Kernel, n: int, dtype: str, names: list[str], seconds: float
             for a, e in zip(outputs, expected, strict=True):
                 tolerance = TOLERANCE[dtype]
                 np.testing.assert_allclose(a, e, rtol=tolerance, atol=tolerance, err_msg=f"{name} on {kernel.name}")
-            fresh = kernel.arguments(n, np.dtype(dtype))
-            rows[name] = {"cold": cold, "warm": _Timer(kernel, function, fresh).best(seconds)}
-    return rows
+            timers[name] = _Timer(kernel, function, kernel.arguments(n, np.dtype(dtype)))
+        warm = interleaved(timers, seconds)
+    return {name: {"cold": cold[name], "warm": warm[name]} for name in timers}
 
 
 def kernel_tables(names: list[str], sizes: list[int], dtypes: list[str], seconds: float) -> tuple[str, dict[str, Any]]:

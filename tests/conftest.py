@@ -1,10 +1,14 @@
 """Every pass of every test's compilation is checked by the trace checker; random tests are the same at every run of CI."""
 
 import os
+import tempfile
 
 from hypothesis import settings
 
 os.environ.setdefault("TNP_CHECK", "1")
+#: compiled code of the tests is kept for the run, not with the user's
+_cache = tempfile.TemporaryDirectory(prefix="tnp-tests-")
+os.environ.setdefault("TNP_CACHE_DIR", _cache.name)
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")

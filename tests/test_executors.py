@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tnp
-from tnp.core import dtypes, prims
+from tnp.core import devices, dtypes, prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
@@ -685,3 +685,28 @@ def test_updates_of_tensors_print_as_torch(torch):
     claimed = claim(trace, [executor])
     printed = str(claimed)
     assert "a.select(0, 1)[1:3][...] = 7.0" in printed
+
+
+@pytest.mark.parametrize("executor", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("prim", "parameters", "mean", "std"), [("uniform", (2.0, 5.0), 3.5, 0.75**0.5), ("normal", (-1.0, 2.0), -1.0, 2.0)]
+)
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64])
+def test_random_prims_draw_anew_at_every_call(executor, prim, parameters, mean, std, dtype):
+    if executor == "torch":
+        pytest.importorskip("torch").manual_seed(0)
+    np.random.seed(0)
+
+    def f():
+        return tnp.frontend.state.running().call(
+            prims.registry[prim], ((200, 100), *parameters), {"device": devices.cpu, "dtype": dtype}
+        )
+
+    jitted = tnp.jit(f, executors=[executor])
+    first, second = jitted(), jitted()
+    assert executors_of(jitted)[0] == executor
+    assert first.shape == (200, 100) and first.dtype == np.dtype(dtype.name)
+    assert not np.array_equal(first, second)
+    np.testing.assert_allclose([first.mean(), first.std()], [mean, std], atol=0.07)
+    if prim == "uniform":
+        assert first.min() >= parameters[0] and first.max() < parameters[1] and first.max() > parameters[1] - 0.01

@@ -37,7 +37,18 @@ from tnp.frontend.sources import MISS, Prologue
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
 
-__all__ = ["CacheInfo", "Jitted", "cache_info", "explain", "jit", "last_prologue_traces", "last_traces", "trace"]
+__all__ = [
+    "CacheInfo",
+    "Jitted",
+    "cache_info",
+    "explain",
+    "get_num_threads",
+    "jit",
+    "last_prologue_traces",
+    "last_traces",
+    "set_num_threads",
+    "trace",
+]
 
 hide_frames_of(np.__path__[0])
 
@@ -436,7 +447,7 @@ def explain(f: Any) -> Explanation:
     >>> print(tnp.explain(f))  # doctest: +ELLIPSIS
     <lambda>: 1 program, 0 hits, 1 miss
     program 0 (compiled in ... ms)
-      executors: numpy 2
+      executors: llvm 1
       ...
     """
     f = _jitted(f)
@@ -490,3 +501,25 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 
 call_outside_trace_with(_call_one)
+
+
+def set_num_threads(n: int) -> None:
+    """Sets how many threads a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
+
+    Raises ``ValueError`` for less than 1.
+    """
+    from tnp.executors.llvm import threads
+
+    threads.set_num_threads(n)
+
+
+def get_num_threads() -> int:
+    """How many threads a compiled region may use: at first as many as there are cores for this process.
+
+    >>> import tnp
+    >>> tnp.get_num_threads() >= 1
+    True
+    """
+    from tnp.executors.llvm import threads
+
+    return threads.get_num_threads()

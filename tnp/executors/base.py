@@ -14,7 +14,7 @@ from typing import Any
 
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Executor", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
+__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,23 @@ class Region:
     bound_symbols: tuple[BoundSymbol, ...]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+    #: output → the input in whose memory it will be stored: a hint
+    stores: Mapping[int, int] | None = None
+    #: makes a callable like a :class:`Fused` one out of single operations of other executors, for arguments that the fuser
+    #: cannot take. It takes the outputs that are updates of inputs.
+    run_singly: Callable[[Mapping[int, int]], Callable[..., Any]] | None = None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A compiled region that writes to some of its inputs.
+
+    ``updates`` gives for an output the input in whose memory it is: whoever calls ``function`` makes sure that nobody
+    needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``.
+    """
+
+    function: Callable[..., Any]
+    updates: Mapping[int, int]
 
 
 class FusionExecutor(Executor):
@@ -145,6 +162,7 @@ class FusionExecutor(Executor):
         """Whether the executor can compile this operation as part of a region."""
         raise NotImplementedError
 
-    def fuse(self, region: Region, name: str) -> Callable[..., Any] | None:
-        """A callable from the region's inputs to the tuple of its outputs; ``None`` to leave the region to others."""
+    def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
+        """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused` one; ``None`` to leave the
+        region to others."""
         raise NotImplementedError

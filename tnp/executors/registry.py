@@ -25,13 +25,16 @@ __all__ = [
 
 _lock = threading.Lock()
 _executors: dict[str, Executor] = {}
-_default: list[Executor] = []
+#: what ``jit`` uses where it is given none; ``None``: tnp's own choice
+_default: list[Executor] | None = None
 
 #: executors of tnp itself, by the module that registers them on import and the package that it needs
 _BUILT_IN = {
     "python": ("tnp.executors.python", None),
     "numpy": ("tnp.executors.numpy", None),
     "numpy_prims": ("tnp.executors.numpy", None),
+    "llvm": ("tnp.executors.llvm", "llvmlite"),
+    "llvm_everything": ("tnp.executors.llvm", "llvmlite"),
     "torch": ("tnp.executors.torch", "torch"),
 }
 
@@ -46,9 +49,10 @@ def register_executor(executor: Executor) -> Executor:
 def deregister_executor(name_or_executor: str | Executor) -> None:
     """Forgets an executor, also as a default. Unknown names are ignored."""
     name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
+    defaults = get_default_executors()
     with _lock:
         _executors.pop(name, None)
-        _default[:] = [e for e in _default if e.name != name]
+        _set_default(e for e in defaults if e.name != name)
 
 
 def get_executor(name: str) -> Executor | None:
@@ -68,8 +72,16 @@ def get_all_executors() -> tuple[Executor, ...]:
 
 
 def get_default_executors() -> tuple[Executor, ...]:
-    """The executors that ``jit`` uses where it is given none."""
-    return tuple(_default)
+    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others."""
+    if _default is None:
+        llvm = get_executor("llvm")
+        _set_default((llvm,) if llvm is not None else ())
+    return tuple(_default or ())
+
+
+def _set_default(executors: Iterable[Executor]) -> None:
+    global _default
+    _default = list(executors)
 
 
 def get_always_executors() -> tuple[Executor, ...]:
@@ -82,21 +94,23 @@ def set_default_executors(executors: Iterable[Any]) -> None:
     """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority."""
     found = resolve(executors)
     with _lock:
-        _default[:] = found
+        _set_default(found)
 
 
 def add_default_executor(executor: Any) -> None:
     """Puts an executor before the other defaults."""
     (found,) = resolve([executor])
+    defaults = get_default_executors()
     with _lock:
-        _default[:] = [found, *(e for e in _default if e is not found)]
+        _set_default([found, *(e for e in defaults if e is not found)])
 
 
 def remove_default_executor(executor: Any) -> None:
     """Takes an executor out of the defaults."""
     (found,) = resolve([executor])
+    defaults = get_default_executors()
     with _lock:
-        _default[:] = [e for e in _default if e is not found]
+        _set_default(e for e in defaults if e is not found)
 
 
 def resolve(executors: Iterable[Any]) -> list[Executor]:

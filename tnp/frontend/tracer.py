@@ -8,31 +8,32 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
-import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, langs, prims, sizes
-from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError, user_stack_level
+from tnp.core import clang, langs, prims
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
-from tnp.core.views import Path, Step, prim_chain
+from tnp.core.views import Path, Step
 from tnp.frontend.answers import ANSWERS
-from tnp.frontend.flat import TracedFlat
-from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
-from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
+from tnp.frontend.out import call_with_out, without_out
+from tnp.frontend.results import another_handle, fresh_handle, view_handle
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
-from tnp.lang.numpy.registry import by_id, parameter_names, symbol_of
+from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 
-__all__ = ["ARRAY_ATTRIBUTES", "ARRAY_METHODS", "Tracer"]
+__all__ = ["Tracer", "is_traced"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject)
+#: how a symbol that is none of NumPy's functions takes ``out=``
+_BY_KEYWORD = Out()
 
 
 def is_traced(x: Any) -> bool:
@@ -93,87 +94,43 @@ class Tracer:
         result: Any,
         seen: dict[str, TracedArray],
         start: int,
-        view: str = "",
+        returns: Returns = "array",
         row_major: bool = True,
-        another: bool = False,
     ) -> Any:
         """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began.
 
-        ``view`` is how the operation's results may be views (``returns`` of the registry), empty if they may not;
-        ``another`` says that even a view of all of an array is an object of its own.
+        ``returns`` and ``row_major`` are as in the registry.
         """
         if isinstance(result, TensorProxy):
             known = seen.get(result.name)
             if known is not None and known._version == known.storage.version:
-                return TracedArray(known.storage, known.path, known._proxy, known.strides_) if another else known
-            if view:
-                found = self._view_handle(result, seen, start, view)
+                return another_handle(known) if returns in _OTHER_OBJECTS else known
+            if returns in VIEWS:
+                found = view_handle(result, seen, self.trace.bound_symbols[start:], returns)
                 if found is not None:
                     return found
-            return self._fresh_handle(result, seen, row_major)
+            return fresh_handle(result, seen, row_major)
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
         if isinstance(result, ObjectProxy):
             return TracedObject(result, opaque.dummy(result))
         if isinstance(result, (tuple, list)):
-            items = [self.handle(x, seen, start, view, row_major, another) for x in result]
+            items = [self.handle(x, seen, start, returns, row_major) for x in result]
             return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
         if isinstance(result, dict):
-            return {k: self.handle(x, seen, start, view, row_major, another) for k, x in result.items()}
+            return {k: self.handle(x, seen, start, returns, row_major) for k, x in result.items()}
         return result
-
-    def _fresh_handle(self, result: TensorProxy, seen: dict[str, TracedArray], row_major: bool) -> TracedArray:
-        strides: Strides = ROW_MAJOR if row_major or result.ndim < 2 else None
-        for h in seen.values():
-            if h.shape_ and not h.contiguous_:
-                strides = None
-        return TracedArray(Storage(result, writable=not result.scalar), Path(), result, strides)
-
-    def _view_handle(
-        self, result: TensorProxy, seen: dict[str, TracedArray], start: int, view: str
-    ) -> TracedArray | None:
-        bsyms = self.trace.bound_symbols[start:]
-        for name, base in seen.items():
-            source = base._proxy
-            if source.name != name:
-                continue
-            chain = prim_chain(bsyms, result, source)
-            if chain is None:
-                continue
-            if result.scalar:
-                return None
-            try:
-                strides = follow(chain, base.strides_, contiguous_only=view == "view if contiguous")
-            except NotAView:
-                return None
-            last = bsyms[-1]
-            if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
-                steps = [Step(last.sym, last.args[1:], last.kwargs)]
-            else:
-                steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
-            writable_chain = not any(repeats(b) for b in chain)
-            reshaped = any(b.sym.name == "reshape" for b in chain)
-            if reshaped and base.strides_ is None:
-                copy = TracedArray(Storage(result), Path(), result, None)
-                copy.storage.maybe_shared.append(base.storage)
-                base.storage.maybe_shared.append(copy.storage)
-                return copy
-            handle = TracedArray(base.storage, base.path + Path(steps), result, strides)
-            if not writable_chain or view == "read-only view":
-                handle = TracedArray(_ReadOnly(base.storage), base.path + Path(steps), result, strides)
-            return handle
-        return None
 
     # Operations
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
         info = by_id.get(symbol.id)
-        out = kwargs.pop("out", None) if kwargs else None
-        if out is not None:
-            if OpTags.RANDOM in symbol.tags:
-                raise NeedsEager(f"{symbol.name} draws into out=")
-            return self._call_with_out(symbol, args, kwargs, out)
+        out = _BY_KEYWORD if info is None else info.out
+        if "out" in kwargs or (out.position is not None and len(args) > out.position):
+            (args, kwargs), arrays = without_out(out, args, kwargs)
+            if arrays is not None:
+                return call_with_out(self, symbol, out, args, kwargs, arrays)
         if OpTags.MAY_RAISE in symbol.tags:
             self.before_raising()
         elif OpTags.EFFECT in symbol.tags:
@@ -195,10 +152,9 @@ class Tracer:
         if info is not None and info.returns == "update":
             self._store_updated(args[0], result)
             return None
-        view = "" if OpTags.VIEW not in symbol.tags else "view" if info is None else info.returns
-        row_major = info is not None and info.row_major and "F" not in keywords.values()
-        another = bool(view) and symbol.name not in _RETURN_THE_ARGUMENT
-        return self.handle(result, seen, start, view, row_major, another)
+        if info is None:
+            return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+        return self.handle(result, seen, start, info.returns, info.row_major and "F" not in keywords.values())
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -214,53 +170,6 @@ class Tracer:
             target.__tnp_assign__(value)
         else:
             target.storage.replace(value)
-
-    def _call_with_out(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-        outs = out if isinstance(out, tuple) else (out,)
-        if any(o is not None and type(o) is not TracedArray and not isinstance(o, np.ndarray) for o in outs):
-            raise NeedsEager("out= is not an array")
-        is_ufunc = OpTags.ELEMENTWISE in symbol.tags
-        if not is_ufunc and symbol.id.startswith("numpy.fft."):
-            raise NeedsEager("it computes a Fourier transform into out=, which NumPy does not always store into")
-        where = kwargs.get("where", True) if is_ufunc else True
-        if where is not True:
-            if np.dtype(getattr(where, "dtype", bool)) != bool:
-                raise TypeError(f"Cannot cast array data from {where.dtype} to bool according to the rule 'safe'")
-            # Computed everywhere, so on operands that raise no warnings where it is not wanted.
-            kwargs = {k: v for k, v in kwargs.items() if k != "where"}
-            harmless = 0 if symbol.name == "arctanh" else 1
-            args = tuple(
-                self.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a
-                for a in args
-            )
-        result = self.call(symbol, args, kwargs)
-        results = result if isinstance(result, tuple) else (result,)
-        targets = [self.array_handle(o) if o is not None else None for o in outs]
-        if len(targets) != len(results):
-            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
-        casting = kwargs.get("casting", "same_kind")
-        final = []
-        for target, value in zip(targets, results):
-            if target is None:
-                final.append(value)
-                continue
-            if not is_ufunc and (
-                target._element_type is not value._element_type
-                or sizes.shapes_equal(target.shape_, value.shape_) is False
-            ):
-                raise NeedsEager(f"out= of {symbol.name} has another shape or dtype than its result")
-            if not np.can_cast(value.dtype, target.dtype, casting):
-                raise TypeError(
-                    f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}"
-                )
-            if len(value.shape_) > len(target.shape_):
-                raise ValueError("non-broadcastable output operand")
-            if where is not True:
-                mask = self.array_handle(where)
-                value = self.call(lnp.where, (mask, value, target), {})
-            self.store(target, value)
-            final.append(target)
-        return tuple(final) if isinstance(out, tuple) and len(outs) > 1 else final[0]
 
     def store(self, target: TracedArray, value: Any, key: Step | None = None) -> None:
         """``target[...] = value``, with assignment's conversion to the target's dtype."""
@@ -408,7 +317,7 @@ class Tracer:
             start = len(self.trace.bound_symbols)
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start, "view", another=name in ("T", "mT"))
+            return self.handle(result, seen, start, "view" if name in ("T", "mT") else "argument")
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](self, a)
         special = ARRAY_METHODS.get(name)
@@ -419,29 +328,14 @@ class Tracer:
             if name in _NDARRAY_NAMES:
                 raise NeedsEager(f"ndarray.{name} is not compiled")
             raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
-        if symbol.id.startswith("numpy.ndarray."):
-            return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
-        function = operator.attrgetter(by_id[symbol.id].name)(np)
-        return lambda *args, **kwargs: self.call(symbol, *self._out_to_keyword(function, (a, *args), kwargs))
+        return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
-        if name == "shape":
-            _warn_of_setting_shape()
-            shape = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-            new = self.call(lnp.reshape, (a, shape), {})
-            if new.storage is not a.storage:
-                raise NeedsEager("it sets the shape of an array that is not contiguous")
-            a.path, a.shape_, a._strides = new.path, new.shape_, new._strides
-            a._proxy, a._version = new._proxy, new._version
-        elif name == "imag" and a._element_type.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        elif name in ("real", "imag"):
-            self.store(getattr(a, name), value)
-        elif name == "flat":
-            TracedFlat(self, a)[:] = value
-        else:
+        setter = ARRAY_SETTERS.get(name)
+        if setter is None:
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
+        setter(self, a, value)
 
     def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_ufunc__``: a call or a method of a ufunc."""
@@ -449,23 +343,12 @@ class Tracer:
             symbol = symbol_of(ufunc)
             if symbol is None:
                 return self.opaque_call(ufunc, inputs, kwargs)
-            if "out" in kwargs and isinstance(kwargs["out"], tuple) and len(kwargs["out"]) == 1:
-                kwargs["out"] = kwargs["out"][0]
             return self.call(symbol, inputs, kwargs)
         symbol = lnp.ufunc_methods.get(method)
         if symbol is None:
             raise NeedsEager(f"the ufunc method {method} is not compiled")
         if method == "at":
             return self.call(symbol, (inputs[0], ufunc, *inputs[1:]), kwargs)
-        at = {"reduce": 3, "accumulate": 3, "reduceat": 4}.get(method, len(inputs))
-        if len(inputs) > at:
-            kwargs["out"] = inputs[at]
-            inputs = (*inputs[:at], *inputs[at + 1 :])
-        if isinstance(kwargs.get("out"), tuple):
-            kwargs["out"] = kwargs["out"][0]
-        out = kwargs.get("out")
-        if out is not None and method != "outer" and len(inputs) < at and kwargs.get("dtype") is None:
-            kwargs["dtype"] = out.dtype  # these compute in the dtype of what they are stored in
         return self.call(symbol, (ufunc, *inputs), kwargs)
 
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -473,28 +356,7 @@ class Tracer:
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
-        return self.call(symbol, *self._out_to_keyword(function, args, dict(kwargs)))
-
-    @staticmethod
-    def _out_to_keyword(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Moves an ``out`` that was passed by position, which symbols do not have, to the keywords."""
-        position = lnp.out_position(function)
-        if position is not None and len(args) > position:
-            given = set(kwargs)
-            kwargs["out"] = args[position]
-            if isinstance(function, np.ufunc) and function.nout > 1:
-                kwargs["out"] = (*args[position:], *(None,) * (function.nin + function.nout - len(args)))
-                return args[:position], kwargs
-            if not isinstance(function, np.ufunc):
-                # What comes after it goes with it, for without it the positions are others.
-                later = dict(zip(parameter_names(function)[position:], args[position:]))
-                if position + len(later) < len(args) or not later.keys().isdisjoint(given):
-                    raise TypeError(f"{function.__name__}() got too many arguments, or one of them twice")
-                kwargs.update(later)
-            args = args[:position]
-        if isinstance(kwargs.get("out"), tuple) and not isinstance(function, np.ufunc):
-            raise NeedsEager("it passes a tuple as out=")
-        return args, kwargs
+        return self.call(symbol, args, kwargs)
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
@@ -538,37 +400,10 @@ class Tracer:
         return x
 
 
-class _ReadOnly(Storage):
-    """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
-
-    __slots__ = ("base",)
-
-    def __init__(self, base: Storage) -> None:
-        self.base = base
-        self.maybe_shared = []
-
-    value = property(lambda self: self.base.value)
-    version = property(lambda self: self.base.version)
-    origin = property(lambda self: self.base.origin)
-    writable = property(lambda self: False)
-
-
-#: functions that return an array as the very object that they were given, where there is nothing to do
-_RETURN_THE_ARGUMENT = frozenset(
-    ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "astype", "atleast_1d", "atleast_2d",
-     "atleast_3d", "broadcast_arrays", "conj", "conjugate", "matrix_power", "polyder", "polyint", "real", "real_if_close", "squeeze")
-)  # fmt: skip
+#: the ``returns`` of functions that even where there is nothing to do give another object than the argument
+_OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
-
-
-def _warn_of_setting_shape() -> None:
-    """Says what NumPy says to who sets the shape of an array: since 2.5, that it is deprecated."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        np.empty(0).shape = (0,)
-    for warning in said:
-        warnings.warn(warning.message, stacklevel=user_stack_level())
 
 
 def _rank(x: Any) -> int:
@@ -589,76 +424,3 @@ def _selects_all(a: TracedArray, key: Any) -> bool:
     if type(key) is slice:
         return bool(a.shape_) and key.start is None and key.stop is None and key.step is None
     return key is Ellipsis or (type(key) is tuple and not key)
-
-
-def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
-    tracer.store(a, value)
-
-
-def _sort(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
-    tracer.store(a, tracer.numpy_function(np.sort, (a, *args), kwargs))
-
-
-def _partition(tracer: Tracer, a: TracedArray, kth: Any, *args: Any, **kwargs: Any) -> None:
-    tracer.store(a, tracer.call(lnp.partition, (a, kth, *args), kwargs))
-
-
-def _put(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
-    tracer.call(lnp.put, (a, *args), kwargs)
-
-
-def _array_namespace(tracer: Tracer, a: TracedArray, *, api_version: Any = None) -> Any:
-    return np
-
-
-def _to_device(tracer: Tracer, a: TracedArray, device: Any, /, *, stream: Any = None) -> Any:
-    if stream is not None:
-        raise ValueError("The stream argument in to_device() is not supported")
-    if device != "cpu":
-        raise ValueError(f"Unsupported device: {device}.")
-    return a
-
-
-def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
-    if args:
-        key = args[0] if len(args) == 1 else args
-        a = (a if isinstance(key, tuple) else tracer.call(lnp.reshape, (a, -1), {}))[key]
-    elif a.size != 1:
-        raise ValueError("can only convert an array of size 1 to a Python scalar")
-    return tracer.call(prims.item, (a,), {})
-
-
-def _tolist(tracer: Tracer, a: TracedArray) -> Any:
-    if a.ndim == 0:
-        return _item(tracer, a)
-    if not isinstance(a.size, int) or a.size > 1000:
-        raise NeedsValue("tolist() of a large array needs its values")
-    return [_tolist(tracer, x) for x in a]
-
-
-ARRAY_METHODS: dict[str, Callable[..., Any]] = {
-    "fill": _fill,
-    "sort": _sort,
-    "partition": _partition,
-    "put": _put,
-    "item": _item,
-    "tolist": _tolist,
-    "to_device": _to_device,
-    "__array_namespace__": _array_namespace,
-}
-
-
-def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
-    known = a.strides_
-    if known is None or any(type(n) is not int or n < 2 for n in a.shape_):
-        raise NeedsEager("it reads the strides of an array whose layout tnp does not know")
-    return tuple(s * a._element_type.itemsize for s in known)
-
-
-ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
-    "device": lambda tracer, a: "cpu",
-    "flat": TracedFlat,
-    "itemsize": lambda tracer, a: a._element_type.itemsize,
-    "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
-    "strides": _strides,
-}

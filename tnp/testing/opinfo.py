@@ -20,7 +20,11 @@ from tnp.testing.compare import assert_same
 __all__ = ["EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "check_error", "check_sample", "opinfos"]
 
 #: the executor lists that every operation is tested with, by name
-EXECUTORS: dict[str, tuple[str, ...]] = {"numpy": (), "numpy_prims": ("numpy_prims",)}
+EXECUTORS: dict[str, tuple[str, ...]] = {
+    "numpy": ("numpy",),
+    "numpy_prims": ("numpy_prims",),
+    "llvm": ("llvm_everything",),
+}
 if importlib.util.find_spec("torch") is not None:
     EXECUTORS["torch"] = ("torch",)
 

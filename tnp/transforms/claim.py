@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tnp.core.errors import NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, map_proxies
+from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 
-__all__ = ["Fusable", "claim"]
+__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view"]
 
 
 class Fusable(BoundSymbol):
     """A bound symbol that a fusing executor will take as part of a region."""
 
     __slots__ = ("fuser",)
+
+
+class FusedSymbol(Symbol):
+    """A compiled region as an operation. ``updates``: which of its outputs are in the memory of which inputs."""
+
+    updates: Mapping[int, int]
 
 
 def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
@@ -29,7 +35,8 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     shown = _views_shown(trace)
     renamed: dict[str, Any] = {}
     for bsym in trace.bound_symbols:
-        _claim_one(bsym, _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown else executors, new, renamed)
+        asked = _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown and is_view(bsym) else executors
+        _claim_one(bsym, asked, new, renamed)
     if renamed:
         new.output = map_proxies(lambda p: renamed.get(p.name, p), new.output)
     return new
@@ -54,7 +61,14 @@ def _views_shown(trace: Trace) -> dict[int, str]:
 
 
 def _of_kind(executors: Sequence[Any], kind: str) -> list[Any]:
-    return [e for e in executors if e.array_kind in (None, kind)]
+    return [e for e in executors if e.array_kind in (None, kind) and not hasattr(e, "can_fuse")]
+
+
+def is_view(bsym: BoundSymbol) -> bool:
+    """Whether all that a symbol does is to look at its argument's memory."""
+    if bsym.sym.is_prim:
+        return OpTags.VIEW in bsym.sym.tags
+    return bool(bsym.subsymbols) and all(map(is_view, bsym.subsymbols))
 
 
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:

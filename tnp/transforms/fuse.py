@@ -6,13 +6,15 @@ one step. Effects keep their order among each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from tnp.core.proxies import Proxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol
-from tnp.core.trace import Trace
-from tnp.transforms.claim import Fusable, claim
+from tnp.core import prims
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, Symbol
+from tnp.core.trace import Trace, tracing
+from tnp.transforms.claim import Fusable, FusedSymbol, claim, is_view
 
 __all__ = ["find_regions", "fuse"]
 
@@ -20,6 +22,8 @@ __all__ = ["find_regions", "fuse"]
 def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     """``bsyms`` in an order that is as valid as theirs, cut into regions; an operation that nobody fuses is alone."""
     producer: dict[str, int] = {}
+    written_since: list[int] = []
+    last_raising: int | None = None
     group_of: list[int] = []
     members: list[list[int]] = []
     fuser_of: list[Any] = []
@@ -43,6 +47,13 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         is_effect = b.has_tag_inside(OpTags.EFFECT) or OpTags.PROGRAM in b.sym.tags
         if is_effect and last_effect is not None:
             needs.add(group_of[last_effect])
+        # When an operation raises, the updates before it have happened, and none after it.
+        raises = not isinstance(b, Fusable) and b.has_tag_inside(OpTags.MAY_RAISE)
+        updates = b.has_tag_inside(OpTags.UPDATE)
+        if updates and last_raising is not None:
+            needs.add(group_of[last_raising])
+        if raises:
+            needs.update(group_of[j] for j in written_since)
         chosen = None
         if isinstance(b, Fusable):
             for g in reversed(range(len(members))):
@@ -63,6 +74,10 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             producer[p.name] = i
         if is_effect:
             last_effect = i
+        if raises:
+            last_raising, written_since = i, []
+        elif updates:
+            written_since.append(i)
     return [[bsyms[i] for i in members[g]] for g in _order(members, before)]
 
 
@@ -83,40 +98,131 @@ def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:
     return order
 
 
-def fuse(trace: Trace, executors: Sequence[Any], make_region: Any) -> Trace:
+def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
     """The trace with each region replaced by one call.
 
-    What a fuser declines goes to the fusers behind it, and to all executors of single operations.
+    What a fuser declines goes to the fusers behind it, and to all executors of single operations. ``run_singly`` compiles
+    a trace for those alone.
     """
     count = 0
+    if any(isinstance(b, Fusable) for b in trace.bound_symbols):
+        trace = _views_outside(trace, executors)
     while any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        trace, count = _fuse_once(trace, executors, make_region, count)
+        trace, count = _fuse_once(trace, executors, make_region, run_singly, count)
     return trace
 
 
-def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, count: int) -> tuple[Trace, int]:
+def _fuse_once(
+    trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any, count: int
+) -> tuple[Trace, int]:
     """``trace`` with its regions given to their fusers, ``count`` of which have been taken before."""
     new = Trace.like(trace)
     groups = find_regions(trace.bound_symbols)
     needed_after = _needed_after(groups)
+    places = {b.args[0].name: b.args[1] for b in trace.bound_symbols if b.sym.name == "copy_"}
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, needed)
+        stores = _stores(inputs, outputs, places)
         name = f"{first.fuser.name}_fusion{count}"
-        function = first.fuser.fuse(make_region(tuple(group), inputs, outputs), name)
+        alone = partial(_singly, trace, group, inputs, outputs, run_singly)
+        function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone), name)
         if function is None:
-            plain = [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
             behind = executors[list(executors).index(first.fuser) + 1 :]
             rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]
-            new.bound_symbols += claim(Trace.like(trace, plain), rest).bound_symbols
+            new.bound_symbols += claim(Trace.like(trace, _plain(group)), rest).bound_symbols
             continue
         count += 1
-        op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
+        updates = getattr(function, "updates", None)
+        op: Symbol
+        if updates is None:
+            op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
+        else:
+            op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function)
+            op.updates = updates
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
     return new, count
+
+
+def _stores(inputs: list[Proxy], outputs: list[Proxy], places: Mapping[str, Proxy]) -> dict[int, int]:
+    """Outputs that end up in an argument's memory → that argument among the inputs, where it is put if it was not there."""
+    stores: dict[int, int] = {}
+    for k, p in enumerate(outputs):
+        place = places.get(p.name)
+        if place is None:
+            continue
+        at = next((j for j, q in enumerate(inputs) if q.name == place.name), len(inputs))
+        if at == len(inputs):
+            inputs.append(place)
+        if at not in stores.values():
+            stores[k] = at
+    return stores
+
+
+def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:
+    return [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
+
+
+def _singly(
+    trace: Trace, group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], run_singly: Any,
+    updates: Mapping[int, int],
+) -> Any:  # fmt: skip
+    """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
+    alone = Trace.like(trace)
+    alone.args = list(inputs)
+    alone.value_guards, alone.row_major = {}, set()
+    with tracing(alone):
+        for p in inputs:
+            alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
+        alone.bound_symbols += _plain(group)
+        for k, j in updates.items():
+            prims.copy_(outputs[k], inputs[j])
+        fresh = tuple(p for k, p in enumerate(outputs) if k not in updates)
+        alone.output = fresh[0] if len(fresh) == 1 else fresh if fresh else None
+        prims.python_return(alone.output)
+    return run_singly(alone)
+
+
+def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
+    """Takes views that operations outside of regions read out of them: they cost nothing there, and as a region's result
+    they would be copies. One that is read inside as well stays there under another name."""
+    readers: dict[str, list[int]] = {}
+    for i, b in enumerate(trace.bound_symbols):
+        for p in b.flat_inputs:
+            readers.setdefault(p.name, []).append(i)
+    new: list[list[BoundSymbol]] = [[b] for b in trace.bound_symbols]
+    names: dict[str, Any] = {}
+    rest = [e for e in executors if not hasattr(e, "can_fuse")]
+    made = Trace.like(trace)
+    inside = [isinstance(b, Fusable) for b in trace.bound_symbols]
+    for i in reversed(range(len(new))):
+        b = trace.bound_symbols[i]
+        if not isinstance(b, Fusable) or not is_view(b):
+            continue
+        using = [j for p in b.flat_outputs for j in readers.get(p.name, ())]
+        if all(inside[j] for j in using):
+            continue
+        plain = claim(Trace.like(trace, _plain([b])), rest).bound_symbols
+        if any(inside[j] for j in using):
+            for p in b.flat_outputs:
+                assert isinstance(p, TensorProxy)
+                names[p.name] = TensorProxy(made.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+            new[i] = [*plain, b]
+        else:
+            inside[i] = False
+            new[i] = plain
+    for found in new:
+        for b in found:
+            if isinstance(b, Fusable) and names:
+                renamed = Fusable(*(getattr(b.substitute(names), f) for f in _FIELDS))
+                renamed.fuser = b.fuser
+                made.bound_symbols.append(renamed)
+            else:
+                made.bound_symbols.append(b)
+    return made
 
 
 def _no_meta(*args: Any) -> Any:

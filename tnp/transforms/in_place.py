@@ -22,7 +22,7 @@ from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
-from tnp.transforms.claim import Update, claim
+from tnp.transforms.claim import FusedSymbol, Update, claim
 
 __all__ = ["MemoryOperations", "in_place"]
 
@@ -43,6 +43,8 @@ class _Plan:
     """What the first walk decides: which updates are in place, and which results are computed into their target."""
 
     in_place: set[int] = field(default_factory=set)
+    #: (index of a region's call, its output) of those updates that are in place
+    in_region: set[tuple[int, int]] = field(default_factory=set)
     #: index of a producer → index of the update whose target it writes
     forwards: dict[int, int] = field(default_factory=dict)
 
@@ -95,6 +97,11 @@ class _Pass:
                 made = self.bsyms[at] if at is not None else None
                 if isinstance(made, Update):
                     name = made.args[0].name
+                elif made is not None and isinstance(made.sym, FusedSymbol):
+                    inputs = {made.output[k].name: made.args[j].name for k, j in made.sym.updates.items()}
+                    if name not in inputs:
+                        break
+                    name = inputs[name]
                 elif made is not None and made.sym.name == "copy_" and made.args[1].name == destination.name:
                     name = destination.name
                 else:
@@ -140,7 +147,25 @@ class _Pass:
                 self._set_roots(b.output.name, self.roots[b.args[1].name])
             else:
                 self._roots_of_outputs(b)
+                if isinstance(b.sym, FusedSymbol):
+                    self._plan_region(plan, i)
         return plan
+
+    def _plan_region(self, plan: _Plan, i: int) -> None:
+        """Which updates of a region's inputs are in place: nothing else that it is given may look at that memory."""
+        b = self.bsyms[i]
+        for k, j in b.sym.updates.items():
+            target, result = b.args[j], b.output[k].name
+            roots = self.roots[target.name]
+            if len(roots) != 1 or target.name in self.repeating:
+                continue
+            (root,) = roots
+            others = (p for at, p in enumerate(b.args) if at != j and isinstance(p, TensorProxy))
+            if any(root in self.roots[p.name] for p in others) or self._live_after(root, i, result):
+                continue
+            if self._may_write(root, result, i):
+                plan.in_region.add((i, k))
+                self._set_roots(result, roots)
 
     def _roots_of_outputs(self, b: BoundSymbol) -> None:
         if b.sym.name == "unpack_trivial":
@@ -219,6 +244,8 @@ class _Pass:
                 self._emit_update(b, i in plan.in_place)
             elif b.sym.name == "copy_":
                 self._emit_copy(b, i)
+            elif isinstance(b.sym, FusedSymbol):
+                self._emit_region(b, i, plan)
             else:
                 self._emit(self._reusing_operand(b.substitute(names), b, i))
         return self.new
@@ -264,6 +291,22 @@ class _Pass:
         self.names[b.output.name] = target
         statement = BoundSymbol(made.sym, (target, *made.args[1:]), made.kwargs, None, made.subsymbols, b.location)
         self.out.append(statement)
+
+    def _emit_region(self, b: BoundSymbol, i: int, plan: _Plan) -> None:
+        """A region's call, which returns only what it does not write to an input."""
+        made = b.substitute(self.names)
+        args = list(made.args)
+        for k, j in b.sym.updates.items():
+            target = args[j]
+            # A 0-d value of the numpy executor is an immutable scalar.
+            if (i, k) not in plan.in_region or (target.ndim == 0 and self.roots[b.args[j].name] - self.inputs):
+                target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
+                self.out.append(self.operations[kind_of(b, target)].clone.bind(args[j], output=target))
+                args[j] = target
+            self.names[b.output[k].name] = target
+        fresh = tuple(p for k, p in enumerate(b.output) if k not in b.sym.updates)
+        output = fresh[0] if len(fresh) == 1 else fresh or None
+        self.out.append(BoundSymbol(b.sym, tuple(args), {}, output, b.subsymbols, b.location))
 
     def _emit_forward(self, producer: BoundSymbol, update: BoundSymbol) -> None:
         self.taken.add(producer.output.name)  # it has no memory of its own

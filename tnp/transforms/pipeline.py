@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from tnp.core import check
@@ -10,7 +11,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.transforms.bridge import Conversions, bridge
-from tnp.transforms.claim import claim
+from tnp.transforms.claim import FusedSymbol, claim
 from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
@@ -43,6 +44,12 @@ class Backend:
         #: the executor that runs functions of the language as they are
         self.whole_functions_of = whole_functions_of
 
+    def run_singly(self, trace: Trace) -> Callable[..., Any]:
+        """``trace`` compiled for the executors of single operations alone."""
+        alone = copy(self)
+        alone.executors = tuple(e for e in self.executors if not hasattr(e, "can_fuse"))
+        return compile_trace(trace, alone)[-1].python_callable()
+
 
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
@@ -51,7 +58,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Dead Code Elimination", dead_code),
         ("Common Subexpression Elimination", common_subexpressions),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
-        ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region)),
+        ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
         ("Dead Code Elimination", dead_code),
         ("Results as the language has them", lambda t: _finish_results(t, backend)),
         ("Bridges between array libraries", lambda t: bridge(t, backend.conversions)),
@@ -81,7 +88,8 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says."""
     finished = {p.name for p in trace.args}
     for bsym in trace.bound_symbols:
-        if bsym.subsymbols and bsym.sym.executor is backend.whole_functions_of:
+        made_right = isinstance(bsym.sym, FusedSymbol) or bsym.sym.executor is backend.whole_functions_of
+        if bsym.subsymbols and made_right:
             finished.update(p.name for p in bsym.flat_outputs)  # the library's own function made them
     new = Trace.like(trace)
     done: dict[str, Any] = {}

@@ -1,4 +1,7 @@
-"""Random numbers drawn by the language's own generator, at each call, in program order."""
+"""Random numbers drawn by the executor's own generator, at each call, in program order.
+
+The NumPy language records none of these: its programs call NumPy's generators, whose streams are part of the result.
+"""
 
 from __future__ import annotations
 

@@ -398,7 +398,18 @@ def _print_concatenate(context: dict[str, Any], arrays: Any, dim: int) -> str:
     return f"{_torch('cat', context)}({literal(list(arrays), context)}, dim={dim})"
 
 
+def _print_random(name: str) -> Callable[..., str]:
+    def expression(context: dict[str, Any], shape: Any, *parameters: Any, device: Any, dtype: DType) -> str:
+        parts = ", ".join(literal(x, context) for x in (shape, *parameters))
+        kind = torch_dtype(dtype, context)
+        return f"{_kernel(name, context)}({parts}, device={str(device)!r}, dtype={kind})"
+
+    return expression
+
+
 _register("full", _print_full)
+_register("uniform", _print_random("uniform"))
+_register("normal", _print_random("normal"))
 _register("empty", _print_empty)
 _register("iota", _print_iota)
 _register("concatenate", _print_concatenate, "cat")

@@ -486,6 +486,17 @@ def irfft(a: Tensor, dim: int, length: int) -> Tensor:
     return torch.fft.irfft(a, length, dim)
 
 
+# Random numbers, from torch's own generators
+
+
+def uniform(shape: Sequence[int], low: Any, high: Any, *, device: Any, dtype: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device=device).uniform_(low, high)
+
+
+def normal(shape: Sequence[int], mean: Any, std: Any, *, device: Any, dtype: torch.dtype) -> Tensor:
+    return torch.empty(shape, dtype=dtype, device=device).normal_(mean, std)
+
+
 # Neural networks
 
 

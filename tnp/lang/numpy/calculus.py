@@ -21,7 +21,7 @@ from tnp.lang.numpy.dtypes import result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, is_scalar_like, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.reductions import NoValue, dtype_by_example
-from tnp.lang.numpy.registry import alias, npmethod, npproperty, npsymbol
+from tnp.lang.numpy.registry import Out, alias, npmethod, npproperty, npsymbol
 
 __all__ = [
     "angle",
@@ -368,7 +368,7 @@ def _is_int(x: Any) -> bool:
     return type(x) is int or (isinstance(x, NumberProxy) and x.python_type is int)
 
 
-@npsymbol(tags=(OpTags.ELEMENTWISE,))
+@npsymbol(tags=(OpTags.ELEMENTWISE,), out=Out(position=3, converts=True))
 def clip(
     a: Any, a_min: Any = NoValue, a_max: Any = NoValue, *, min: Any = NoValue, max: Any = NoValue, **options: Any
 ) -> TensorProxy:
@@ -459,7 +459,7 @@ def _part_of_number(x: Any, part: Callable[[TensorProxy], TensorProxy]) -> Numbe
     return prims.convert_number(number, int) if kind is bool else number
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="argument")
 def real(val: Any) -> TensorProxy | NumberProxy:
     """The real part: a view of a complex array, a real one itself; of a Python number one."""
     return _part_of_number(val, _real) if is_number(val) else _real(as_array(val))
@@ -471,7 +471,7 @@ def imag(val: Any) -> TensorProxy | NumberProxy:
     return _part_of_number(val, _imag) if is_number(val) else _imag(as_array(val))
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="argument")
 def real_if_close(a: Any, tol: Any = 100) -> TensorProxy:
     """A real array itself, a scalar as a 0-d one. Of complex ones the values decide what the result is: that runs eagerly."""
     a = as_array(a)

@@ -13,9 +13,14 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.operands import as_array, check_order, normalize_operand
-from tnp.lang.numpy.registry import alias, language, npsymbol
+from tnp.lang.numpy.registry import Out, alias, language, npsymbol
 
-__all__ = ["fast_power", "loop_operands", "only_where"]
+__all__ = ["fast_power", "loop_operands", "only_where", "ufunc_out"]
+
+
+def ufunc_out(nin: int, nout: int = 1) -> Out:
+    """How the call of a ufunc takes ``out=``."""
+    return Out(position=nin, count=nout, tuples=True, converts=True)
 
 
 def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> tuple[list[Any], tuple[Any, ...]]:
@@ -91,7 +96,7 @@ def _symbol_of(row: Row) -> Symbol:
 
     meta.__name__ = row.numpy
     meta.__doc__ = getattr(np, row.numpy).__doc__
-    return npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,))(meta)
+    return npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,), out=ufunc_out(row.nargs))(meta)
 
 
 #: comparisons, and the same with the sides exchanged

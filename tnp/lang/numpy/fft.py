@@ -18,7 +18,7 @@ from tnp.lang.numpy.creation import cpu_device
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, static_int
 from tnp.lang.numpy.operands import axis as one_axis
-from tnp.lang.numpy.registry import language, npsymbol
+from tnp.lang.numpy.registry import Out, language, npsymbol
 
 __all__: list[str] = []
 
@@ -29,6 +29,8 @@ _SCALES: dict[str, tuple[Callable[[int], float], Callable[[int], float]]] = {
     "ortho": (lambda n: 1 / math.sqrt(n), math.sqrt),
     "forward": (lambda n: 1 / n, float),
 }
+#: NumPy does not always store into the array that it is given
+_OUT = Out(position=4, refused="it computes a Fourier transform into out=, which NumPy does not always store into")
 _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
@@ -107,14 +109,14 @@ def _one_dimension(name: str, doc: str, inverse: bool) -> None:
 
     transform.__name__ = name
     transform.__doc__ = f"The {doc} along one axis, cut or filled with zeros to ``n`` points."
-    npsymbol(f"fft.{name}")(transform)
+    npsymbol(f"fft.{name}", out=_OUT)(transform)
 
 
 _one_dimension("fft", "discrete Fourier transform", False)
 _one_dimension("ifft", "inverse discrete Fourier transform", True)
 
 
-@npsymbol("fft.rfft")
+@npsymbol("fft.rfft", out=_OUT)
 def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy:
     """The first ``n // 2 + 1`` values of the transform of a real array. Raises ``TypeError`` for a complex one."""
     a = as_array(a)
@@ -122,7 +124,7 @@ def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy
     return _real_forward(a, _points(n, a.shape[dim]), dim, _norm(norm))
 
 
-@npsymbol("fft.irfft")
+@npsymbol("fft.irfft", out=_OUT)
 def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy:
     """The real array of ``n`` (default: an even number of) points of which ``a`` is the half spectrum."""
     a = as_array(a)
@@ -130,7 +132,7 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProx
     return _real_inverse(a, _points(n, (a.shape[dim] - 1) * 2), dim, _norm(norm))
 
 
-@npsymbol("fft.hfft")
+@npsymbol("fft.hfft", out=_OUT)
 def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy:
     """The real spectrum of a signal that is Hermitian in time, of which ``a`` is the first half."""
     a = as_array(a)
@@ -139,7 +141,7 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy
     return _real_inverse(conjugate, _points(n, (a.shape[dim] - 1) * 2), dim, _SWAPPED[_norm(norm)])
 
 
-@npsymbol("fft.ihfft")
+@npsymbol("fft.ihfft", out=_OUT)
 def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy:
     """The inverse of :func:`hfft`: the first half of a signal that is Hermitian in time."""
     a = as_array(a)
@@ -179,7 +181,7 @@ def _several_dimensions(name: str, default: Any, meta: Callable[..., TensorProxy
 
     transform.__name__ = name
     transform.__doc__ = f"The {doc}, along several axes, cut or filled with zeros to ``s`` points."
-    npsymbol(f"fft.{name}")(transform)
+    npsymbol(f"fft.{name}", out=_OUT)(transform)
 
 
 def _fftn(a: TensorProxy, s: Any, axes: Any, norm: str) -> TensorProxy:

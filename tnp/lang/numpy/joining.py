@@ -13,10 +13,10 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
-from tnp.lang.numpy.creation import linspace
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
+from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
 from tnp.lang.numpy.shape import at_least_1d, at_least_2d, at_least_3d
 

@@ -52,7 +52,7 @@ def _in_order(a: TensorProxy, order: str) -> TensorProxy:
     return prims.clone(a)
 
 
-@npmethod("astype", returns="view")
+@npmethod("astype", returns="argument")
 def astype(
     a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> TensorProxy:
@@ -65,7 +65,7 @@ def astype(
     return _as_given(a, clang.convert(a if order in ("K", "A") else _in_order(a, order), wanted))
 
 
-@npsymbol("astype", returns="view")
+@npsymbol("astype", returns="argument")
 def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device: Any = None) -> TensorProxy:
     """``x.astype(dtype)``."""
     return astype(x, dtype, copy=copy)
@@ -95,7 +95,7 @@ def _conjugate_method(name: str) -> None:
         """The complex conjugates; of a real array, itself."""
         return elementwise.conjugate(a) if a.dtype.kind == "c" else a
 
-    npmethod(name, returns="view")(conjugate)
+    npmethod(name, returns="argument")(conjugate)
 
 
 for _name in ("conj", "conjugate"):

@@ -18,7 +18,15 @@ from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept, with_leading
+from tnp.lang.numpy.quantiles import (
+    Quantiles,
+    lines,
+    middle_mean,
+    quantile_function,
+    quantile_of,
+    scalar_unless_kept,
+    with_leading,
+)
 from tnp.lang.numpy.reductions import (
     NoValue,
     ddof_of,
@@ -27,6 +35,7 @@ from tnp.lang.numpy.reductions import (
     keeps_dims,
     mask_of,
     reduced_dims,
+    spread_function,
     square_of,
     sum_of,
     with_kept_dims,
@@ -176,22 +185,13 @@ def _nanvar(
     return _squeezed(clang.sqrt(spread) if name == "nanstd" else spread, dims, keepdims)
 
 
-@npsymbol()
-def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
-    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
-) -> TensorProxy:  # fmt: skip
-    """The variance of the elements that are not NaN; NaN where there are not more of them than ``ddof``."""
-    return _nanvar("nanvar", as_array(a), axis, dtype, ddof, keepdims, where, mean, correction)
-
-
-@npsymbol()
-def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
-    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
-) -> TensorProxy:  # fmt: skip
-    """The square root of :func:`nanvar`."""
-    return _nanvar("nanstd", as_array(a), axis, dtype, ddof, keepdims, where, mean, correction)
+nanvar = spread_function(
+    "nanvar",
+    _nanvar,
+    "The variance of the elements that are not NaN; NaN where there are not more of them than ``ddof``.",
+    (),
+)
+nanstd = spread_function("nanstd", _nanvar, "The square root of :func:`nanvar`.", ())
 
 
 # Order statistics
@@ -229,58 +229,49 @@ def nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims:
     return scalar_unless_kept(with_kept_dims(reductions.mean(pair, -1), dims, keepdims), keepdims)
 
 
-def _nanquantile(
-    a: TensorProxy, q: Quantiles, axis: Any, overwrite_input: Any, method: str, keepdims: Any, weights: Any
-) -> TensorProxy:
-    check(not overwrite_input, lambda: "a quantile that may sort its argument in place", NeedsEager)
-    if weights is not None:
-        raise NeedsOpaque("weighted quantiles are not compiled")
+def _nanquantile(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: Any) -> TensorProxy:
     wanted = q.result_dtype("nanquantile", to_numpy_dtype(a.dtype), method)
     if a.dtype.kind not in "fc":
         return quantile_of(a, q, axis, method, keepdims, wanted)
     if method != "linear" or wanted is not a.dtype:
         # With another dtype, NumPy's result has it or the array's own, as its first line holds a number or none.
         raise NeedsOpaque(f"np.nanquantile by the method {method!r} with a result of {wanted} is not compiled")
-    along, _ = lines(a, axis)
+    along, dims = lines(a, axis)
     if sizes.concrete(along.shape[-1:], "np.nanquantile") == (0,):
-        dims = reduced_dims(a, axis)
-        empty = clang.full(along.shape[:-1], float("nan"), dtype=wanted)
-        return with_leading([with_kept_dims(empty, dims, keepdims)] * len(q.values), q.shape)
+        nan = with_kept_dims(clang.full(along.shape[:-1], float("nan"), dtype=wanted), dims, keepdims)
+        return with_leading([nan] * len(q.values), q.shape)
     ordered, count, dims = _sorted_valid(a, axis)
+    found = [_linear_quantile(ordered, count, float(x), exact=q.is_exact) for x in q.values]
+    return with_leading([with_kept_dims(x, dims, keepdims) for x in found], q.shape)
+
+
+def _linear_quantile(ordered: TensorProxy, count: TensorProxy, q: float, *, exact: bool) -> TensorProxy:
+    """The ``q``-th quantile of the first ``count`` elements of each line, which are in order.
+
+    It lies at ``q`` times the last position, linearly between the two elements next to it; ``exact`` takes the one before.
+    """
     last = clang.convert(clang.sub(count, 1), dtypes.float64)
-    found = []
-    for x in q.values:
-        place = clang.mul(last, float(x))
-        before = clang.floor(place)
-        after = clang.where(clang.ge(place, last), before, clang.add(before, 1))
-        weight = clang.convert(clang.sub(place, before), wanted)
-        low = _at(ordered, clang.convert(before, dtypes.int64))
-        high = _at(ordered, clang.convert(after, dtypes.int64))
-        step = clang.sub(high, low)
-        upper = clang.sub(high, clang.mul(step, clang.sub(1, weight)))
-        between = clang.where(clang.ge(weight, 0.5), upper, clang.add(low, clang.mul(step, weight)))
-        found.append(with_kept_dims(low if q.is_exact else between, dims, keepdims))
-    return with_leading(found, q.shape)
+    place = clang.mul(last, q)
+    before = clang.floor(place)
+    low = _at(ordered, clang.convert(before, dtypes.int64))
+    if exact:
+        return low
+    after = clang.where(clang.ge(place, last), before, clang.add(before, 1))
+    high = _at(ordered, clang.convert(after, dtypes.int64))
+    weight = clang.convert(clang.sub(place, before), ordered.dtype)
+    return _between(low, high, weight)
 
 
-@npsymbol(returns="array", row_major=False)
-def nanquantile(
-    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: Any = NoValue, *, weights: Any = None,
-) -> TensorProxy:  # fmt: skip
-    """The ``q``-th quantiles of what is not NaN. ``q`` is known when the program is traced, else the call is opaque."""
-    found = _nanquantile(as_array(a), Quantiles(q), axis, overwrite_input, method, keepdims, weights)
-    return scalar_unless_kept(found, keepdims)
+def _between(low: TensorProxy, high: TensorProxy, weight: TensorProxy) -> TensorProxy:
+    """``low + (high - low) * weight``, computed from the nearer end as NumPy does."""
+    step = clang.sub(high, low)
+    from_low = clang.add(low, clang.mul(step, weight))
+    from_high = clang.sub(high, clang.mul(step, clang.sub(1, weight)))
+    return clang.where(clang.ge(weight, 0.5), from_high, from_low)
 
 
-@npsymbol(returns="array", row_major=False)
-def nanpercentile(
-    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: Any = NoValue, *, weights: Any = None,
-) -> TensorProxy:  # fmt: skip
-    """:func:`nanquantile` of ``q / 100``."""
-    found = _nanquantile(as_array(a), Quantiles(q, 100), axis, overwrite_input, method, keepdims, weights)
-    return scalar_unless_kept(found, keepdims)
+nanquantile = quantile_function("nanquantile", 1, _nanquantile, "The ``q``-th quantiles of what is not NaN.")
+nanpercentile = quantile_function("nanpercentile", 100, _nanquantile, ":func:`nanquantile` of ``q / 100``.")
 
 
 # Replacing

@@ -13,13 +13,25 @@ import numpy as np
 
 from tnp.core import clang, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsOpaque
+from tnp.core.errors import NeedsEager, NeedsOpaque
+from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import to_dtype
-from tnp.lang.numpy.reductions import keeps_dims, reduced_dims, with_kept_dims
+from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.reductions import NoValue, keeps_dims, reduced_dims, with_kept_dims
+from tnp.lang.numpy.registry import npsymbol
 
-__all__ = ["Quantiles", "lines", "middle_mean", "quantile_of", "scalar_unless_kept", "with_leading"]
+__all__ = [
+    "Quantiles",
+    "lines",
+    "middle_mean",
+    "quantile_function",
+    "quantile_of",
+    "scalar_unless_kept",
+    "with_leading",
+]
 
 #: quantiles computed one by one in a call; more run as an opaque call
 MAX_QUANTILES = 64
@@ -194,3 +206,25 @@ def _interpolated(low: TensorProxy, high: TensorProxy, weight: float, wanted: DT
     if weight >= 0.5:
         return clang.sub(clang.convert(high, wanted), clang.mul(step, 1 - weight))
     return clang.add(clang.convert(low, wanted), clang.mul(step, weight))
+
+
+def quantile_function(name: str, divisor: int, compute: Callable[..., TensorProxy], doc: str) -> Symbol:
+    """One of NumPy's functions of an array and quantiles ``q``, given in units of ``1 / divisor``.
+
+    ``compute`` takes the array, the :class:`Quantiles`, ``axis``, ``method`` and ``keepdims``. What depends on values
+    that are known only when the program runs, and what is weighted, are opaque calls.
+    """
+
+    def f(
+        a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: Any = NoValue, *, weights: Any = None,
+    ) -> TensorProxy:  # fmt: skip
+        quantiles = Quantiles(q, divisor)
+        check(not overwrite_input, lambda: "a quantile that may sort its argument in place", NeedsEager)
+        if weights is not None:
+            raise NeedsOpaque("weighted quantiles are not compiled")
+        return scalar_unless_kept(compute(as_array(a), quantiles, axis, method, keepdims), keepdims)
+
+    f.__name__ = name
+    f.__doc__ = f"{doc} ``q`` is known when the program is traced, else the call is opaque."
+    return npsymbol(returns="array", row_major=False)(f)

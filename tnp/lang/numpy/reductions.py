@@ -7,7 +7,7 @@ are reduced: what ``where`` leaves out becomes the operation's identity.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -36,6 +36,7 @@ __all__ = [
     "mean",
     "ptp",
     "reduced_dims",
+    "spread_function",
     "std",
     "sum_of",
     "var",
@@ -152,13 +153,9 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
         return result if start is None else _COMBINE[name](start, result)
 
     def _with_dtype(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: Any = NoValue,
-        initial: Any = NoValue,
+        a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, initial: Any = NoValue,
         where: Any = NoValue,
-    ) -> TensorProxy:
+    ) -> TensorProxy:  # fmt: skip
         return compute(a, axis, dtype, keepdims, initial, where)
 
     def _without_dtype(
@@ -281,22 +278,27 @@ def _var(
     return result if keeps_dims(keepdims) else clang.squeeze(result, dims)
 
 
-@npsymbol(method="var")
-def var(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
-    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
-) -> TensorProxy:  # fmt: skip
-    """The mean squared distance from the mean along ``axis``, divided by ``n - ddof``; real for complex."""
-    return _var("var", as_array(a), axis, dtype, ddof, keepdims, where, mean, correction)
+def spread_function(name: str, compute: Callable[..., TensorProxy], doc: str, method: str | tuple[str, ...]) -> Symbol:
+    """A variance or standard deviation of NumPy's; ``compute`` takes its name, then its arguments in order."""
+
+    def f(
+        a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
+        where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
+    ) -> TensorProxy:  # fmt: skip
+        return compute(name, as_array(a), axis, dtype, ddof, keepdims, where, mean, correction)
+
+    f.__name__ = name
+    f.__doc__ = doc
+    return npsymbol(method=method)(f)
 
 
-@npsymbol(method="std")
-def std(
-    a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = NoValue, *,
-    where: Any = NoValue, mean: Any = NoValue, correction: Any = NoValue,
-) -> TensorProxy:  # fmt: skip
-    """The square root of :func:`var`."""
-    return _var("std", as_array(a), axis, dtype, ddof, keepdims, where, mean, correction)
+var = spread_function(
+    "var",
+    _var,
+    "The mean squared distance from the mean along ``axis``, divided by ``n - ddof``; real for complex.",
+    "var",
+)
+std = spread_function("std", _var, "The square root of :func:`var`.", "std")
 
 
 # Positions and counts

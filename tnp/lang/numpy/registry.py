@@ -1,7 +1,8 @@
 """How a function becomes part of the NumPy language.
 
 :func:`npsymbol` makes a symbol of a function that says, in the core language or in NumPy functions already defined,
-what ``numpy.<name>`` computes. It has NumPy's parameters without ``out``, which the frontend handles for all.
+what ``numpy.<name>`` computes. It has NumPy's parameters without ``out``, which the frontend handles for all: the
+registry says how each function takes it (:class:`Out`).
 """
 
 from __future__ import annotations
@@ -22,35 +23,70 @@ from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
 
 __all__ = [
+    "VIEWS",
     "NumpyFunction",
+    "Out",
+    "Returns",
     "by_id",
     "defines",
     "language",
     "npmethod",
     "npproperty",
     "npsymbol",
-    "out_position",
     "symbol_of",
 ]
 
 IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
 
-Returns = Literal["scalar", "array", "view", "read-only view", "view if contiguous", "update"]
+Returns = Literal[
+    "scalar", "array", "view", "read-only view", "view if contiguous", "argument", "argument if contiguous", "update"
+]
 
 #: the ``returns`` of functions whose results may be views
-VIEWS = ("view", "read-only view", "view if contiguous")
+VIEWS = ("view", "read-only view", "view if contiguous", "argument", "argument if contiguous")
+
+
+@dataclass(frozen=True)
+class Out:
+    """How one of NumPy's functions takes ``out=``, the array (or tuple of ``count`` arrays) for its results.
+
+    - ``position`` is where it may be passed by position, ``None``: by keyword only. ``after`` names the parameters that
+      may come behind it by position.
+    - ``tuples``: a tuple is taken for one result, too, as by ufuncs and their methods.
+    - ``converts``: results are cast to the array's dtype under ``casting=`` and broadcast to its shape, and ``where=``
+      leaves elements as they are, as with most ufuncs. Calls of other functions run eagerly unless the array has the
+      result's shape and dtype.
+    - ``sets_dtype``: the array's dtype is what is computed in, unless ``dtype=`` says another.
+    - ``refused`` is why any call with ``out=`` runs eagerly.
+    """
+
+    position: int | None = None
+    after: tuple[str, ...] = ()
+    count: int = 1
+    tuples: bool = False
+    converts: bool = False
+    sets_dtype: bool = False
+    refused: str = ""
 
 
 @dataclass(frozen=True)
 class NumpyFunction:
     """What the registry knows of one function: its symbol, its name below ``numpy``, and what it returns.
 
-    ``returns`` is ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays, ``"view"`` if
-    results may be views of the first argument (``"read-only view"``: ones that cannot be written through; ``"view if
-    contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel), and ``"update"`` if the function
-    changes its first argument: its symbol then returns the changed array, and the user gets ``None``. ``factory`` marks functions that make arrays of no arrays,
-    ``row_major`` is false for those that may lay out results of several dimensions in another than row-major order.
+    ``returns`` is
+
+    - ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays;
+    - ``"view"`` if results may be views of the first argument (``"read-only view"``: ones that cannot be written
+      through; ``"view if contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel);
+    - ``"argument"`` if they may be views, and where there is nothing to do are the argument, the very object
+      (``"argument if contiguous"``: with a contiguous argument only, as with np.asarray);
+    - ``"update"`` if the function changes its first argument: its symbol then returns the changed array, and the user
+      gets ``None``.
+
+    ``factory`` marks functions that make arrays of no arrays, ``row_major`` is false for those that may lay out
+    results of several dimensions in another than row-major order. ``own_out`` is an :class:`Out` that NumPy's
+    signature does not tell.
     """
 
     symbol: Symbol
@@ -58,6 +94,36 @@ class NumpyFunction:
     returns: Returns
     factory: bool
     row_major: bool = True
+    own_out: Out | None = None
+
+    @functools.cached_property
+    def function(self) -> Any:
+        """NumPy's function of that name; ``None`` for methods and helpers, and where this version of NumPy has none."""
+        if by_id.get(f"numpy.{self.name}") is not self:
+            return None
+        found: Any = np
+        for part in self.name.split("."):
+            found = getattr(found, part, None)
+        return found if callable(found) else None
+
+    @functools.cached_property
+    def out(self) -> Out:
+        """How the function takes ``out=``. Asked of NumPy at the first call, as signatures take long to read."""
+        return self.own_out or _out_in_signature(self.function)
+
+
+def _out_in_signature(function: Any) -> Out:
+    if isinstance(function, np.ufunc):
+        return Out(position=function.nin, count=function.nout, tuples=True)
+    signature = _signature(function)
+    names = [] if signature is None else [p.name for p in signature.parameters.values() if p.kind in _BY_POSITION]
+    if "out" not in names:
+        return Out()
+    position = names.index("out")
+    return Out(position, after=tuple(names[position + 1 :]))
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 #: every function of the language by symbol id (``"numpy.linalg.inv"``)
@@ -115,9 +181,13 @@ def npsymbol(
     tags: Iterable[OpTags] = (),
     factory: bool = False,
     row_major: bool = True,
+    out: Out | None = None,
     id_prefix: str = "numpy",
 ) -> Callable[[Callable[..., Any]], Symbol]:
-    """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names."""
+    """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names.
+
+    The rest is as in :class:`NumpyFunction`.
+    """
 
     def decorate(f: Callable[..., Any]) -> Symbol:
         full_name = f.__name__ if name is None else name
@@ -155,7 +225,7 @@ def npsymbol(
             language=language,
         )
         assert symbol.id not in by_id, f"{symbol.id} is defined twice"
-        by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major)
+        by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major, out)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         return symbol
@@ -184,26 +254,6 @@ def alias(name: str, symbol: Symbol) -> None:
     """Registers another public name of NumPy for the same function (``np.amax`` for ``np.max``)."""
     info = by_id[symbol.id]
     by_id.setdefault(f"numpy.{name}", dataclasses.replace(info, name=name))
-
-
-@functools.cache
-def out_position(function: Any) -> int | None:
-    """The position at which one of NumPy's functions takes ``out``; ``None`` if it does not, or is a ufunc."""
-    if isinstance(function, np.ufunc):
-        return function.nin
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return None
-    if "out" not in parameters or parameters["out"].kind is inspect.Parameter.KEYWORD_ONLY:
-        return None
-    return list(parameters).index("out")
-
-
-@functools.cache
-def parameter_names(function: Any) -> tuple[str, ...]:
-    """The names of the parameters of one of NumPy's functions that has a signature."""
-    return tuple(inspect.signature(function).parameters)
 
 
 @functools.cache
@@ -238,12 +288,7 @@ _by_function: dict[int, Symbol] = {}
 def symbol_of(function: Any) -> Symbol | None:
     """The symbol of one of NumPy's functions or ufuncs; ``None`` if the language lacks it."""
     if not _by_function:
-        for key, info in by_id.items():
-            if key != f"numpy.{info.name}":  # a method, or a helper that is no function of NumPy
-                continue
-            found: Any = np
-            for part in info.name.split("."):
-                found = getattr(found, part, None)
-            if found is not None and callable(found):
-                _by_function[id(found)] = info.symbol
+        for info in by_id.values():
+            if info.function is not None:
+                _by_function[id(info.function)] = info.symbol
     return _by_function.get(id(function))

@@ -135,7 +135,7 @@ def rollaxis(a: Any, axis: Any, start: Any = 0) -> TensorProxy:
     return clang.moveaxis(a, (at,), (before - 1 if at < before else before,))
 
 
-@npsymbol(returns="view", method="squeeze")
+@npsymbol(returns="argument", method="squeeze")
 def squeeze(a: Any, axis: Any = None) -> TensorProxy:
     """Without dimensions of length 1: all of them, or those named."""
     a = as_array(a)
@@ -165,7 +165,7 @@ def _at_least(name: str, doc: str, widened: Any) -> None:
 
     function.__name__ = name
     function.__doc__ = f"{doc}; several arrays give a tuple."
-    globals()[name] = npsymbol(returns="view", factory=True)(function)
+    globals()[name] = npsymbol(returns="argument", factory=True)(function)
     __all__.append(name)
 
 

@@ -224,7 +224,7 @@ def polysub(a1: Any, a2: Any) -> TensorProxy:
     return language.method("sub")(*_coefficients(a1, a2))
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="argument")
 def polyder(p: Any, m: Any = 1) -> TensorProxy:
     """The ``m``-th derivative; for 0 the polynomial itself. Raises ``ValueError`` for a negative one."""
     m = static_int(m)
@@ -239,7 +239,7 @@ def polyder(p: Any, m: Any = 1) -> TensorProxy:
     return p
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="argument")
 def polyint(p: Any, m: Any = 1, k: Any = None) -> TensorProxy:
     """The ``m``-th antiderivative with integration constants ``k`` (default 0), in the order of integration."""
     m = static_int(m)

@@ -16,7 +16,7 @@ from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, promote, static_int
-from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_of, scalar_unless_kept
+from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
 
@@ -94,32 +94,12 @@ def median(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: An
     return scalar_unless_kept(with_kept_dims(middle_mean(along), dims, keepdims), keepdims)
 
 
-def _quantile(
-    a: TensorProxy, q: Quantiles, axis: Any, overwrite_input: Any, method: str, keepdims: Any, weights: Any
-) -> TensorProxy:
-    check(not overwrite_input, lambda: "a quantile that may sort its argument in place", NeedsEager)
-    if weights is not None:
-        raise NeedsOpaque("weighted quantiles are not compiled")
-    wanted = q.result_dtype("quantile", to_numpy_dtype(a.dtype), method)
-    return scalar_unless_kept(quantile_of(a, q, axis, method, keepdims, wanted), keepdims)
+def _quantile(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: Any) -> TensorProxy:
+    return quantile_of(a, q, axis, method, keepdims, q.result_dtype("quantile", to_numpy_dtype(a.dtype), method))
 
 
-@npsymbol(returns="array", row_major=False)
-def quantile(
-    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: Any = False, *, weights: Any = None,
-) -> TensorProxy:  # fmt: skip
-    """The ``q``-th quantiles along ``axis``. ``q`` is known when the program is traced, else the call is opaque."""
-    return _quantile(as_array(a), Quantiles(q), axis, overwrite_input, method, keepdims, weights)
-
-
-@npsymbol(returns="array", row_major=False)
-def percentile(
-    a: Any, q: Any, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-    keepdims: Any = False, *, weights: Any = None,
-) -> TensorProxy:  # fmt: skip
-    """:func:`quantile` of ``q / 100``."""
-    return _quantile(as_array(a), Quantiles(q, 100), axis, overwrite_input, method, keepdims, weights)
+quantile = quantile_function("quantile", 1, _quantile, "The ``q``-th quantiles along ``axis``.")
+percentile = quantile_function("percentile", 100, _quantile, ":func:`quantile` of ``q / 100``.")
 
 
 # Covariances

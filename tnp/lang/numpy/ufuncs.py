@@ -21,11 +21,11 @@ from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.elementwise import only_where
+from tnp.lang.numpy.elementwise import only_where, ufunc_out
 from tnp.lang.numpy.indexing import index_key
 from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
-from tnp.lang.numpy.registry import IMPORT, language, npsymbol, symbol_of
+from tnp.lang.numpy.registry import IMPORT, Out, language, npsymbol, symbol_of
 
 __all__ = ["accumulate", "at", "outer", "reduce", "reduceat"]
 
@@ -80,7 +80,8 @@ def _composed(name: str, compute: Callable[..., Any]) -> Symbol:
 
     meta.__name__ = name
     meta.__doc__ = ufunc.__doc__
-    return npsymbol(method=name if name == "divmod" else (), tags=(OpTags.ELEMENTWISE,))(meta)
+    method = name if name == "divmod" else ()
+    return npsymbol(method=method, tags=(OpTags.ELEMENTWISE,), out=ufunc_out(ufunc.nin, ufunc.nout))(meta)
 
 
 for _name, _compute in _COMPOSED.items():
@@ -183,6 +184,11 @@ _call = {
 # … and how they are computed
 
 
+def _out_at(position: int, *after: str) -> Out:
+    """How a method takes ``out=``: right behind ``dtype``, the ufunc being the first argument."""
+    return Out(position, after, tuples=True, sets_dtype=True)
+
+
 def _parity(a: TensorProxy, dims: tuple[int, ...]) -> TensorProxy:
     count = prims.sum(clang.convert(a, dtypes.int64), dims)
     return clang.ne(clang.bitwise_and(count, 1), 0)
@@ -206,7 +212,7 @@ _BOOL_REDUCTIONS = {
 }
 
 
-@npsymbol("reduce", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,))
+@npsymbol("reduce", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,), out=_out_at(4, "keepdims", "initial", "where"))
 def reduce(
     ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
     initial: Any = np._NoValue, where: Any = True,
@@ -252,7 +258,7 @@ _SCANS = {
 }
 
 
-@npsymbol("accumulate", id_prefix="ufunc")
+@npsymbol("accumulate", id_prefix="ufunc", out=_out_at(4))
 def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.accumulate``: the running result along an axis."""
     a, axis = as_array(array), _axis_argument(axis)
@@ -264,13 +270,13 @@ def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None)
     return scan(clang.convert(a, wanted), one_axis(a.ndim, axis))
 
 
-@npsymbol("reduceat", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,))
+@npsymbol("reduceat", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,), out=_out_at(5))
 def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.reduceat``: reductions over the slices between indices."""
     return _call["reduceat"](ufunc, as_array(array), as_array(indices), _axis_argument(axis), dtype)
 
 
-@npsymbol("outer", id_prefix="ufunc")
+@npsymbol("outer", id_prefix="ufunc", out=Out(tuples=True))
 def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
     """``np.<ufunc>.outer``: the ufunc of all pairs of elements."""
     if ufunc.nin != 2:

@@ -132,8 +132,12 @@ def _arg_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -
     yield SampleInput(special_values(dtype))
 
 
-def _arg_errors(info: OpInfo, device: str) -> Iterator[Any]:
+def _cumulative_errors(info: OpInfo, device: str) -> Iterator[Any]:
     yield SampleInput(np.ones((2, 3)), 2), np.exceptions.AxisError, "axis 2 is out of bounds"
+
+
+def _arg_errors(info: OpInfo, device: str) -> Iterator[Any]:
+    yield from _cumulative_errors(info, device)
     yield SampleInput(np.ones((0, 2)), 0), ValueError, "of an empty sequence"
 
 
@@ -171,102 +175,42 @@ def _ptp_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -
 
 
 _DTYPES_OF_SUMS = ("float32", "complex128", "int8", bool)
+_SUMS = reduction_samples(initial=2, dtype=_DTYPES_OF_SUMS)
+_EXTREMES = reduction_samples(empty=False, initial=1)
+_TRUTHS = reduction_samples()
+_MEANS = reduction_samples(dtype=_DTYPES_OF_SUMS[:3])
+_INT8, _BOOL = (dtypes.int8,), (dtypes.bool8,)
 
-for _op, _all_dtypes in (
-    (np.sum, ALL_DTYPES),
-    (np.prod, _FEW),
-    (method("sum"), (dtypes.int8,)),
-    (method("prod"), (dtypes.int8,)),
-):
-    opinfos.add(
-        "reductions",
-        OpInfo(
-            _op,
-            sample_input_generator=reduction_samples(initial=2, dtype=_DTYPES_OF_SUMS),
-            error_input_generator=_where_errors,
-            dtypes=_all_dtypes,
-            rtol=_FLOAT16,
-        ),
-    )
-
-for _op, _taken in ((np.max, _FEW), (np.min, _FEW), (method("max"), _FEW[:1]), (method("min"), _FEW[:1])):
-    opinfos.add(
-        "reductions",
-        OpInfo(
-            _op,
-            sample_input_generator=reduction_samples(empty=False, initial=1),
-            error_input_generator=_empty_errors,
-            dtypes=_taken,
-        ),
-    )
-
-opinfos.add(
-    "reductions",
-    *(
-        OpInfo(
-            op,
-            sample_input_generator=reduction_samples(),
-            error_input_generator=_axis_errors,
-            dtypes=_FEW,
-        )
-        for op in (np.any, np.all)
-    ),
-    OpInfo(
-        np.ptp,
-        sample_input_generator=_ptp_samples,
-        error_input_generator=_empty_errors,
-        dtypes=_FEW[1:],
-    ),
-    OpInfo(
-        np.mean,
-        sample_input_generator=reduction_samples(dtype=_DTYPES_OF_SUMS[:3]),
-        error_input_generator=_axis_errors,
-        dtypes=_FEW,
-        rtol=_FLOAT16,
-    ),
-    *(
-        OpInfo(
-            op,
-            sample_input_generator=_var_samples,
-            error_input_generator=_ddof_errors,
-            dtypes=_FEW,
-            rtol=_FLOAT16,
-        )
-        for op in (np.var, np.std)
-    ),
-    *(
-        OpInfo(op, sample_input_generator=_arg_samples, error_input_generator=_arg_errors, dtypes=_FEW)
-        for op in (np.argmax, np.argmin)
-    ),
-    OpInfo(
-        np.count_nonzero,
-        sample_input_generator=_masked_count_samples,
-        error_input_generator=_axis_errors,
-        dtypes=_FEW,
-    ),
-    *(
-        OpInfo(
-            op,
-            sample_input_generator=_cumulative_samples,
-            error_input_generator=_arg_cumulative_errors,
-            dtypes=_FEW,
-            rtol=_FLOAT16,
-        )
-        for op in (np.cumsum, np.cumprod)
-        for _arg_cumulative_errors in (lambda *args: list(_arg_errors(*args))[:1],)
-    ),
-    *(
-        OpInfo(
-            getattr(np, name),
-            sample_input_generator=_standard_samples,
-            error_input_generator=_standard_errors,
-            dtypes=_FEW,
-            rtol=_FLOAT16,
-        )
-        for name in ("cumulative_sum", "cumulative_prod")
-        if hasattr(np, name)
-    ),
+#: functions (two came with NumPy 2.1), their samples, errors, dtypes, and tolerances
+_TABLE: tuple[tuple[Any, ...], ...] = (
+    (np.sum, _SUMS, _where_errors, ALL_DTYPES, _FLOAT16),
+    (np.prod, _SUMS, _where_errors, _FEW, _FLOAT16),
+    (method("sum"), _SUMS, _where_errors, _INT8, _FLOAT16),
+    (method("prod"), _SUMS, _where_errors, _INT8, _FLOAT16),
+    (np.max, _EXTREMES, _empty_errors, _FEW, {}),
+    (np.min, _EXTREMES, _empty_errors, _FEW, {}),
+    (method("max"), _EXTREMES, _empty_errors, _BOOL, {}),
+    (method("min"), _EXTREMES, _empty_errors, _BOOL, {}),
+    (np.any, _TRUTHS, _axis_errors, _FEW, {}),
+    (np.all, _TRUTHS, _axis_errors, _FEW, {}),
+    (np.ptp, _ptp_samples, _empty_errors, _FEW[1:], {}),
+    (np.mean, _MEANS, _axis_errors, _FEW, _FLOAT16),
+    (np.var, _var_samples, _ddof_errors, _FEW, _FLOAT16),
+    (np.std, _var_samples, _ddof_errors, _FEW, _FLOAT16),
+    (np.argmax, _arg_samples, _arg_errors, _FEW, {}),
+    (np.argmin, _arg_samples, _arg_errors, _FEW, {}),
+    (np.count_nonzero, _masked_count_samples, _axis_errors, _FEW, {}),
+    (np.cumsum, _cumulative_samples, _cumulative_errors, _FEW, _FLOAT16),
+    (np.cumprod, _cumulative_samples, _cumulative_errors, _FEW, _FLOAT16),
+    (getattr(np, "cumulative_sum", None), _standard_samples, _standard_errors, _FEW, _FLOAT16),
+    (getattr(np, "cumulative_prod", None), _standard_samples, _standard_errors, _FEW, _FLOAT16),
 )
+for _op, _samples, _errors, _taken, _rtol in _TABLE:
+    if _op is not None:
+        opinfos.add(
+            "reductions",
+            OpInfo(_op, sample_input_generator=_samples, error_input_generator=_errors, dtypes=_taken, rtol=_rtol),
+        )
 
 #: the methods that are the functions: one dtype shows that they are reached
 _METHODS: tuple[tuple[str, tuple[SampleInput, ...]], ...] = (
@@ -280,12 +224,12 @@ _METHODS: tuple[tuple[str, tuple[SampleInput, ...]], ...] = (
     ("cumsum", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 0))),
     ("cumprod", (SampleInput(np.eye(3)), SampleInput(np.eye(3), 1))),
 )
-for _name, _samples in _METHODS:
+for _name, _inputs in _METHODS:
     opinfos.add(
         "reductions",
         OpInfo(
             method(_name),
-            sample_input_generator=lambda *args, samples=_samples: iter(samples),
+            sample_input_generator=lambda *args, samples=_inputs: iter(samples),
             dtypes=(dtypes.float64,),
         ),
     )

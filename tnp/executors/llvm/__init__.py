@@ -1,0 +1,198 @@
+"""The llvm executor: regions of a program as native code for this processor.
+
+A region goes through four steps, a module each: :mod:`graph` (what each array is computed from), :mod:`schedule` (what
+has memory, and which loops are shared), :mod:`emit` (LLVM IR, with :mod:`scalars` for the elements), and :mod:`engine`
+(machine code, or the same from the disk cache). :mod:`launcher` calls the result without Python in between.
+
+Code is compiled for the strides that arrays have: at the first call, and again for others. Arguments that native code does
+not take (misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) make the call run
+the region's operations one by one, as the executors behind this one do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tnp.core.dtypes import DType
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.base import Fused, FusionExecutor, Region
+from tnp.executors.llvm import engine, launcher, threads
+from tnp.executors.llvm.emit import Kernel, emit_kernel
+from tnp.executors.llvm.engine import Unavailable
+from tnp.executors.llvm.graph import Graph, Node, Refused, Update, lower, takes
+from tnp.executors.llvm.layout import Strides, strides_of_nodes
+from tnp.executors.llvm.schedule import schedule
+from tnp.executors.registry import register_executor
+
+__all__ = ["FusedRegion", "LLVMExecutor", "executor", "is_available"]
+
+#: kinds of strides that one region is compiled for
+SPECIALISATIONS = 8
+#: a single operation on fewer elements is left to NumPy, whose loop is as good
+SINGLE_ELEMENTS = 32 * 1024
+#: additions beyond which a kernel runs without Python's lock
+RELEASE_COST = 50_000
+
+
+class LLVMExecutor(FusionExecutor):
+    """Compiles regions of elementwise operations, reductions, views and updates of arrays on the CPU."""
+
+    array_kind = "numpy"
+
+    def __init__(self, name: str, *, version: Any = None, everything: bool = False) -> None:
+        super().__init__(name, version=version)
+        #: regions are compiled that others run as well: for tests
+        self.everything = everything
+
+    def can_fuse(self, bsym: BoundSymbol) -> bool:
+        return is_available() and takes(bsym)
+
+    def fuse(self, region: Region, name: str) -> Fused | None:
+        try:
+            graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
+        except Refused:
+            return None
+        if not self.everything and not _pays(graph):
+            return None
+        plan = schedule(graph)
+        inputs = {node: j for j, node in enumerate(graph.inputs)}
+        memories = [plan.memory_of(node) for node in graph.outputs]
+        updates = {k: inputs[m] for k, m in enumerate(memories) if m in inputs}
+        compiled = FusedRegion(name, region, graph, updates)
+        return Fused(compiled.launcher.function, updates)
+
+
+def is_available() -> bool:
+    """Whether native code can be made and called here."""
+    try:
+        engine.target()
+    except Unavailable:
+        return False
+    return True
+
+
+def _pays(graph: Graph) -> bool:
+    """Whether a region is more than one operation on few elements, and more than moving elements about."""
+    work = [n for n in graph.nodes if n.op not in ("input", "number", "view", "full", "empty", "copy", "iota")]
+    computing = [n for n in work if not isinstance(n, Update)]
+    if not computing:
+        return False
+    return len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
+
+
+class FusedRegion:
+    """A region, and the kernels that it has been compiled to."""
+
+    def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int]) -> None:
+        self.name = name
+        self.region = region
+        self.graph = graph
+        self.updates = updates
+        self.kernels: dict[Any, Kernel] = {}
+        self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
+        self._lock = threading.RLock()
+        self._current: Any = None
+        self._alone: Callable[..., Any] | None = None
+        try:
+            self.launcher: Any = launcher.make_launcher(name, self._slow)
+        except Unavailable:
+            self.launcher = launcher.make_ctypes_launcher(name, self._slow)
+
+    def _slow(self, *args: Any) -> Any:
+        """What a call comes to whose arguments do not fit the kernel that is installed."""
+        key = tuple(_key(node, a) for node, a in zip(self.graph.inputs, args))
+        with self._lock:
+            unfit = None in key or key == self._current
+            if not unfit:
+                unfit = not self._install(key)
+        if unfit:
+            return self._run_singly(*args)
+        return self.launcher.function(*args)
+
+    def _install(self, key: Any) -> bool:
+        """Makes the kernel for these strides the one that is called, compiling it if it is new."""
+        if key not in self._specs:
+            if len(self._specs) >= SPECIALISATIONS:
+                return False
+            try:
+                self._specs[key] = self._compile(key)
+            except Unavailable:
+                return False
+        spec, compiled, release = self._specs[key]
+        self._current = key
+        self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
+        return True
+
+    def _compile(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
+        threads.ensure_runtime()
+        strides = strides_of_nodes(self.graph, [k[1] for k in key])
+        fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
+        orders = [_order(node, strides[node]) for _, node in fresh]
+        plan = schedule(self.graph, strides)
+        kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes())
+        self.kernels[key] = kernel
+        written = set(self.updates.values())
+        inputs = [_input(n, k, j in written) for j, (n, k) in enumerate(zip(self.graph.inputs, key))]
+        outputs = [_output(n, self.region.outputs[k], order) for (k, n), order in zip(fresh, orders)]
+        spec = launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
+        return spec, engine.compile_ir(kernel.ir, self.name), kernel.cost > RELEASE_COST
+
+    def _run_singly(self, *args: Any) -> Any:
+        if self._alone is None:
+            assert self.region.run_singly is not None
+            self._alone = self.region.run_singly(self.updates)
+        return self._alone(*args)
+
+
+def _key(node: Node, x: Any) -> Any:
+    """What a kernel is compiled for of an argument: its kind and strides; ``None`` if none takes it."""
+    if node.op == "number":
+        return (node.params["python_type"].__name__, None) if type(x) is node.params["python_type"] else None
+    if type(x) is np.ndarray:
+        return ("array", x.strides) if x.flags.aligned and x.shape == node.shape else None
+    return ("scalar", ()) if isinstance(x, np.generic) and not node.shape else None
+
+
+def _input(node: Node, key: Any, is_written: bool) -> launcher.Input:
+    kind, strides = key
+    if kind not in ("array", "scalar"):
+        return launcher.Input(kind)
+    return launcher.Input(kind, node.shape, strides, _numpy_dtype(node.dtype), is_written)
+
+
+def _output(node: Node, proxy: TensorProxy, order: str) -> launcher.Output:
+    kind = "scalar" if proxy.scalar else "array"
+    return launcher.Output(kind, node.shape, _numpy_dtype(node.dtype), order=order)
+
+
+def _order(node: Node, strides: Strides) -> str:
+    """The order of an output's memory. Raises :class:`Unavailable` for those that are neither C nor Fortran."""
+    lengths = [(n, s) for n, s in zip(node.shape, strides) if n > 1]
+    for order, inside_out in (("C", lengths[::-1]), ("F", lengths)):
+        step = node.dtype.itemsize
+        for n, s in inside_out:
+            if s != step:
+                break
+            step *= n
+        else:
+            return order
+    raise Unavailable("an output's layout")
+
+
+def _numpy_dtype(dtype: DType) -> Any:
+    return np.dtype(dtype.name)
+
+
+def _function_attributes() -> str:
+    bits = engine.target().vector_bits
+    return f'"prefer-vector-width"="{bits}"' if bits > 128 else ""
+
+
+executor = LLVMExecutor("llvm", version="0.1")
+register_executor(executor)
+register_executor(LLVMExecutor("llvm_everything", version="0.1", everything=True))

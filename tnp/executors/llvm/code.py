@@ -1,0 +1,76 @@
+"""A writer of textual LLVM IR.
+
+IR is written as text: a builder of instruction objects costs more time than LLVM takes to read their text back.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Code"]
+
+
+class Code:
+    """One function's instructions as they are written, and what their module needs besides.
+
+    >>> code = Code()
+    >>> total = code.op("fadd double %a, %b")
+    >>> code.line(f"ret double {total}")
+    >>> print(code.text())
+      %t0 = fadd double %a, %b
+      ret double %t0
+    """
+
+    def __init__(self, module: Code | None = None, *, fast: bool = False) -> None:
+        self.lines: list[str] = []
+        #: floating-point operations may be reassociated and assume no NaN
+        self.fast = fast if module is None else module.fast
+        self.current = "entry"
+        self._count = 0
+        self._module: dict[str, str] = {} if module is None else module._module
+        self._kept: dict[str, None] = {} if module is None else module._kept
+
+    def temp(self, hint: str = "t") -> str:
+        """A register that has not been used."""
+        self._count += 1
+        return f"%{hint}{self._count - 1}"
+
+    def op(self, instruction: str) -> str:
+        """Appends ``instruction``; its result's register."""
+        result = self.temp()
+        self.lines.append(f"  {result} = {instruction}")
+        return result
+
+    def line(self, instruction: str) -> None:
+        """Appends an instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def label(self, hint: str) -> str:
+        """The name of a block to come."""
+        self._count += 1
+        return f"{hint}{self._count - 1}"
+
+    def block(self, label: str) -> None:
+        """Starts the block ``label``."""
+        self.lines.append(f"{label}:")
+        self.current = label
+
+    def require(self, key: str, text: str) -> None:
+        """Adds ``text`` (a declaration, a definition, attributes) to the module, once a key."""
+        self._module.setdefault(key, text)
+
+    def keep(self, function: str) -> None:
+        """Keeps a function that only the vectoriser will refer to (``@_ZGVeN8v_sin``) from being dropped."""
+        self._kept[function] = None
+
+    def text(self) -> str:
+        """The instructions."""
+        return "\n".join(self.lines)
+
+    def module_text(self) -> str:
+        """What was required, and the list of functions kept."""
+        parts = list(self._module.values())
+        if self._kept:
+            kept = ", ".join(f"ptr {f}" for f in self._kept)
+            parts.append(
+                f'@llvm.compiler.used = appending global [{len(self._kept)} x ptr] [{kept}], section "llvm.metadata"'
+            )
+        return "\n".join(parts)

@@ -1,0 +1,260 @@
+"""What happens at one point of the loops: values of nodes at positions, and where they are in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.graph import Indices, Node, View
+from tnp.executors.llvm.index import Index, Lookup, Quotient, Var, linear
+from tnp.executors.llvm.schedule import Nest, Statement
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.emit.kernel import Memory, Module
+
+__all__ = ["STACK_BYTES", "Body", "entry"]
+
+#: iterations of a loop that is written out
+UNROLLED = 8
+#: memory of a nest or a kernel that lives on the stack
+STACK_BYTES = 64 * 1024
+
+
+def entry(code: Code, base: str, i: int) -> str:
+    return code.op(f"getelementptr ptr, ptr {base}, i64 {i}")
+
+
+class Body:
+    """The code of one nest: values of nodes at positions, and loops.
+
+    What has been computed is remembered for as long as the loop that it was computed in goes on.
+    """
+
+    def __init__(self, module: Module, nest: Nest) -> None:
+        self.module = module
+        self.plan = module.plan
+        self.nest = nest
+        self.code = Code(module.code)
+        self.head = Code(module.code)  # allocations and pointers, at the head of the function
+        self.known: list[dict[Any, Any]] = [{}]
+        self.pointers: dict[Memory, str] = {}
+        self.freed: list[str] = []
+        self.code._count = 1_000_000  # registers of the body and of its head have different names
+
+    def finish(self, name: str) -> str:
+        for raw in self.freed:
+            self.code.line(f"call void @free(ptr {raw})")
+        self.code.line("ret void")
+        self.head.lines += self.code.lines
+        self.module.function(name, self.head)
+        return name
+
+    def find(self, key: Any) -> Any:
+        for scope in reversed(self.known):
+            if key in scope:
+                return scope[key]
+        return None
+
+    # Loops
+
+    @contextmanager
+    def loop(self, begin: str, end: str, *, maybe_empty: bool = False) -> Iterator[str]:
+        """A loop; gives the register of its variable."""
+        code = self.code
+        head, leave = code.label("loop"), code.label("done")
+        before = code.current
+        if maybe_empty:
+            some = code.op(f"icmp slt i64 {begin}, {end}")
+            code.line(f"br i1 {some}, label %{head}, label %{leave}")
+        else:
+            code.line(f"br label %{head}")
+        code.block(head)
+        at = len(code.lines)
+        variable = code.temp("i")
+        code.line("")
+        self.known.append({})
+        yield variable
+        self.known.pop()
+        following = code.op(f"add nuw nsw i64 {variable}, 1")
+        code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
+        more = code.op(f"icmp slt i64 {following}, {end}")
+        short = begin == "0" and end.isdigit() and int(end) <= UNROLLED
+        hint = f", !llvm.loop !{self.module.unrolled_loop()}" if short else ""
+        code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
+        code.block(leave)
+
+    @contextmanager
+    def over(self, var: Var, begin: str = "0", end: str | None = None, **options: Any) -> Iterator[str]:
+        """A loop over a variable of the schedule."""
+        with self.loop(begin, str(var.limit) if end is None else end, **options) as i:
+            self.known[-1][var] = i
+            yield i
+
+    @contextmanager
+    def together(self, run: Sequence[Var], begin: str = "0", end: str | None = None, **options: Any) -> Iterator[str]:
+        """One loop over all of ``run``, variables over which positions in every memory advance evenly."""
+        total = math.prod(v.limit for v in run)
+        with self.loop(begin, str(total) if end is None else end, **options) as i:
+            self.known[-1].update(dict.fromkeys(run[:-1], "0"))
+            self.known[-1][run[-1]] = i
+            yield i
+
+    @contextmanager
+    def nested(self, variables: Sequence[Var]) -> Iterator[None]:
+        if not variables:
+            yield
+            return
+        with self.over(variables[0]), self.nested(variables[1:]):
+            yield
+
+    # Positions
+
+    def index(self, index: Index) -> str:
+        """The register of an index's value."""
+        if not index.terms:
+            return str(index.constant)
+        found = self.find(index)
+        if found is not None:
+            return found
+        code = self.code
+        total = ""
+        for atom, factor in index.terms.items():
+            if isinstance(atom, Var):
+                value = self.find(atom)
+                assert value is not None, f"{atom} has no loop here"
+            elif isinstance(atom, Lookup):
+                value = self.lookup(atom)
+            else:
+                op = "udiv" if isinstance(atom, Quotient) else "urem"
+                value = code.op(f"{op} i64 {self.index(atom.of)}, {atom.by}")
+            term = value if factor == 1 else code.op(f"mul nsw i64 {value}, {factor}")
+            total = term if not total else code.op(f"add nsw i64 {total}, {term}")
+        if index.constant:
+            total = code.op(f"add nsw i64 {total}, {index.constant}")
+        self.known[-1][index] = total
+        return total
+
+    def lookup(self, atom: Lookup) -> str:
+        """An index that is an array's element. One out of bounds, which the kernel refuses, reads something harmless."""
+        code = self.code
+        raw = scalars.convert(code, self.value(atom.node, atom.at), atom.node.dtype, dtypes.int64)
+        negative = code.op(f"icmp slt i64 {raw}, 0")
+        wrapped = code.op(f"add i64 {raw}, {atom.limit}")
+        chosen = code.op(f"select i1 {negative}, i64 {wrapped}, i64 {raw}")
+        code.require("umin", "declare i64 @llvm.umin.i64(i64, i64)")
+        return code.op(f"call i64 @llvm.umin.i64(i64 {chosen}, i64 {atom.limit - 1})")
+
+    def address(self, memory: Memory, at: Indices) -> str:
+        offset = self.index(linear(at, memory.strides))
+        return self.code.op(f"getelementptr i8, ptr {self.pointer(memory)}, i64 {offset}")
+
+    def pointer(self, memory: Memory) -> str:
+        if memory not in self.pointers:
+            if memory.slot is None:
+                fixed = self.plan.scratch[memory.node][1]
+                size = math.prod(n for d, n in enumerate(memory.node.shape) if d not in fixed)
+                self.pointers[memory] = self.allocate(size * memory.node.dtype.itemsize)
+            else:
+                self.pointers[memory] = self.head.op(f"load ptr, ptr {entry(self.head, '%ctx', memory.slot)}")
+        return self.pointers[memory]
+
+    def allocate(self, size: int) -> str:
+        """Memory of the function: on the stack if it is small."""
+        head = self.head
+        if size <= STACK_BYTES:
+            return head.op(f"alloca [{size} x i8], align 64")
+        self.module.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+        raw = head.op(f"call ptr @malloc(i64 {size})")
+        self.freed.append(raw)
+        return raw
+
+    # Values
+
+    def value(self, node: Node, at: Indices) -> Any:
+        """The value of a node's element."""
+        key = (node, at)
+        found = self.find(key)
+        if found is not None:
+            return found
+        if node in self.plan.stored:
+            made = self.load(node, at)
+        else:
+            made = self.compute(node, at)
+        self.known[-1][key] = made
+        return made
+
+    def load(self, node: Node, at: Indices) -> Any:
+        memory = self.module.memories[self.plan.memory_of(node)]
+        if node.op == "number":
+            return self.number(node)
+        return scalars.load(self.code, self.address(memory, at), node.dtype, self.module.alias(memory))
+
+    def store(self, node: Node, at: Indices, value: Any) -> None:
+        owner = self.plan.memory_of(node)
+        if owner not in self.plan.registers:
+            memory = self.module.memories[owner]
+            scalars.store(self.code, value, self.address(memory, at), node.dtype, self.module.alias(memory))
+        self.known[-1][node, at] = value
+
+    def number(self, node: Node) -> Any:
+        """A Python number, at full width."""
+        memory = self.module.memories[node]
+        pointer = self.pointer(memory)
+        python_type = node.params["python_type"]
+        alias = self.module.alias(memory)
+        if python_type is bool:
+            whole = self.code.op(f"load i64, ptr {pointer}, align 8{alias}")
+            return self.code.op(f"trunc i64 {whole} to i1")
+        return scalars.load(self.code, pointer, dtypes.dtype_of_number(python_type), alias)
+
+    def operand(self, x: Any, at: Indices, dtype: DType) -> Any:
+        """An argument of an elementwise operation in ``dtype``; numbers stand for arrays of it."""
+        if not isinstance(x, Node):
+            return scalars.constant(x, dtype)
+        if x.op == "number":
+            return scalars.convert(self.code, self.value(x, ()), x.dtype, dtype)
+        return self.value(x, at)
+
+    def compute(self, node: Node, at: Indices) -> Any:
+        code = self.code
+        if isinstance(node, View):
+            return self.value(node.source, node.where(at))
+        if node.op == "number":
+            return self.number(node)
+        if node.op == "full":
+            return self.operand(node.args[0], (), node.dtype)
+        if node.op == "empty":
+            return scalars.constant(0, node.dtype)
+        if node.op == "copy":
+            return self.value(node.sources[0], at)
+        if node.op == "iota":
+            place = scalars.convert(code, self.index(at[0]), dtypes.int64, node.dtype)
+            start, step = (self.operand(x, (), node.dtype) for x in node.args)
+            scaled = scalars.emit(code, "mul", [place, step], node.dtype)
+            return scalars.emit(code, "add", [scaled, start], node.dtype)
+        if node.op in ("convert_element_type", "bitcast"):
+            (source,) = node.sources
+            change = scalars.convert if node.op == "convert_element_type" else scalars.bitcast
+            return change(code, self.value(source, at), source.dtype, node.dtype)
+        if node.op == "where":
+            condition = self.value(node.args[0], at)
+            return scalars.emit(code, "where", [condition, *(self.operand(a, at, node.dtype) for a in node.args[1:])], node.dtype)  # fmt: skip
+        if node.op == "ldexp":
+            a, b = node.args
+            return scalars.emit_ldexp(code, self.value(a, at), self.value(b, at), a.dtype, b.dtype)
+        dtype = next(a.dtype for a in node.args if isinstance(a, Node) and a.op != "number")
+        return scalars.emit(code, node.op, [self.operand(a, at, dtype) for a in node.args], dtype)
+
+    # Statements
+
+    def run(self, statement: Statement) -> None:
+        """Computes a statement's element here and stores it."""
+        node, at = statement.body
+        value = self.compute(node, at) if node is statement.node else self.value(node, at)
+        self.store(statement.node, statement.store.at, value)

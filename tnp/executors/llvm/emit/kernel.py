@@ -1,0 +1,228 @@
+"""From loop nests to LLVM IR: a region's kernel.
+
+A nest becomes one function of a context (an array of pointers to all memory) and a range of its outermost loop, which
+``tnp_parallel`` splits among threads; a reduction that has no loop outside it is cut into blocks, whose results are
+combined pairwise. Ranges and blocks have fixed lengths, so the number of threads changes no bit of a result.
+
+Every memory has an alias scope of its own: that two memories do not overlap is known from the guards and says all that
+the vectoriser needs. Accumulators are stack slots, which LLVM turns into registers.
+
+:mod:`body` writes what happens at one point of the loops, :mod:`loops` the loops around it, and this module the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.emit.body import STACK_BYTES, entry
+from tnp.executors.llvm.emit.loops import emit_group_alone, emit_nest
+from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.schedule import Schedule
+
+__all__ = ["Kernel", "Memory", "Module", "emit_kernel"]
+
+#: additions for which another thread pays
+GRAIN = 40_000
+
+
+class Kernel:
+    """The IR of a region's kernel, and what its caller needs to know."""
+
+    def __init__(self, ir: str, cost: float) -> None:
+        self.ir = ir
+        #: what a call costs, in additions
+        self.cost = cost
+
+
+def emit_kernel(
+    name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], function_attributes: str, *,
+    fast: bool = False,
+) -> Kernel:  # fmt: skip
+    """The module of a kernel.
+
+    ``strides`` are those of inputs and outputs in bytes. ``function_attributes`` are LLVM's, of the target.
+    """
+    return Module(name, graph, plan, strides, function_attributes, fast).emit()
+
+
+class Memory:
+    """Memory of a stored node: which entry of the context points at it, and how far its elements are apart."""
+
+    def __init__(self, node: Node, slot: int | None, strides: Sequence[int], scope: int) -> None:
+        self.node = node
+        self.slot = slot
+        self.strides = tuple(strides)
+        self.scope = scope
+
+
+def c_strides(shape: Sequence[int], itemsize: int, without: frozenset[int] = frozenset()) -> list[int]:
+    strides = [0] * len(shape)
+    step = itemsize
+    for d in reversed(range(len(shape))):
+        if d not in without:
+            strides[d] = step
+            step *= shape[d]
+    return strides
+
+
+class Module:
+    def __init__(
+        self, name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], attributes: str,
+        fast: bool,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.graph = graph
+        self.plan = plan
+        self.attributes = attributes
+        self.code = Code(fast=fast)
+        self.functions: list[str] = []
+        self.memories: dict[Node, Memory] = {}
+        self.slots = 0
+        self.short_loops = 0
+        #: (context slot, bytes) of memory that a call makes for itself
+        self.temporaries: list[tuple[int, int]] = []
+        self._place(strides)
+
+    def _place(self, strides: Mapping[Node, Sequence[int]]) -> None:
+        for node in self.graph.inputs:
+            self._add(node, self._slot(), strides[node])
+        for node in self.graph.outputs:
+            memory = self.plan.memory_of(node)
+            if memory.op != "input":
+                self._add(memory, self._slot(), strides[node])
+        #: inputs and outputs: what the caller provides
+        self.given = self.slots
+        for nest in self.plan.nests:
+            for statement in nest.statements():
+                memory = self.plan.memory_of(statement.node)
+                if memory in self.memories or memory in self.plan.registers:
+                    continue
+                scratch = self.plan.scratch.get(memory)
+                itemsize = memory.dtype.itemsize
+                if scratch is not None:
+                    self._add(memory, None, c_strides(memory.shape, itemsize, scratch[1]))
+                else:
+                    self._add(memory, self.temporary(memory.size * itemsize), c_strides(memory.shape, itemsize))
+
+    def _slot(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def _add(self, node: Node, slot: int | None, strides: Sequence[int]) -> None:
+        self.memories[node] = Memory(node, slot, strides, len(self.memories))
+
+    def temporary(self, size: int) -> int:
+        """The context slot of new memory of ``size`` bytes, for one call."""
+        slot = self._slot()
+        self.temporaries.append((slot, size))
+        return slot
+
+    def emit(self) -> Kernel:
+        steps: list[Callable[[Code], None]] = []
+        cost = 0.0
+        for nest in self.plan.nests:
+            errors = [s.node for s in nest.statements() if s.node in self.graph.errors]
+            cost += sum(s.cost() * s.iterations() for s in nest.statements())
+            if nest.outer:
+                steps.append(emit_nest(self, nest))
+            else:
+                steps += [step for group in nest.groups for step in emit_group_alone(self, nest, group)]
+            steps += [partial(self._refuse_if, node) for node in errors]
+        kernel = self._kernel(steps)
+        text = [*self.functions, kernel, self.code.module_text(), self._metadata()]
+        text.append(f"attributes #0 = {{ nounwind {self.attributes} }}")
+        return Kernel("\n\n".join(text) + "\n", cost)
+
+    def _kernel(self, steps: Sequence[Callable[[Code], None]]) -> str:
+        code = Code(self.code)
+        given = self.given
+        code.line(f"%ctx = alloca [{max(self.slots, 1)} x ptr], align 16")
+        for i in range(given):
+            value = code.op(f"load ptr, ptr {entry(code, '%slots', i)}")
+            code.line(f"store ptr {value}, ptr {entry(code, '%ctx', i)}")
+        heap = []
+        for slot, size in self.temporaries:
+            if size <= STACK_BYTES // 4:
+                pointer = code.op(f"alloca [{size} x i8], align 64")
+            else:
+                self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+                raw = code.op(f"call ptr @malloc(i64 {size + 64})")
+                heap.append(raw)
+                address = code.op(f"ptrtoint ptr {raw} to i64")
+                up = code.op(f"add i64 {address}, 63")
+                aligned = code.op(f"and i64 {up}, -64")
+                pointer = code.op(f"inttoptr i64 {aligned} to ptr")
+            code.line(f"store ptr {pointer}, ptr {entry(code, '%ctx', slot)}")
+        for step in steps:
+            step(code)
+        for raw in heap:
+            code.line(f"call void @free(ptr {raw})")
+        code.line("ret i64 0")
+        if self.graph.errors:
+            code.block("refused")
+            for raw in heap:
+                code.line(f"call void @free(ptr {raw})")
+            code.line("ret i64 1")
+        return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _refuse_if(self, node: Node, code: Code) -> None:
+        """Leaves the kernel if the bool ``node`` is true."""
+        slot = self.memories[self.plan.memory_of(node)].slot
+        assert slot is not None
+        pointer = code.op(f"load ptr, ptr {entry(code, '%ctx', slot)}")
+        wrong = scalars.load(code, pointer, node.dtype)
+        onward = code.label("onward")
+        code.line(f"br i1 {wrong}, label %refused, label %{onward}")
+        code.block(onward)
+
+    def _metadata(self) -> str:
+        """An alias scope for each memory, and the list of all others."""
+        count = len(self.memories)
+        lines = ['!0 = distinct !{!0, !"memory"}']
+        lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
+        lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
+        for i in range(count):
+            others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
+            lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
+        if self.short_loops:
+            lines.append(f'!{self._loops_from} = !{{!"llvm.loop.unroll.full"}}')
+        for i in range(self.short_loops):
+            node = self._loops_from + 1 + i
+            lines.append(f"!{node} = distinct !{{!{node}, !{self._loops_from}}}")
+        return "\n".join(lines)
+
+    @property
+    def _loops_from(self) -> int:
+        return 1 + 3 * len(self.memories)
+
+    def unrolled_loop(self) -> int:
+        """The metadata of one more loop that LLVM shall unroll in full."""
+        self.short_loops += 1
+        return self._loops_from + self.short_loops
+
+    def alias(self, memory: Memory) -> str:
+        count = len(self.memories)
+        own, others = 1 + count + memory.scope, 1 + 2 * count + memory.scope
+        return f", !alias.scope !{own}, !noalias !{others}"
+
+    def function(self, name: str, body: Code) -> None:
+        self.functions.append(
+            f"define internal void @{name}(ptr %ctx, i64 %begin, i64 %end) #0 {{\nentry:\n{body.text()}\n}}"
+        )
+
+    def call(self, name: str, count: int, cost: float) -> Callable[[Code], None]:
+        """The call of a nest's function over ``count`` iterations that cost ``cost`` each."""
+        grain = max(1, math.ceil(GRAIN / max(cost, 1)))
+
+        def step(code: Code) -> None:
+            if count >= 2 * grain:
+                self.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
+                code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
+            else:
+                code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
+
+        return step

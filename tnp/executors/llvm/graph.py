@@ -1,0 +1,664 @@
+"""A region as a graph of array values, and what each operation of shape means for the positions of elements.
+
+Nothing here has memory yet. A :class:`Node` is an array value: computed element by element, reduced from another's
+elements, or an array with part of its elements replaced. Operations that only rearrange elements become :class:`View`
+nodes, which map the position of an element to a position in their source, so that no such operation moves anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tnp.core import dtypes, prims
+from tnp.core.devices import cpu
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name as rows
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.views import update
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.index import Index, Lookup
+
+__all__ = ["Graph", "Node", "Reduction", "Refused", "Scan", "Update", "View", "lower", "takes"]
+
+Indices = tuple[Index, ...]
+
+
+class Refused(Exception):
+    """The region holds what this executor does not compile; another runs it."""
+
+
+class Node:
+    """An array value computed element by element: ``op`` of the elements of ``args`` at the same position.
+
+    ``op`` is a prim's name, or ``"input"``, ``"number"``, ``"full"``, ``"iota"``, ``"empty"``, ``"copy"``. ``args`` are
+    nodes and Python numbers. ``position`` is its place in the order of the program.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        shape: Sequence[int],
+        dtype: DType,
+        args: Sequence[Any] = (),
+        *,
+        position: float = 0,
+        **params: Any,
+    ) -> None:
+        self.op = op
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.args = tuple(args)
+        self.params = params
+        self.position = position
+
+    @property
+    def sources(self) -> tuple[Node, ...]:
+        """The nodes that it reads."""
+        return tuple(a for a in self.args if isinstance(a, Node))
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.dtype.shortname}{list(self.shape)} @{self.position}>"
+
+
+class View(Node):
+    """Elements of ``source`` in other places: ``where`` maps a position in the view to one in the source.
+
+    ``lookups`` are the arrays of indices that this depends on.
+    """
+
+    def __init__(
+        self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], *, position: int,
+        lookups: Sequence[Node] = (),
+    ) -> None:  # fmt: skip
+        super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
+        self.source = source
+        self.where = where
+
+
+class Reduction(Node):
+    """``op`` (``sum``, ``prod``, ``amax``, ``amin``, ``any``, ``all``) over the dimensions ``dims`` of its argument."""
+
+    def __init__(
+        self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int], *, position: int
+    ) -> None:
+        super().__init__(op, shape, dtype, (source,), position=position)
+        self.dims = frozenset(dims)
+
+
+class Scan(Node):
+    """``op`` (``cumsum``, ``cumprod``, ``cummax``, ``cummin``) of its argument along ``dim``."""
+
+    def __init__(self, op: str, source: Node, dim: int, *, position: int) -> None:
+        super().__init__(op, source.shape, source.dtype, (source,), position=position)
+        self.dim = dim
+
+
+class Update(Node):
+    """``base`` with the elements that the view ``target`` of it selects replaced by those of ``value``."""
+
+    def __init__(self, base: Node, target: Node, value: Node, *, position: int) -> None:
+        super().__init__("update", base.shape, base.dtype, (base, value), position=position)
+        self.target = target
+
+    @property
+    def base(self) -> Node:
+        return self.sources[0]
+
+    @property
+    def value(self) -> Node:
+        return self.sources[1]
+
+    def start_from(self, copy: Node) -> None:
+        """Makes it an update of ``copy``, which has the elements of its base."""
+        self.args = (copy, self.value)
+
+    def where(self, indices: Indices) -> Indices:
+        """The position in the base of a position in the value."""
+        node, at = self.target, indices
+        while isinstance(node, View):
+            at = node.where(at)
+            node = node.source
+        return at
+
+
+class Graph:
+    """A lowered region: its input nodes, the nodes of its outputs, and all nodes in order of the program."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.inputs: list[Node] = []
+        self.outputs: list[Node] = []
+        #: bools that must be false: of an index that is out of bounds, for one. If one is true, nothing may be written yet.
+        self.errors: list[Node] = []
+
+    def add(self, node: Node) -> Node:
+        self.nodes.append(node)
+        return node
+
+
+# What is taken
+
+
+def takes(bsym: BoundSymbol) -> bool:
+    """Whether every prim of a bound symbol can be part of a region."""
+    if bsym.sym is update:
+        return _is_plain(bsym) and _path_is_static(bsym) and all(map(takes, bsym.subsymbols))
+    if not bsym.sym.is_prim:
+        return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
+    if (
+        bsym.sym.executor is not None
+        or bsym.sym.name not in _LOWER
+        or prims.registry.get(bsym.sym.name) is not bsym.sym
+    ):
+        return False
+    return _is_plain(bsym) and _LOWER[bsym.sym.name].checker(bsym)
+
+
+def _path_is_static(bsym: BoundSymbol) -> bool:
+    return not any(isinstance(p, NumberProxy) for p in bsym.flat_inputs[1 + isinstance(bsym.args[1], TensorProxy) :])
+
+
+def _is_plain(bsym: BoundSymbol) -> bool:
+    """Whether all arrays are on the CPU, of known shape, and hold something; and some array is there."""
+    arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    return bool(arrays) and all(a.device is cpu and all(type(n) is int and n > 0 for n in a.shape) for a in arrays)
+
+
+class _Rule:
+    """How a prim becomes nodes, and which uses of it are taken."""
+
+    def __init__(self, lower: Callable[..., Any], checker: Callable[[BoundSymbol], bool]) -> None:
+        self.lower = lower
+        self.checker = checker
+
+
+_LOWER: dict[str, _Rule] = {}
+
+
+def _always(bsym: BoundSymbol) -> bool:
+    return True
+
+
+def _rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Callable[..., Any]:
+    def decorate(f: Any) -> Any:
+        for name in names:
+            _LOWER[name] = _Rule(f, checker)
+        return f
+
+    return decorate
+
+
+# From bound symbols to nodes
+
+
+class _Lowering:
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.nodes: dict[str, Node] = {}
+        self.position = 0
+
+    def node(self, x: Any) -> Any:
+        """The node of a proxy; a number as it is."""
+        if isinstance(x, Proxy):
+            if x.name not in self.nodes:
+                raise Refused(f"{x.name} is no array of the region")
+            return self.nodes[x.name]
+        return x
+
+    def make(self, op: str, shape: Sequence[int], dtype: DType, args: Sequence[Any] = (), **params: Any) -> Node:
+        self.position += 1
+        return self.graph.add(Node(op, shape, dtype, args, position=self.position, **params))
+
+    def view(
+        self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], lookups: Sequence[Node] = ()
+    ) -> Node:
+        self.position += 1
+        return self.graph.add(View(source, shape, where, position=self.position, lookups=lookups))
+
+    def check_bounds(self, indices: Node, length: int, *, lowest: int) -> None:
+        """Makes the kernel refuse indices that are not from ``lowest`` to below ``length``."""
+        if any(isinstance(n, Update) and _root_of(n.base).op == "input" for n in self.graph.nodes):
+            raise Refused("an index may be out of bounds after arguments have been written")
+        shape, dtype = indices.shape, indices.dtype
+        bits = dtype.bits - (dtype.kind == "i")
+        wrong = [
+            self.make(op, shape, dtypes.bool8, (indices, limit))
+            for op, limit, possible in (("lt", lowest, dtype.kind == "i"), ("ge", length, length < 2**bits))
+            if possible and limit >= -(2**bits)
+        ]
+        for bad in wrong:
+            dims = range(len(shape))
+            self.graph.errors.append(self.reduce("any", (), dtypes.bool8, bad, tuple(dims)) if shape else bad)
+
+    def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
+        """A reduction; one over lengths of 1 alone only drops them."""
+        if all(source.shape[d] == 1 for d in dims):
+            return self.view(source, shape, lambda at: _with_zeros(at, dims))
+        self.position += 1
+        return self.graph.add(Reduction(op, shape, dtype, source, dims, position=self.position))
+
+    def update(self, base: Node, value: Node) -> Node:
+        """``base``, a view of some array or that array, after ``value`` has been written to it."""
+        chain: list[View] = []
+        root = base
+        while isinstance(root, View):
+            chain.append(root)
+            root = root.source
+        self.position += 1
+        made: Node = self.graph.add(Update(root, base, value, position=self.position))
+        for step in reversed(chain):
+            made = self.view(made, step.shape, step.where)
+        return made
+
+    def lower(self, bsym: BoundSymbol) -> None:
+        if bsym.sym is update:
+            self._lower_update(bsym)
+        elif bsym.sym.is_prim:
+            args = [self._argument(a) for a in bsym.args]
+            self.nodes[bsym.output.name] = _LOWER[bsym.sym.name].lower(self, bsym.output, *args, **bsym.kwargs)
+        else:
+            for sub in bsym.subsymbols:
+                self.lower(sub)
+
+    def _argument(self, a: Any) -> Any:
+        if isinstance(a, (tuple, list)):
+            return [self._argument(x) for x in a]
+        return self.node(a)
+
+    def _lower_update(self, bsym: BoundSymbol) -> None:
+        for sub in bsym.subsymbols:
+            self.lower(sub)
+        base = self.node(bsym.args[0])
+        made = self.nodes[bsym.output.name]
+        if base.op == "input" and not _is_version_of(made, base):
+            # All of an array that the region was given is replaced: written to its memory, not to new one.
+            self.nodes[bsym.output.name] = self.update(base, made)
+
+
+def _is_version_of(node: Node, base: Node) -> bool:
+    while True:
+        if isinstance(node, View):
+            node = node.source
+        elif isinstance(node, Update):
+            node = node.base
+            if node is base:
+                return True
+        else:
+            return False
+
+
+def lower(
+    bound_symbols: Sequence[BoundSymbol],
+    inputs: Sequence[Proxy],
+    outputs: Sequence[Proxy],
+    stores: Mapping[int, int] | None = None,
+) -> Graph:
+    """The graph of a region. Raises :class:`Refused` for what cannot be one.
+
+    ``stores`` gives for an output the input that it will replace.
+    """
+    lowering = _Lowering()
+    for p in inputs:
+        if isinstance(p, TensorProxy):
+            node = lowering.make("input", p.shape, p.dtype)
+        elif isinstance(p, NumberProxy):
+            node = lowering.make("number", (), dtypes.dtype_of_number(p.python_type), python_type=p.python_type)
+        else:
+            raise Refused(f"{p.name} is no array and no number")
+        lowering.nodes[p.name] = node
+        lowering.graph.inputs.append(node)
+    for bsym in bound_symbols:
+        lowering.lower(bsym)
+    found = [lowering.nodes[p.name] for p in outputs]
+    for k, j in (stores or {}).items():
+        place = lowering.graph.inputs[j]
+        if not _is_version_of(found[k], place) and found[k].shape == place.shape and found[k] is not place:
+            found[k] = lowering.update(place, found[k])
+    lowering.graph.outputs = found
+    return lowering.graph
+
+
+# Elementwise
+
+
+def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
+    return tuple(a.dtype for a in bsym.args if isinstance(a, TensorProxy))
+
+
+def _is_supported(bsym: BoundSymbol) -> bool:
+    if not isinstance(bsym.output, TensorProxy):
+        return False
+    return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
+
+
+@_rule(*rows, "where", "ldexp", "complex", "real", "imag", checker=_is_supported)
+def _elementwise(lowering: _Lowering, output: TensorProxy, *args: Any) -> Node:
+    raise AssertionError("replaced below: each prim has its name bound")
+
+
+def _bind_elementwise(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: _Lowering, output: TensorProxy, *args: Any) -> Node:
+        return lowering.make(name, output.shape, output.dtype, args)
+
+    return lower_one
+
+
+for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
+    _LOWER[_name] = _Rule(_bind_elementwise(_name), _is_supported)
+
+
+def _converts(bsym: BoundSymbol) -> bool:
+    a, target = bsym.args
+    source = a.dtype if isinstance(a, TensorProxy) else None
+    if source is None:
+        return isinstance(a, bool | int | float | complex) or isinstance(a, NumberProxy)
+    return scalars.supports("convert_element_type", (source, target))
+
+
+@_rule("convert_element_type", checker=_converts)
+def _convert(lowering: _Lowering, output: TensorProxy, a: Any, dtype: DType) -> Node:
+    if not isinstance(a, Node):
+        return lowering.make("full", (), dtype, (a,))
+    if a.op == "number":
+        return lowering.make("full", (), dtype, (a,))
+    return lowering.make("convert_element_type", output.shape, dtype, (a,))
+
+
+@_rule("clone")
+def _clone(lowering: _Lowering, output: TensorProxy, a: Node) -> Node:
+    return lowering.make("copy", a.shape, a.dtype, (a,))
+
+
+@_rule("bitcast", checker=lambda b: scalars.supports("bitcast", (b.args[0].dtype, b.args[1])))
+def _bitcast(lowering: _Lowering, output: TensorProxy, a: Node, dtype: DType) -> Node:
+    return lowering.make("bitcast", a.shape, dtype, (a,))
+
+
+@_rule("full", checker=lambda b: is_number(b.args[1]))
+def _full(lowering: _Lowering, output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
+    return lowering.make("full", output.shape, output.dtype, (value,))
+
+
+@_rule("empty")
+def _empty(lowering: _Lowering, output: TensorProxy, shape: Any, **_: Any) -> Node:
+    return lowering.make("empty", output.shape, output.dtype)
+
+
+def _is_plain_iota(bsym: BoundSymbol) -> bool:
+    numbers = bsym.kwargs.get("start", 0), bsym.kwargs.get("step", 1)
+    return bsym.kwargs["dtype"].kind in "iuf" and all(is_number(x) for x in numbers)
+
+
+@_rule("iota", checker=_is_plain_iota)
+def _iota(lowering: _Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
+    start, step = lowering.node(start), lowering.node(step)
+    return lowering.make("iota", output.shape, output.dtype, (start, step))
+
+
+# Views
+
+
+def _with_zeros(at: Indices, dims: Sequence[int]) -> Indices:
+    """``at`` with a zero inserted at each of ``dims``."""
+    rest = iter(at)
+    return tuple(Index() if d in dims else next(rest) for d in range(len(at) + len(dims)))
+
+
+@_rule("broadcast_in_dim")
+def _broadcast(lowering: _Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
+    if tuple(output.shape) == a.shape:
+        return a
+    return lowering.view(a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)))
+
+
+@_rule("transpose")
+def _transpose(lowering: _Lowering, output: TensorProxy, a: Node, permutation: Any) -> Node:
+    inverse = [list(permutation).index(d) for d in range(len(permutation))]
+    return lowering.view(a, output.shape, lambda at: tuple(at[i] for i in inverse))
+
+
+@_rule("squeeze")
+def _squeeze(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    return lowering.view(a, output.shape, lambda at: _with_zeros(at, dims))
+
+
+@_rule("slice")
+def _slice(lowering: _Lowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
+    steps = [1] * len(starts) if strides is None else list(strides)
+    return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
+
+
+@_rule("flip")
+def _flip(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    return lowering.view(
+        a, output.shape, lambda at: tuple(i * -1 + (n - 1) if d in dims else i for d, (i, n) in enumerate(zip(at, a.shape)))
+    )  # fmt: skip
+
+
+@_rule("select", checker=lambda b: type(b.args[2]) is int)
+def _select(lowering: _Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
+    where = Index(index % a.shape[dim])
+    return lowering.view(a, output.shape, lambda at: (*at[:dim], where, *at[dim:]))
+
+
+@_rule("diagonal")
+def _diagonal(lowering: _Lowering, output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
+    def where(at: Indices) -> Indices:
+        *rest, along = at
+        left = iter(rest)
+        own = {dim1: along + max(0, -offset), dim2: along + max(0, offset)}
+        return tuple(own[d] if d in own else next(left) for d in range(len(a.shape)))
+
+    return lowering.view(a, output.shape, where)
+
+
+@_rule("unfold", checker=lambda b: b.args[0].ndim > 0)
+def _unfold(lowering: _Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
+    dim %= len(a.shape)
+    return lowering.view(
+        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1]))
+    )
+
+
+@_rule("reshape")
+def _reshape(lowering: _Lowering, output: TensorProxy, a: Node, shape: Any) -> Node:
+    if tuple(output.shape) == a.shape:
+        return a
+    groups = _reshape_groups(output.shape, a.shape)
+
+    def where(at: Indices) -> Indices:
+        result: list[Index] = []
+        for new, old in groups:
+            flat = Index()
+            for d in new:
+                flat = flat * output.shape[d] + at[d]
+            parts: list[Index] = []
+            for n in reversed([a.shape[d] for d in old[1:]]):
+                flat, rest = flat.divide(n)
+                parts.append(rest)
+            if old:
+                result += [flat, *reversed(parts)]
+        return tuple(result)
+
+    return lowering.view(a, output.shape, where)
+
+
+def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Runs of dimensions of the two shapes that hold as many elements, as short as they can be."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(new) or j < len(old):
+        left, right = [], []
+        n = m = 1
+        if i < len(new):
+            left.append(i)
+            n *= new[i]
+            i += 1
+        if j < len(old):
+            right.append(j)
+            m *= old[j]
+            j += 1
+        while n != m:
+            if n < m:
+                left.append(i)
+                n *= new[i]
+                i += 1
+            else:
+                right.append(j)
+                m *= old[j]
+                j += 1
+        groups.append((left, right))
+    return groups
+
+
+# Arrays put together: each part is written to its place
+
+
+def _is_static_number(bsym: BoundSymbol) -> bool:
+    return is_number(bsym.args[1])
+
+
+@_rule("pad", checker=_is_static_number)
+def _pad(lowering: _Lowering, output: TensorProxy, a: Node, value: Any, config: Any) -> Node:
+    filled = lowering.make("full", output.shape, output.dtype, (value,))
+    starts, counts, places = [], [], []
+    for n, length, (low, _, interior) in zip(a.shape, output.shape, config):
+        step = interior + 1
+        first = max(0, -(low // step)) if low < 0 else 0
+        last = min(n - 1, (length - 1 - low) // step)
+        starts.append(first)
+        counts.append(last - first + 1)
+        places.append((low + first * step, step))
+    if any(c <= 0 for c in counts):
+        return filled
+    part = lowering.view(a, counts, lambda at: tuple(i + s for i, s in zip(at, starts)))
+    target = lowering.view(filled, counts, lambda at: tuple(i * s + f for i, (f, s) in zip(at, places)))
+    return _root_of(lowering.update(target, part))
+
+
+@_rule("concatenate")
+def _concatenate(lowering: _Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
+    made = lowering.make("empty", output.shape, output.dtype)
+    start = 0
+    for a in arrays:
+        target = lowering.view(made, a.shape, _shifted(dim, start))
+        made = _root_of(lowering.update(target, a))
+        start += a.shape[dim]
+    return made
+
+
+def _shifted(dim: int, start: int) -> Callable[[Indices], Indices]:
+    return lambda at: tuple(i + start if d == dim else i for d, i in enumerate(at))
+
+
+def _root_of(node: Node) -> Node:
+    while isinstance(node, View):
+        node = node.source
+    return node
+
+
+@_rule("slice_update")
+def _slice_update(lowering: _Lowering, output: TensorProxy, a: Node, b: Node, starts: Any, strides: Any = None) -> Node:
+    steps = [1] * len(starts) if strides is None else list(strides)
+    before = a
+    target = lowering.view(a, b.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
+    made = lowering.update(target, b)
+    # The last view of what was written undoes the slice: what stands below it is the array itself.
+    assert isinstance(made, View) and made.source.shape == before.shape
+    return made.source
+
+
+# Positions that are values
+
+
+def _lookup(indices: Node, at: Indices, length: int) -> Index:
+    return Index.of(Lookup(indices, at, length)) if length > 1 else Index()
+
+
+@_rule("take")
+def _take(lowering: _Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    length, rank = a.shape[dim], len(indices.shape)
+    lowering.check_bounds(indices, length, lowest=-length)
+    return lowering.view(
+        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at[dim : dim + rank], length), *at[dim + rank :]), [indices]
+    )  # fmt: skip
+
+
+@_rule("gather")
+def _gather(lowering: _Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    lowering.check_bounds(indices, a.shape[dim], lowest=0)
+    return lowering.view(
+        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at, a.shape[dim]), *at[dim + 1 :]), [indices]
+    )  # fmt: skip
+
+
+@_rule("index_get")
+def _index_get(lowering: _Lowering, output: TensorProxy, a: Node, indices: Any) -> Node:
+    rank = len(indices[0].shape)
+    for i, n in zip(indices, a.shape):
+        lowering.check_bounds(i, n, lowest=-n)
+    return lowering.view(
+        a, output.shape,
+        lambda at: (*(_lookup(i, at[:rank], n) for i, n in zip(indices, a.shape)), *at[rank:]), indices,
+    )  # fmt: skip
+
+
+# Reductions
+
+
+def _is_reducible(bsym: BoundSymbol) -> bool:
+    dtype = bsym.args[0].dtype
+    return dtype.kind != "c" or bsym.sym.name in ("sum", "prod")
+
+
+def _bind_reduction(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+        return lowering.reduce(name, output.shape, output.dtype, a, tuple(dims))
+
+    return lower_one
+
+
+for _name in ("sum", "prod", "amax", "amin", "any", "all"):
+    _LOWER[_name] = _Rule(_bind_reduction(_name), _is_reducible)
+
+
+def _bind_scan(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return lowering.make("copy", a.shape, a.dtype, (a,))
+        lowering.position += 1
+        return lowering.graph.add(Scan(name, a, dim, position=lowering.position))
+
+    return lower_one
+
+
+for _name in ("cumsum", "cumprod", "cummax", "cummin"):
+    _LOWER[_name] = _Rule(_bind_scan(_name), lambda b: b.args[0].dtype.kind != "c" or b.sym.name == "cumsum")
+
+
+def _is_real_variance(bsym: BoundSymbol) -> bool:
+    a = bsym.args[0]
+    return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
+
+
+@_rule("var", checker=_is_real_variance)
+def _var(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
+    dims = tuple(dims)
+    count = math.prod(a.shape[d] for d in dims)
+    total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
+    mean = lowering.make("div", output.shape, a.dtype, (total, float(count)))
+    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
+    distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
+    squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
+    total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)
+    return lowering.make("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))
+
+
+assert not any(OpTags.EFFECT in prims.registry[name].tags for name in _LOWER)

@@ -1,0 +1,211 @@
+"""Index arithmetic: where an element is read, as an expression in loop variables.
+
+An :class:`Index` is an integer constant plus multiples of *atoms*: loop variables, elements of arrays of indices, and
+quotients and remainders of other indices, which reshapes leave behind where they cannot be simplified away. All values are non-negative where they are
+divided, so quotients round down either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+__all__ = ["Atom", "Index", "Lookup", "Quotient", "Remainder", "Var", "disjoint", "linear"]
+
+
+class Atom:
+    """Something that takes integer values from 0 to ``limit - 1``."""
+
+    __slots__ = ("limit",)
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+
+class Var(Atom):
+    """A loop variable; two are the same if they are one object."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(limit)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _Part(Atom):
+    """``of // by`` or ``of % by``."""
+
+    __slots__ = ("by", "of")
+
+    def __init__(self, of: Index, by: int, limit: int) -> None:
+        super().__init__(limit)
+        self.of = of
+        self.by = by
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.of == self.of and other.by == self.by
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.of, self.by))
+
+
+class Quotient(_Part):
+    __slots__ = ()
+
+
+class Remainder(_Part):
+    __slots__ = ()
+
+
+class Lookup(Atom):
+    """An element of an array of indices: that of ``node`` at ``at``, in bounds and from the end if it is negative."""
+
+    __slots__ = ("at", "node")
+
+    def __init__(self, node: Any, at: tuple[Index, ...], limit: int) -> None:
+        super().__init__(limit)
+        self.node = node
+        self.at = at
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Lookup and (self.node, self.at, self.limit) == (other.node, other.at, other.limit)
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.at, self.limit))
+
+
+class Index:
+    """``constant + sum(coefficient * atom)``.
+
+    >>> i = Index.of(Var("i", 10))
+    >>> (i * 4 + 3).range()
+    (3, 39)
+    """
+
+    __slots__ = ("_hash", "constant", "terms")
+
+    def __init__(self, constant: int = 0, terms: dict[Atom, int] | None = None) -> None:
+        self.constant = constant
+        self.terms = {a: c for a, c in terms.items() if c} if terms else {}
+        self._hash: int | None = None
+
+    @classmethod
+    def of(cls, x: Any) -> Index:
+        """An atom, an ``int``, or an index, as an index. A variable that takes one value only is that value."""
+        if isinstance(x, Index):
+            return x
+        if isinstance(x, Atom):
+            return cls(0, {x: 1}) if x.limit != 1 else cls()
+        return cls(int(x))
+
+    def __add__(self, other: Any) -> Index:
+        other = Index.of(other)
+        terms = dict(self.terms)
+        for atom, c in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + c
+        return Index(self.constant + other.constant, terms)
+
+    def __sub__(self, other: Any) -> Index:
+        return self + Index.of(other) * -1
+
+    def __mul__(self, factor: int) -> Index:
+        return Index(self.constant * factor, {a: c * factor for a, c in self.terms.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self.constant == other.constant and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.constant, frozenset(self.terms.items())))
+        return self._hash
+
+    def __repr__(self) -> str:
+        parts = [f"{c}*{a!r}" if c != 1 else repr(a) for a, c in self.terms.items()]
+        return " + ".join([*parts, str(self.constant)] if self.constant or not parts else parts)
+
+    def range(self) -> tuple[int, int]:
+        """The least and the greatest value."""
+        low = high = self.constant
+        for atom, c in self.terms.items():
+            reach = c * (atom.limit - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high
+
+    def is_affine(self) -> bool:
+        """Whether all atoms are loop variables."""
+        return all(type(a) is Var for a in self.terms)
+
+    def variables(self) -> set[Var]:
+        """The loop variables that it depends on."""
+        found: set[Var] = set()
+        for atom in self.terms:
+            if isinstance(atom, Var):
+                found.add(atom)
+            elif isinstance(atom, _Part):
+                found |= atom.of.variables()
+            elif isinstance(atom, Lookup):
+                found |= set().union(*(i.variables() for i in atom.at))
+        return found
+
+    def lookups(self) -> Iterator[Lookup]:
+        """The elements of arrays of indices that it depends on."""
+        for atom in self.terms:
+            if isinstance(atom, Lookup):
+                yield atom
+            elif isinstance(atom, _Part):
+                yield from atom.of.lookups()
+
+    def _split(self, by: int) -> tuple[Index, Index]:
+        """Multiples of ``by``, divided by it, and the rest."""
+        multiples = Index(self.constant // by, {a: c // by for a, c in self.terms.items() if c % by == 0})
+        rest = Index(self.constant % by, {a: c for a, c in self.terms.items() if c % by})
+        return multiples, rest
+
+    def divide(self, by: int) -> tuple[Index, Index]:
+        """Quotient and remainder."""
+        if by == 1:
+            return self, Index()
+        multiples, rest = self._split(by)
+        low, high = rest.range()
+        if 0 <= low and high < by:
+            return multiples, rest
+        whole = rest if low >= 0 else self
+        base = multiples if low >= 0 else Index()
+        quotient = Quotient(whole, by, whole.range()[1] // by + 1)
+        return base + Index.of(quotient), Index.of(Remainder(whole, by, by))
+
+
+def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
+    """``sum(index * stride)``, quotients and remainders of one index put together again where they fit."""
+    total = Index()
+    for index, stride in zip(indices, strides):
+        total = total + index * stride
+    while True:
+        for atom, c in total.terms.items():
+            if type(atom) is Remainder:
+                quotient = Quotient(atom.of, atom.by, atom.of.range()[1] // atom.by + 1)
+                if total.terms.get(quotient) == c * atom.by:
+                    rest = Index(total.constant, {a: k for a, k in total.terms.items() if a not in (atom, quotient)})
+                    total = rest + atom.of * c
+                    break
+        else:
+            return total
+
+
+def disjoint(a: Sequence[Index], b: Sequence[Index]) -> bool:
+    """Whether two families of positions in one array surely have none in common, whatever the loops' state."""
+    for x, y in zip(a, b):
+        (low_x, high_x), (low_y, high_y) = x.range(), y.range()
+        if high_x < low_y or high_y < low_x:
+            return True
+        coefficients = [*x.terms.values(), *y.terms.values()]
+        step = 0
+        for c in coefficients:
+            while c:
+                step, c = c, step % c
+        if abs(step) > 1 and (x.constant - y.constant) % abs(step):
+            return True
+    return False

@@ -1,0 +1,531 @@
+"""A builtin function around a kernel: what stands between a Python call and native code.
+
+A kernel is ``i64 @name(ptr %slots)``. Its launcher is a builtin that looks whether the arguments are what the kernel was
+compiled for, finds their data through CPython's and NumPy's structures, makes the outputs, and calls it: no Python code
+runs on the way. Where something does not fit, and as long as there is no kernel, the builtin calls the Python function
+``slow`` with the arguments as they came.
+
+There is one native function for all launchers. It interprets *descriptors*, tables of 64-bit words that
+:meth:`Launcher.install` writes: it takes the first that the arguments fit, the newest before the older ones. The builtin's
+``self`` is a :class:`_State`, whose memory holds the first one's address. Descriptors stay as long as the builtin, since a
+call on another thread, whose kernel runs without Python's lock, may still read one. They change only under that lock.
+
+Interpreters with other structures than those assumed here (PyPy, free-threaded or debugging builds, 32 bits) have no
+native launcher: :func:`make_launcher` raises :class:`Unavailable`, and :func:`make_ctypes_launcher` does the same in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir
+
+__all__ = ["CtypesLauncher", "Input", "Launcher", "Output", "Spec", "make_ctypes_launcher", "make_launcher"]
+
+INT64 = np.iinfo(np.int64)
+
+#: dtypes whose scalars fit a slot's 16 bytes
+SCALAR_KINDS = "biufc"
+
+#: inputs and outputs together; each takes 32 bytes of the stack
+MAX_SLOTS = 1024
+
+
+@dataclass(frozen=True)
+class Input:
+    """What an argument must be.
+
+    ``kind``: ``"array"``: exactly an ``ndarray`` of ``shape``, ``strides`` (bytes) and ``dtype``, aligned, and writeable if
+    ``writeable``; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
+    that type; ``"scalar"``: a NumPy scalar of ``dtype``, whose slot points at a value of that dtype.
+    """
+
+    kind: str = "array"
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+    dtype: Any = None
+    writeable: bool = False
+    low: int = int(INT64.min)
+    high: int = int(INT64.max)
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a result is.
+
+    ``kind``: ``"array"``: new, of ``shape`` and ``dtype``, contiguous in ``order`` (``"C"`` or ``"F"``); ``"scalar"``: a NumPy scalar of ``dtype``;
+    ``"int"``, ``"float"``, ``"bool"``, ``"complex"``: a Python number, which the kernel writes as numbers are passed in;
+    ``"input"``: the argument number ``index`` itself.
+    """
+
+    kind: str = "array"
+    shape: tuple[int, ...] = ()
+    dtype: Any = None
+    index: int = 0
+    order: str = "C"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A kernel's arguments and results. ``single``: the only output is returned itself, not in a tuple."""
+
+    inputs: Sequence[Input]
+    outputs: Sequence[Output]
+    single: bool = False
+
+
+# The C APIs, as functions of a module in IR
+
+#: name: result and parameters; addresses come from the interpreter
+PYTHON_API = {
+    "PyTuple_GetItem": ("ptr", "ptr", "i64"),
+    "PyTuple_New": ("ptr", "i64"),
+    "PyTuple_SetItem": ("i32", "ptr", "i64", "ptr"),
+    "PyCapsule_GetPointer": ("ptr", "ptr", "ptr"),
+    "PyObject_Vectorcall": ("ptr", "ptr", "ptr", "i64", "ptr"),
+    "Py_IncRef": ("void", "ptr"),
+    "Py_DecRef": ("void", "ptr"),
+    "PyErr_Clear": ("void",),
+    "PyErr_NoMemory": ("ptr",),
+    "PyLong_AsLongLongAndOverflow": ("i64", "ptr", "ptr"),
+    "PyLong_FromLongLong": ("ptr", "i64"),
+    "PyBool_FromLong": ("ptr", "i64"),
+    "PyFloat_AsDouble": ("double", "ptr"),
+    "PyFloat_FromDouble": ("ptr", "double"),
+    "PyComplex_RealAsDouble": ("double", "ptr"),
+    "PyComplex_ImagAsDouble": ("double", "ptr"),
+    "PyComplex_FromDoubles": ("ptr", "double", "double"),
+    "PyEval_SaveThread": ("ptr",),
+    "PyEval_RestoreThread": ("void", "ptr"),
+    "PyTraceMalloc_Track": ("i32", "i32", "i64", "i64"),
+}
+
+#: name: (index in NumPy's table, result and parameters)
+NUMPY_API = {
+    "PyArray_Scalar": (60, "ptr", "ptr", "ptr", "ptr"),
+    "PyArray_ScalarAsCtype": (62, "void", "ptr", "ptr"),
+    "PyArray_NewFromDescr": (94, "ptr", "ptr", "ptr", "i32", "ptr", "ptr", "ptr", "i32", "ptr"),
+    "PyArray_EquivTypes": (182, "i8", "ptr", "ptr"),
+}
+
+#: where NumPy's table has the type of arrays, and the two versions of its ABI
+ARRAY_TYPE, ABI_VERSION, API_VERSION = 2, 0, 211
+
+#: the words of ``PyArrayObject_fields`` (numpy/_core/include/numpy/ndarraytypes.h); of ``nd`` and ``flags`` the lower half
+FIELDS = {"type": 1, "data": 2, "nd": 3, "dimensions": 4, "strides": 5, "descr": 7, "flags": 8, "mem_handler": 11}
+
+#: ``NPY_ARRAY_ALIGNED``, ``NPY_ARRAY_WRITEABLE``
+ALIGNED, WRITEABLE = 0x100, 0x400
+#: ``NPY_ARRAY_CARRAY``, ``NPY_ARRAY_FARRAY``: contiguous, aligned, writeable
+CARRAY, FARRAY = 0x501, 0x502
+
+METH_FASTCALL = 0x80
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )
+
+
+def python_function(name: str, result: Any, *parameters: Any) -> Callable[..., Any]:
+    """A function of CPython's API. Attributes of ``ctypes.pythonapi`` are shared by everybody, so they are left alone."""
+    return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
+
+
+@functools.cache
+def numpy_table() -> int:
+    """The address of NumPy's table of functions; raises ``Unavailable`` if it is not the one that is known here."""
+    reason = _foreign()
+    if reason:
+        raise Unavailable(reason)
+    try:
+        capsule = np._core._multiarray_umath._ARRAY_API
+        get = python_function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+        table: int = get(capsule, None)
+    except (AttributeError, ValueError) as e:
+        raise Unavailable(f"NumPy's C API: {e}") from e
+    version = ctypes.PYFUNCTYPE(ctypes.c_uint)
+    if version(word(table, ABI_VERSION))() >> 24 != 2 or version(word(table, API_VERSION))() < 0x12:
+        raise Unavailable("NumPy's C API is of another version")
+    if word(table, ARRAY_TYPE) != id(np.ndarray):
+        raise Unavailable("NumPy's C API has another layout")
+    _check_fields()
+    return table
+
+
+def word(address: int, index: int = 0) -> int:
+    """The 64-bit word number ``index`` at an address."""
+    return ctypes.c_size_t.from_address(address + 8 * index).value
+
+
+def _foreign() -> str | None:
+    """Why the interpreter's structures are not those assumed here."""
+    if sys.implementation.name != "cpython":
+        return f"{sys.implementation.name} has no CPython structures"
+    if "t" in getattr(sys, "abiflags", ""):
+        return "the interpreter is a free-threaded build"
+    if ctypes.sizeof(ctypes.c_void_p) != 8 or object.__basicsize__ != 16 or sys.byteorder != "little":
+        return "the interpreter's objects have another layout"
+    return None
+
+
+def _check_fields() -> None:
+    """Raises ``Unavailable`` if an array's fields are elsewhere: they are read natively and compared to Python's."""
+    a = np.zeros((2, 3, 5), np.float32)[:, ::-1, ::2]
+    a.flags.writeable = False
+    field = {name: word(id(a), index) for name, index in FIELDS.items()}
+    found = (
+        field["type"],
+        field["data"],
+        field["nd"] & 0xFFFFFFFF,
+        [word(field["dimensions"], i) for i in range(3)],
+        [ctypes.c_int64(word(field["strides"], i)).value for i in range(3)],
+        field["descr"],
+        field["flags"] & (ALIGNED | WRITEABLE),
+    )
+    data = a.__array_interface__["data"][0]
+    if found != (id(np.ndarray), data, 3, list(a.shape), list(a.strides), id(a.dtype), ALIGNED):
+        raise Unavailable("NumPy's arrays have another layout")
+
+
+def signatures() -> dict[str, tuple[str, ...]]:
+    """Result and parameters of every function of the C APIs."""
+    return PYTHON_API | {name: tuple(row[1:]) for name, row in NUMPY_API.items()}
+
+
+def api_ir(functions: Mapping[str, tuple[str, ...]]) -> str:
+    """IR that defines ``functions`` (result, parameters) as calls through a table, ``@tnp_api`` gives the table's address.
+
+    Symbols would do, were they not looked up in the process, where an embedded interpreter's need not be visible; and
+    addresses cannot stand in IR whose machine code is cached on disk.
+    """
+    table = f"[{len(functions)} x ptr]"
+    text = [_WORDS, f"@api = internal global {table} zeroinitializer"]
+    for i, (name, (result, *parameters)) in enumerate(functions.items()):
+        given = ", ".join(f"{t} %{j}" for j, t in enumerate(parameters, 1))
+        body = f"  %f = load ptr, ptr getelementptr inbounds ({table}, ptr @api, i64 0, i64 {i})\n"
+        call = f"call {result} %f({given})"
+        body += f"  {call}\n  ret void" if result == "void" else f"  %r = {call}\n  ret {result} %r"
+        text.append(f"define internal {result} @{name}({given}) alwaysinline {{\nentry:\n{body}\n}}")
+    return "\n".join(text)
+
+
+#: a table's address, and 64-bit words as integers and as addresses
+_WORDS = """
+define ptr @tnp_api() {
+  ret ptr @api
+}
+define internal i64 @word(ptr %p, i64 %i) alwaysinline {
+  %at = getelementptr i64, ptr %p, i64 %i
+  %x = load i64, ptr %at
+  ret i64 %x
+}
+define internal ptr @pointer(ptr %p, i64 %i) alwaysinline {
+  %at = getelementptr ptr, ptr %p, i64 %i
+  %x = load ptr, ptr %at
+  ret ptr %x
+}
+"""
+
+
+def link_api(compiled: Compiled, addresses: Sequence[int]) -> None:
+    """Writes the table that :func:`api_ir` made, and keeps the machine code for ever.
+
+    Objects that lead into it may be freed when the interpreter is almost gone, so no reference that Python clears at its
+    end may own it.
+    """
+    python_function("Py_IncRef", None, ctypes.py_object)(compiled)
+    table = ctypes.CFUNCTYPE(ctypes.c_size_t)(compiled.address("tnp_api"))()
+    (ctypes.c_size_t * len(addresses)).from_address(table)[:] = addresses
+
+
+def c_api_addresses() -> list[int]:
+    """Where the functions of :func:`signatures` are."""
+    table = numpy_table()
+    try:
+        python = [ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p).value or 0 for name in PYTHON_API]
+    except AttributeError as e:
+        raise Unavailable(f"CPython's C API: {e}") from e
+    return python + [word(table, row[0]) for row in NUMPY_API.values()]
+
+
+# The native function
+
+#: what an input's record says: its kind's number, and the type that the argument must have
+INPUT_KINDS: dict[str, tuple[int, Any]] = {
+    "array": (0, np.ndarray),
+    "int": (1, int),
+    "bool": (1, bool),
+    "float": (2, float),
+    "complex": (3, complex),
+    "scalar": (4, None),
+}
+
+#: what an output's record says; ``"pooled"`` are large arrays, from the pool of memory.py
+OUTPUT_KINDS = {"array": 0, "pooled": 1, "input": 2, "scalar": 3, "int": 4, "bool": 5, "float": 6, "complex": 7}
+
+#: words of a descriptor before the records, of a record, and where a descriptor has the next one's address
+HEADER, RECORD, NEXT = 9, 7, 8
+
+#: A descriptor: kernel, release the GIL, number of inputs, of outputs, single, function and argument for pooled outputs,
+#: type of arrays, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags; for an int: low, high.
+#: An output: kind, descr, nd, dimensions, bytes, flags; or kind, index of the input.
+_LAUNCH = Template("\n" + Path(__file__).with_suffix(".ll").read_text())
+
+
+def _launch_ir() -> str:
+    kinds = {f"in_{kind}": number for kind, (number, _) in INPUT_KINDS.items()}
+    kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
+    kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
+    return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT)
+
+
+@functools.cache
+def _launch() -> int | Unavailable:
+    """The address of the native function, or why there is none."""
+    try:
+        addresses = c_api_addresses()
+        compiled = compile_ir(_launch_ir(), "launcher")
+        link_api(compiled, addresses)
+        return compiled.address("tnp_launch")
+    except Unavailable as e:
+        return e
+    except ValueError as e:  # IR that this LLVM does not take
+        return Unavailable(f"the native launcher does not compile: {e}")
+
+
+# Launchers
+
+
+#: one installs at a time, and no process is forked meanwhile
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+class _State(tuple[Any, ...]):
+    """A launcher's ``self``: a capsule with the address of its memory, and what that memory and the builtin refer to."""
+
+    __slots__ = ()
+
+
+def _check(spec: Spec) -> None:
+    """Raises ``ValueError`` for a specification that does not make sense."""
+    if spec.single and len(spec.outputs) != 1:
+        raise ValueError("single=True needs exactly one output")
+    for x in spec.inputs:
+        if x.kind not in INPUT_KINDS:
+            raise ValueError(f"unknown kind of input {x.kind!r}")
+        if x.kind == "array" and len(x.shape) != len(x.strides):
+            raise ValueError(f"{len(x.shape)} dimensions, but {len(x.strides)} strides")
+        if x.kind == "int" and not INT64.min <= x.low <= x.high <= INT64.max:
+            raise ValueError(f"no 64-bit integers from {x.low} to {x.high}")
+    for x in spec.outputs:
+        if x.kind not in OUTPUT_KINDS or x.kind == "pooled":
+            raise ValueError(f"unknown kind of output {x.kind!r}")
+        if x.kind == "input" and not 0 <= x.index < len(spec.inputs):
+            raise ValueError(f"there is no input {x.index}")
+    for x in (*spec.inputs, *spec.outputs):
+        if x.kind in ("array", "scalar") and np.dtype(x.dtype).hasobject:
+            raise ValueError(f"kernels do not take {x.dtype}")
+        if x.kind == "scalar" and (np.dtype(x.dtype).kind not in SCALAR_KINDS or np.dtype(x.dtype).itemsize > 16):
+            raise ValueError(f"kernels do not take scalars of {x.dtype}")
+        if x.kind in ("array", "scalar") and not np.dtype(x.dtype).isnative:
+            raise ValueError(f"kernels do not take {x.dtype} of the other byte order")
+
+
+class Launcher:
+    """A builtin ``function`` that runs the kernel installed last, and ``slow`` where that does not take the arguments."""
+
+    def __init__(self, name: str, slow: Callable[..., Any]) -> None:
+        address = _launch()
+        if isinstance(address, Unavailable):
+            raise Unavailable(*address.args)
+        self.name = name
+        memory = (ctypes.c_size_t * 2)(0, id(slow))
+        method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+        capsule = python_function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        new = python_function(
+            "PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object
+        )
+        self._memory = memory
+        #: what was installed, newest first: how, its descriptor, what that refers to, and the machine code's owner
+        self._installed: list[tuple[Any, Any, Any, Any]] = []
+        state = _State((capsule(ctypes.addressof(memory), None, None), memory, slow, method, self._installed))
+        #: the builtin; it does not need the launcher to stay
+        self.function: Callable[..., Any] = new(ctypes.addressof(method), state, __name__)
+
+    def install(self, spec: Spec, kernel_address: int, release_gil: bool = False, *, owner: Any = None) -> None:
+        """From now on, arguments that fit ``spec`` go to the kernel at ``kernel_address``, others as before.
+
+        ``owner`` is kept as long as the builtin: what the kernel's machine code belongs to. Raises ``ValueError`` for a
+        specification that does not make sense, ``Unavailable`` for one with too many inputs and outputs.
+        """
+        _check(spec)
+        if len(spec.inputs) + len(spec.outputs) > MAX_SLOTS:
+            raise Unavailable(f"more than {MAX_SLOTS} inputs and outputs")
+        with _lock:
+            known = (spec, kernel_address, release_gil)
+            entry = next((e for e in self._installed if e[0] == known), None)
+            if entry is None:
+                entry = (known, *_descriptor(spec, kernel_address, release_gil), owner)
+            else:
+                self._installed.remove(entry)
+            self._installed.insert(0, entry)
+            _link(self._memory, [e[1] for e in self._installed])
+
+
+def _link(memory: Any, descriptors: Sequence[Any]) -> None:
+    """Makes the descriptors a chain that begins in ``memory``; at every moment the chain is whole."""
+    addresses = [ctypes.addressof(d) for d in descriptors] + [0]
+    for descriptor, following in reversed(list(zip(descriptors, addresses[1:]))):
+        descriptor[NEXT] = following
+    memory[0] = addresses[0]
+
+
+def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[Any]]:
+    """The words that the native function reads, and the objects whose addresses are among them."""
+    from tnp.executors.llvm.memory import pooled_array  # memory.py is written with this module's C APIs
+
+    kept: list[Any] = []
+
+    def address(x: Any) -> int:
+        kept.append(x)
+        return id(x)
+
+    def integers(values: Sequence[int]) -> int:
+        array = (ctypes.c_int64 * max(1, len(values)))(*values)
+        kept.append(array)
+        return ctypes.addressof(array)
+
+    pool = (0, 0)
+    records: list[list[int]] = []
+    for x in spec.inputs:
+        number, kind_type = INPUT_KINDS[x.kind]
+        if x.kind == "array":
+            flags = ALIGNED | (WRITEABLE if x.writeable else 0)
+            words = [len(x.shape), integers(x.shape), integers(x.strides), address(np.dtype(x.dtype)), flags]
+        elif x.kind == "scalar":
+            kind_type, words = np.dtype(x.dtype).type, []
+        else:
+            words = [0, 1] if x.kind == "bool" else [x.low, x.high]
+        records.append([address(kind_type), number, *words])
+    for x in spec.outputs:
+        number = OUTPUT_KINDS[x.kind]
+        if x.kind == "input":
+            records.append([number, x.index])
+            continue
+        dtype = np.dtype(x.dtype) if x.kind in ("array", "scalar") else None
+        size = math.prod(x.shape) * dtype.itemsize if x.kind == "array" else 0
+        flags = int(x.order == "F")  # of an array without memory, NumPy asks only whether there are any
+        if found := pooled_array(size):
+            number, pool = OUTPUT_KINDS["pooled"], found
+            flags = CARRAY if x.order == "C" else FARRAY
+        records.append([number, address(dtype), len(x.shape), integers(x.shape), size, flags])
+    words = [kernel, int(release_gil), len(spec.inputs), len(spec.outputs), int(spec.single), *pool, id(np.ndarray), 0]
+    for record in records:
+        words += record + [0] * (RECORD - len(record))
+    return (ctypes.c_int64 * len(words))(*words), kept
+
+
+def make_launcher(name: str, slow: Callable[..., Any]) -> Launcher:
+    """A launcher that calls ``slow`` until a kernel is installed; raises ``Unavailable``."""
+    return Launcher(name, slow)
+
+
+class CtypesLauncher:
+    """The same in Python, for interpreters without a native launcher."""
+
+    def __init__(self, name: str, slow: Callable[..., Any]) -> None:
+        self.name = name
+        #: what is called now; a list, so that the function does not need the launcher to stay
+        self._installed: list[Callable[..., Any]] = []
+
+        def function(*args: Any, installed: list[Callable[..., Any]] = self._installed) -> Any:
+            return (installed[-1] if installed else slow)(*args)
+
+        function.__name__ = function.__qualname__ = name
+        self._slow = slow
+        self.function: Callable[..., Any] = function
+
+    def install(self, spec: Spec, kernel_address: int, release_gil: bool = False, *, owner: Any = None) -> None:
+        """As :meth:`Launcher.install`."""
+        _check(spec)
+        prototype = (ctypes.CFUNCTYPE if release_gil else ctypes.PYFUNCTYPE)(ctypes.c_int64, ctypes.c_void_p)
+        self._installed.append(functools.partial(_call, spec, prototype(kernel_address), self._slow, owner))
+
+
+#: how numbers lie in a slot
+_NUMBERS = {"int": np.int64, "bool": np.int64, "float": np.float64, "complex": np.complex128}
+
+
+def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owner: Any, *args: Any) -> Any:
+    """What the native function does; ``owner`` is only kept."""
+    if len(args) != len(spec.inputs) or not all(map(_fits, spec.inputs, args)):
+        return slow(*args)
+    data = [a if x.kind == "array" else _number(x, a) for x, a in zip(spec.inputs, args)]
+    try:
+        for x in spec.outputs:
+            if x.kind == "input":
+                data.append(data[x.index])
+            else:
+                data.append(np.empty(x.shape, x.dtype, x.order) if x.kind == "array" else _number(x, 0))
+    except (MemoryError, ValueError):
+        return slow(*args)
+    if kernel((ctypes.c_void_p * max(1, len(data)))(*[a.ctypes.data for a in data])):
+        return slow(*args)
+    results = [_result(x, a, args) for x, a in zip(spec.outputs, data[len(args) :])]
+    return results[0] if spec.single else tuple(results)
+
+
+def _number(x: Input | Output, value: Any) -> np.ndarray:
+    """A slot's 16 bytes, as an array without dimensions that ``value`` is written to."""
+    dtype = np.dtype(_NUMBERS.get(x.kind, x.dtype))
+    number = np.zeros(2, np.int64).view(np.int8)[: dtype.itemsize].view(dtype).reshape(())
+    number[()] = value
+    return number
+
+
+def _fits(x: Input, arg: Any) -> bool:
+    """Whether ``arg`` is what ``x`` says."""
+    if x.kind == "scalar":
+        return type(arg) is np.dtype(x.dtype).type
+    if type(arg) is not INPUT_KINDS[x.kind][1]:
+        return False
+    if x.kind == "int":
+        return x.low <= arg <= x.high
+    if x.kind != "array":
+        return True
+    strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
+    usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
+    return arg.shape == tuple(x.shape) and strides_fit and arg.dtype == x.dtype and usable
+
+
+def _result(x: Output, data: np.ndarray, args: Sequence[Any]) -> Any:
+    """The output ``x``, which the kernel wrote to ``data``."""
+    if x.kind == "input":
+        return args[x.index]
+    if x.kind == "array":
+        return data
+    return data[()] if x.kind == "scalar" else INPUT_KINDS[x.kind][1](data[()])
+
+
+def make_ctypes_launcher(name: str, slow: Callable[..., Any]) -> CtypesLauncher:
+    """As :func:`make_launcher`, for every interpreter."""
+    return CtypesLauncher(name, slow)

@@ -1,0 +1,92 @@
+"""How arrays lie in memory: NumPy's rules for the strides of results, applied to the values of a region.
+
+What an operation makes lies in memory as its operands do (``x.T + 1`` is Fortran-ordered if ``x`` is C-ordered), and programs
+can tell: whether a reshape is a view depends on it. So outputs get the layout that NumPy gives them, and loops go
+through memory in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tnp.executors.llvm.graph import Graph, Node, Reduction, Scan, Update, View
+from tnp.executors.llvm.index import Index, Var, linear
+
+__all__ = ["Strides", "axis_order", "contiguous", "strides_of_nodes"]
+
+Strides = tuple[int, ...]
+
+#: operations whose results lie in memory as their operands do not
+_ROW_MAJOR = ("full", "iota", "empty", "number")
+
+
+def contiguous(shape: Sequence[int], order: Sequence[int], itemsize: int) -> Strides:
+    """The strides of a contiguous array whose axes, outermost in memory first, are ``order``."""
+    strides = [0] * len(shape)
+    step = itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+def axis_order(shape: Sequence[int], operands: Sequence[Strides]) -> tuple[int, ...]:
+    """The axes in the order in which NumPy's iterator (``order="K"``) goes through operands of these strides.
+
+    Axes are sorted by the size of their strides, by insertion; where operands disagree, C order wins.
+    """
+    order: list[int] = []  # innermost first
+    for axis in reversed(range(len(shape))):
+        at = len(order)
+        for i in reversed(range(len(order))):
+            inside = _goes_inside(axis, order[i], operands)
+            if inside is None:
+                continue
+            if not inside:
+                break
+            at = i
+        order.insert(at, axis)
+    return tuple(reversed(order))
+
+
+def _goes_inside(axis: int, other: int, operands: Sequence[Strides]) -> bool | None:
+    """Whether ``axis``, which stands outside of ``other``, belongs inside; ``None`` if no operand moves along both."""
+    answer: bool | None = None
+    for strides in operands:
+        a, b = abs(strides[axis]), abs(strides[other])
+        if a and b:
+            if b <= a:
+                answer = False
+            elif answer is None:
+                answer = True
+    return answer
+
+
+def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Node, Strides]:
+    """The strides that NumPy's results would have, for inputs of these strides (``None`` for numbers)."""
+    found: dict[Node, Strides] = {n: s or () for n, s in zip(graph.inputs, inputs)}
+    for node in sorted(graph.nodes, key=lambda n: n.position):
+        if node not in found:
+            found[node] = _strides(node, found)
+    return found
+
+
+def _strides(node: Node, found: dict[Node, Strides]) -> Strides:
+    axes = range(len(node.shape))
+    itemsize = node.dtype.itemsize
+    if isinstance(node, View):
+        variables = [Var(f"v{d}", n) for d, n in enumerate(node.shape)]
+        offset = linear(node.where(tuple(map(Index.of, variables))), found[node.source])
+        if offset.is_affine():
+            return tuple(offset.terms.get(v, 0) for v in variables)
+    elif isinstance(node, Update):
+        return found[node.base]
+    elif isinstance(node, Reduction):
+        (source,) = node.sources
+        order = axis_order(source.shape, [found[source]])
+        kept = [d for d in range(len(source.shape)) if d not in node.dims]
+        return contiguous(node.shape, [kept.index(d) for d in order if d in kept], itemsize)
+    elif not isinstance(node, Scan) and node.op not in _ROW_MAJOR:
+        operands = [found[s] for s in node.sources if s.shape == node.shape]
+        return contiguous(node.shape, axis_order(node.shape, operands), itemsize)
+    return contiguous(node.shape, axes, itemsize)

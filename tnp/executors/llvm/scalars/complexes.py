@@ -1,0 +1,324 @@
+"""complex64 and complex128 as pairs of registers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.engine import target
+from tnp.executors.llvm.scalars.exponential import exp
+from tnp.executors.llvm.scalars.registers import (
+    Complex,
+    Register,
+    intrinsic,
+    known_float,
+    libm,
+    register_type,
+    select,
+)
+
+__all__ = ["COMPLEXES", "NEED_LIBM", "has_complex_libm"]
+
+
+def _magnitude(a: Register) -> Register:
+    return intrinsic("fabs", a)
+
+
+def _abs(a: Complex) -> Register:
+    return libm("hypot", a.re, a.im)
+
+
+def _is_infinite(a: Register) -> Register:
+    return _magnitude(a) == math.inf
+
+
+def _is_finite(a: Register) -> Register:
+    return _magnitude(a) < math.inf
+
+
+def _choose(condition: Register, a: Complex, b: Complex) -> Complex:
+    return Complex(select(condition, a.re, b.re), select(condition, a.im, b.im))
+
+
+def _divide(a: Complex, b: Complex) -> Complex:
+    """Smith's algorithm, as NumPy: divides by the larger part first (R. L. Smith, "Algorithm 116", 1962)."""
+    re_larger = _magnitude(b.re) >= _magnitude(b.im)
+    large, small = select(re_larger, b.re, b.im), select(re_larger, b.im, b.re)
+    ratio = small / large
+    scale = 1.0 / (large + small * ratio)
+    re = select(re_larger, a.re + a.im * ratio, a.re * ratio + a.im) * scale
+    im = select(re_larger, a.im - a.re * ratio, a.im * ratio - a.re) * scale
+    zero = re_larger & (large == 0)
+    return _choose(zero, Complex(a.re / _magnitude(large), a.im / _magnitude(large)), Complex(re, im))
+
+
+def _reciprocal(a: Complex) -> Complex:
+    re_larger = _magnitude(a.im) <= _magnitude(a.re)
+    large, small = select(re_larger, a.re, a.im), select(re_larger, a.im, a.re)
+    ratio = small / large
+    # The sums' order is NumPy's.
+    size = select(re_larger, a.re + a.im * ratio, a.re * ratio + a.im)
+    return Complex(select(re_larger, 1.0, ratio) / size, select(re_larger, -ratio, ratio.lift(-1.0)) / size)
+
+
+def _ordered(strict: Callable[[Register, Register], Register], ties: Callable[[Register, Register], Register]) -> Any:
+    """Lexicographic order, false if an imaginary part is NaN and the real parts decide."""
+
+    def compare(a: Complex, b: Complex) -> Register:
+        ordered = a.im.code.op(f"fcmp ord {a.im.type} {a.im.text}, {b.im.text}")
+        return (strict(a.re, b.re) & Register(a.im.code, ordered, dtypes.bool8)) | ((a.re == b.re) & ties(a.im, b.im))
+
+    return compare
+
+
+def _lt(a: Register, b: Register) -> Register:
+    return a < b
+
+
+def _le(a: Register, b: Register) -> Register:
+    return a <= b
+
+
+_less, _less_equal = _ordered(_lt, _lt), _ordered(_lt, _le)
+
+
+def _greater(a: Complex, b: Complex) -> Register:
+    return _less(b, a)
+
+
+def _greater_equal(a: Complex, b: Complex) -> Register:
+    return _less_equal(b, a)
+
+
+_SUFFIXES = {dtypes.float32: "f", dtypes.float64: ""}
+
+
+@functools.cache
+def _convention() -> str:
+    """How C functions take and give complex numbers here: ``x86``, ``arm``, or ``""`` for a convention that is not known."""
+    triple = target().triple
+    if "windows" in triple:
+        return ""
+    return {"x86_64": "x86", "aarch64": "arm", "arm64": "arm"}.get(triple.partition("-")[0], "")
+
+
+def has_complex_libm() -> bool:
+    """Whether libm's functions of complex numbers can be called."""
+    return bool(_convention())
+
+
+def _pack(code: Code, type_: str, parts: Iterable[str], of: str) -> str:
+    """An aggregate or vector of two parts."""
+    insert, index = ("insertelement", "i64 ") if type_.startswith("<") else ("insertvalue", "")
+    value = "poison"
+    for i, part in enumerate(parts):
+        value = code.op(f"{insert} {type_} {value}, {of} {part}, {index}{i}")
+    return value
+
+
+def _libm_complex(name: str) -> Callable[..., Complex]:
+    """libm's ``c<name>``, one element at a time: the function that NumPy calls.
+
+    A complex double goes in two registers and comes so; the System V convention for x86-64 has both floats of a complex float in
+    one register, that for AArch64 takes them as an array.
+    """
+
+    def call(*args: Complex) -> Complex:
+        first = args[0].re
+        code, dtype, part = first.code, first.dtype, first.type
+        function = f"@c{name}{_SUFFIXES[dtype]}"
+        result, argument = f"{{{part}, {part}}}", f"[2 x {part}]"
+        if _convention() == "x86":
+            argument = f"<2 x {part}>" if dtype is dtypes.float32 else ""
+            result = argument or result
+        if argument:
+            types = [argument] * len(args)
+            values = [_pack(code, argument, (a.re.text, a.im.text), part) for a in args]
+        else:
+            types = [part] * (2 * len(args))
+            values = [p.text for a in args for p in (a.re, a.im)]
+        code.require(function, f"declare {result} {function}({', '.join(types)}) nounwind willreturn memory(none)")
+        value = code.op(f"call {result} {function}({', '.join(f'{t} {v}' for t, v in zip(types, values))})")
+        extract, index = ("extractelement", "i64 ") if result.startswith("<") else ("extractvalue", "")
+        return Complex(*(Register(code, code.op(f"{extract} {result} {value}, {index}{i}"), dtype) for i in (0, 1)))
+
+    return call
+
+
+def _exp(a: Complex) -> Complex:
+    """exp(re) · (cos(im) + i sin(im)), with C's special cases (ISO C, G.6.3.1); it vectorises, unlike libm's."""
+    # Where exp(re) may overflow and the product not, a factor is kept apart.
+    top = math.floor(math.log(2.0) * {dtypes.float32: 128, dtypes.float64: 1024}[a.re.dtype])
+    large = (a.re > top) & (a.re < math.inf)
+    size = exp(select(large, a.re - float(top), a.re))
+    rest = select(large, a.re.lift(math.exp(top)), 1.0)
+    re = size * libm("cos", a.im) * rest
+    im = select(a.im == 0, a.im, size * libm("sin", a.im) * rest)
+    endless = (_magnitude(a.re) == math.inf) & ~_is_finite(a.im)
+    vanished = intrinsic("copysign", a.im.lift(0.0), a.im)
+    return Complex(
+        select(a.im == 0, size * rest, select(endless, size, re)), select(endless & (a.re < 0), vanished, im)
+    )
+
+
+def _expm1(a: Complex) -> Complex:
+    half_sine = libm("sin", a.im * 0.5)
+    re = libm("expm1", a.re) * libm("cos", a.im) - 2.0 * half_sine * half_sine
+    return Complex(re, exp(a.re) * libm("sin", a.im))
+
+
+def _log1p(a: Complex) -> Complex:
+    shifted = a.re + 1.0
+    return Complex(libm("log", libm("hypot", shifted, a.im)), libm("atan2", a.im, shifted))
+
+
+def _scaled(a: Complex, factor: float) -> Complex:
+    return Complex(a.re * factor, a.im * factor)
+
+
+_log, _sqrt = _libm_complex("log"), _libm_complex("sqrt")
+
+
+def _sign(a: Complex) -> Complex:
+    """a / abs(a); 0 of 0. An infinite part makes the other 0, two infinite ones NaN."""
+    size = _abs(a)
+    re, im = a.re / size, a.im / size
+    re_infinite, im_infinite = _is_infinite(a.re), _is_infinite(a.im)
+    one, zero = a.re.lift(1.0), a.re.lift(0.0)
+    re = select(re_infinite, intrinsic("copysign", one, a.re), select(im_infinite, zero, re))
+    im = select(im_infinite, intrinsic("copysign", one, a.im), select(re_infinite, zero, im))
+    undefined = size.isnan() | (re_infinite & im_infinite)
+    none = size == 0
+    return Complex(*(select(undefined, math.nan, select(none, 0.0, x)) for x in (re, im)))
+
+
+_REAL_FUNCTIONS = ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh")
+
+#: operations that call libm's functions of complex numbers
+NEED_LIBM = frozenset((*_REAL_FUNCTIONS, "log", "log10", "log2", "pow", "rsqrt", "sqrt"))
+
+
+#: NumPy multiplies for whole exponents of magnitudes below this, and calls cpow for others
+_MULTIPLIED = 100
+
+
+def _number(a: Register, re: float) -> Complex:
+    return Complex(a.lift(re), a.lift(0.0))
+
+
+def _known_exponent(b: Complex) -> int | None:
+    """A constant whole exponent for which NumPy multiplies."""
+    values = [known_float(part.text) for part in (b.re, b.im)]
+    if None in values or values[1] != 0 or not float(values[0]).is_integer() or abs(values[0]) >= _MULTIPLIED:
+        return None
+    return int(values[0])
+
+
+def _of_zero(a: Complex, positive: Register, result: Complex) -> Complex:
+    """``result``, or for a base of 0 what NumPy says: 0 to a positive exponent, NaN to others."""
+    zero = (a.re == 0) & (a.im == 0)
+    instead = select(positive, a.re.lift(0.0), math.nan)
+    return _choose(zero, Complex(instead, instead), result)
+
+
+def _whole_power(a: Complex, n: Register) -> Complex:
+    """``a**n`` for an int32 of magnitude below 100, by the multiplications that NumPy does."""
+    one = _number(a.re, 1.0)
+    result, square, magnitude = one, a, intrinsic("abs", n, tail="i1 false")
+    for bit in range(_MULTIPLIED.bit_length()):
+        result = _choose((magnitude & 1 << bit) != 0, result * square, result)
+        square = square * square
+    result = _choose(n < 0, _divide(one, result), result)
+    result = _choose(n == 0, one, _of_zero(a, n > 0, result))
+    twice = a * a
+    for small, product in ((1, a), (2, twice), (3, a * twice)):
+        result = _choose(n == small, product, result)
+    return result
+
+
+def _power_function(code: Code, dtype: DType) -> str:
+    """The module's function of two complex numbers that decides as ``npy_cpow`` does."""
+    part = register_type(dtype)
+    name, pair = f"@tnp_complex_power_{part}", f"{{{part}, {part}}}"
+    body = Code(code)
+    a, b = (Complex(*(Register(body, f"%{x}.{p}", dtype) for p in ("re", "im"))) for x in "ab")
+    small = _magnitude(b.re) < float(_MULTIPLIED)
+    whole = (b.im == 0) & (intrinsic("trunc", b.re) == b.re) & small
+    body.line(f"br i1 {whole.text}, label %multiplied, label %general")
+    body.block("multiplied")
+    n = Register(body, body.op(f"fptosi {part} {b.re.text} to i32"), dtypes.int32)
+    power = _whole_power(a, n)
+    body.line(f"ret {pair} {_pack(body, pair, (power.re.text, power.im.text), part)}")
+    body.block("general")
+    power = _of_zero(a, b.re > 0, _libm_complex("pow")(a, b))
+    body.line(f"ret {pair} {_pack(body, pair, (power.re.text, power.im.text), part)}")
+    parameters = ", ".join(f"{part} %{x}.{p}" for x in "ab" for p in ("re", "im"))
+    head = f"define internal {pair} {name}({parameters}) noinline nounwind willreturn memory(none)"
+    code.require(name, f"{head} {{\nentry:\n{body.text()}\n}}")
+    return name
+
+
+def _power(a: Complex, b: Complex) -> Complex:
+    known = _known_exponent(b)
+    if known is not None:
+        return _whole_power(a, Register(a.re.code, str(known), dtypes.int32))
+    code, part, dtype = a.re.code, a.re.type, a.re.dtype
+    name = _power_function(code, dtype)
+    operands = ", ".join(f"{part} {x.text}" for x in (a.re, a.im, b.re, b.im))
+    value = code.op(f"call {{{part}, {part}}} {name}({operands})")
+    return Complex(*(Register(code, code.op(f"extractvalue {{{part}, {part}}} {value}, {i}"), dtype) for i in (0, 1)))
+
+
+def _truth(a: Complex) -> Register:
+    return (a.re != 0) | (a.im != 0)
+
+
+COMPLEXES: dict[str, Callable[..., Any]] = {
+    **{name: _libm_complex(name) for name in _REAL_FUNCTIONS},
+    "abs": _abs,
+    "add": lambda a, b: a + b,
+    "conj": lambda a: Complex(a.re, -a.im),
+    "div": _divide,
+    "eq": lambda a, b: (a.re == b.re) & (a.im == b.im),
+    "exp": _exp,
+    "exp2": lambda a: _exp(_scaled(a, math.log(2.0))),
+    "expm1": _expm1,
+    "fmax": lambda a, b: _choose(_greater_equal(a, b) | b.isnan(), a, b),
+    "fmin": lambda a, b: _choose(_less_equal(a, b) | b.isnan(), a, b),
+    "ge": _greater_equal,
+    "gt": _greater,
+    "imag": lambda a: a.im,
+    "isfinite": lambda a: _is_finite(a.re) & _is_finite(a.im),
+    "isinf": lambda a: _is_infinite(a.re) | _is_infinite(a.im),
+    "isnan": lambda a: a.isnan(),
+    "le": _less_equal,
+    "log": _log,
+    "log10": lambda a: _scaled(_log(a), math.log10(math.e)),
+    "log1p": _log1p,
+    "log2": lambda a: _scaled(_log(a), math.log2(math.e)),
+    "logical_and": lambda a, b: _truth(a) & _truth(b),
+    "logical_not": lambda a: ~_truth(a),
+    "logical_or": lambda a, b: _truth(a) | _truth(b),
+    "logical_xor": lambda a, b: _truth(a) ^ _truth(b),
+    "lt": _less,
+    "maximum": lambda a, b: _choose(_greater_equal(a, b) | a.isnan(), a, b),
+    "minimum": lambda a, b: _choose(_less_equal(a, b) | a.isnan(), a, b),
+    "mul": lambda a, b: a * b,
+    "ne": lambda a, b: (a.re != b.re) | (a.im != b.im),
+    "neg": lambda a: -a,
+    "positive": lambda a: a,
+    "pow": _power,
+    "real": lambda a: a.re,
+    "reciprocal": _reciprocal,
+    "round": lambda a: Complex(intrinsic("rint", a.re), intrinsic("rint", a.im)),
+    "rsqrt": lambda a: _divide(_number(a.re, 1.0), _sqrt(a)),
+    "sign": _sign,
+    "sqrt": _sqrt,
+    "square": lambda a: a * a,
+    "sub": lambda a, b: a - b,
+}

@@ -1,0 +1,182 @@
+"""From one dtype to another, to memory and back.
+
+Floating numbers become integers as C compilers for x86 do it, which is what NumPy's ``astype`` gives there: through the signed
+32- or 64-bit conversion instructions, whose result for NaN and for what does not fit is the least integer, and then the low bits.
+NumPy on other processors gives other integers for those values.
+
+bfloat16 is not LLVM's ``bfloat``, for which code generators lack operations, but 16 bits which are shifted to float32 and rounded back.
+"""
+
+from __future__ import annotations
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.scalars.registers import (
+    Register,
+    Value,
+    constant,
+    intrinsic,
+    memory_type,
+    register_type,
+    select,
+)
+
+__all__ = ["NARROW", "bitcast", "convert", "load", "narrow", "store", "widen"]
+
+#: floating dtypes that are computed in float32
+NARROW = (dtypes.float16, dtypes.bfloat16)
+
+
+def convert(code: Code, value: Value, source: DType, target: DType) -> Value:
+    """NumPy's ``astype`` with unsafe casting."""
+    if source is target:
+        return value
+    if source.kind == "c":
+        part = dtypes.real_counterpart(source)
+        if target.kind == "c":
+            part_of_target = dtypes.real_counterpart(target)
+            return tuple(convert(code, v, part, part_of_target) for v in value)
+        if target.kind == "b":
+            re, im = (Register(code, v, part) for v in value)
+            return ((re != 0) | (im != 0)).text
+        return convert(code, value[0], part, target)
+    if target.kind == "c":
+        part = dtypes.real_counterpart(target)
+        return convert(code, value, source, part), constant(0.0, part)
+    return _convert_real(Register(code, value, source), target).text
+
+
+def _convert_real(a: Register, target: DType) -> Register:
+    if a.dtype is target:
+        return a
+    if a.dtype in NARROW:
+        a = widen(a)
+        if target is dtypes.uint32:
+            return _to_signed(a, dtypes.int64).resize(target)
+    if target.kind == "b":
+        return a != 0
+    if a.dtype.kind == "f":
+        return _to_integer(a, target) if target.kind in "iu" else narrow(a, target)
+    return a.resize(target) if target.kind in "iu" else _integer_to_float(a, target)
+
+
+def _integer_to_float(a: Register, target: DType) -> Register:
+    return narrow(a.to_float(dtypes.float64 if target is dtypes.float64 else dtypes.float32), target)
+
+
+def _to_integer(a: Register, target: DType) -> Register:
+    signed = dtypes.int64 if target.bits == 64 else dtypes.int32
+    if target not in (dtypes.uint32, dtypes.uint64):
+        return _to_signed(a, signed).resize(target)
+    # Below 2**31 (2**63) as a signed integer; from there on what lies above that, with the top bit turned.
+    half = 2 ** (target.bits - 1)
+    above = a >= float(half)
+    low = _to_signed(select(above, a - float(half), a), signed)
+    return select(above, low ^ -half, low).bitcast(target)
+
+
+def _to_signed(a: Register, target: DType) -> Register:
+    """``a`` truncated, or the least integer. LLVM's conversion alone leaves what does not fit undefined."""
+    fits = intrinsic("fabs", a) < 2.0 ** (target.bits - 1)
+    integer = Register(a.code, a.code.op(f"fptosi {a.type} {a.text} to i{target.bits}"), target)
+    return select(fits, integer, -(2 ** (target.bits - 1)))
+
+
+def widen(a: Register) -> Register:
+    """float16 or bfloat16 as float32; others as they are."""
+    if a.dtype is dtypes.bfloat16:
+        return (Register(a.code, a.text, dtypes.uint16).resize(dtypes.uint32) << 16).bitcast(dtypes.float32)
+    if a.dtype is dtypes.float16:
+        return Register(a.code, a.code.op(f"fpext half {a.text} to float"), dtypes.float32)
+    return a
+
+
+def narrow(a: Register, target: DType) -> Register:
+    """float32 or float64 rounded to any floating dtype, half to even."""
+    if target is dtypes.bfloat16:
+        bits = a.to_float(dtypes.float32).bitcast(dtypes.uint32)
+        rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        quiet = bits >> 16 | 0x40
+        return Register(a.code, select(a.isnan(), quiet, rounded).resize(dtypes.uint16).text, target)
+    if target is dtypes.float16:
+        single = a if a.dtype is dtypes.float32 else _round_to_odd(a)
+        return Register(a.code, a.code.op(f"fptrunc float {single.text} to half"), target)
+    return a.to_float(target)
+
+
+def _round_to_odd(a: Register) -> Register:
+    """float64 as the float32 that rounds to the same float16.
+
+    Processors convert to float16 from float32 only. An inexact result whose last bit is odd is no tie of the second rounding
+    (Boldo & Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
+    """
+    nearest = a.to_float(dtypes.float32)
+    back = nearest.to_float(dtypes.float64)
+    bits = nearest.bitcast(dtypes.int32)
+    away = intrinsic("fabs", back) > intrinsic("fabs", a)
+    inexact = (back < a) | (back > a)
+    return ((bits - away.resize(dtypes.int32)) | inexact.resize(dtypes.int32)).bitcast(dtypes.float32)
+
+
+def bitcast(code: Code, value: Value, source: DType, target: DType) -> Value:
+    """The same bytes as another dtype of the same width."""
+    if source is target:
+        return value
+    return _from_bits(_to_bits(code, value, source), target)
+
+
+def _to_bits(code: Code, value: Value, source: DType) -> Register:
+    """The bits as an unsigned integer."""
+    if source.kind == "c":
+        low, high = (Register(code, v, dtypes.float32).bitcast(dtypes.uint32).resize(dtypes.uint64) for v in value)
+        return low | high << 32
+    register = Register(code, value, source)
+    if source.kind == "b":
+        return register.resize(dtypes.uint8)
+    return register.bitcast(_UNSIGNED[source.bits])
+
+
+_UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+
+
+def _from_bits(bits: Register, target: DType) -> Value:
+    if target.kind == "c":
+        return tuple(b.resize(dtypes.uint32).bitcast(dtypes.float32).text for b in (bits, bits >> 32))
+    return (bits != 0).text if target.kind == "b" else bits.bitcast(target).text
+
+
+def _access(dtype: DType, metadata: str) -> str:
+    alignment = dtypes.real_counterpart(dtype).itemsize
+    comma = ", " if metadata and not metadata.lstrip().startswith(",") else ""
+    return f", align {alignment}{comma}{metadata}"
+
+
+def _imaginary_pointer(code: Code, pointer: str, dtype: DType) -> str:
+    return code.op(f"getelementptr inbounds i8, ptr {pointer}, i64 {dtype.itemsize // 2}")
+
+
+def load(code: Code, pointer: str, dtype: DType, metadata: str = "") -> Value:
+    """The element at ``pointer``; ``metadata`` (``!alias.scope !1``) is attached to the instruction."""
+    tail = _access(dtype, metadata)
+    type_ = memory_type(dtype)
+    value = code.op(f"load {type_}, ptr {pointer}{tail}")
+    if dtype.kind == "b":
+        return code.op(f"icmp ne i8 {value}, 0")
+    if dtype.kind == "c":
+        return value, code.op(f"load {type_}, ptr {_imaginary_pointer(code, pointer, dtype)}{tail}")
+    return value
+
+
+def store(code: Code, value: Value, pointer: str, dtype: DType, metadata: str = "") -> None:
+    """Stores an element at ``pointer``."""
+    tail = _access(dtype, metadata)
+    type_ = memory_type(dtype)
+    if dtype.kind == "c":
+        re, im = value
+        code.line(f"store {type_} {re}, ptr {pointer}{tail}")
+        pointer = _imaginary_pointer(code, pointer, dtype)
+        value = im
+    elif dtype.kind == "b":
+        value = code.op(f"zext {register_type(dtype)} {value} to i8")
+    code.line(f"store {type_} {value}, ptr {pointer}{tail}")

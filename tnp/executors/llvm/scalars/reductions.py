@@ -1,0 +1,88 @@
+"""What reductions accumulate with, in forms that LLVM's loop vectoriser takes.
+
+The accumulator's dtype is the reduction's own, except that float16 and bfloat16 accumulate in float32, as in NumPy, and that ``any`` and ``all``
+accumulate bools. An element is converted to it before it is combined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.scalars.complexes import COMPLEXES
+from tnp.executors.llvm.scalars.conversions import NARROW
+from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
+from tnp.executors.llvm.scalars.registers import Register, Value, complex_of, constant, intrinsic, value_of
+
+__all__ = ["Reducer", "reducer"]
+
+Combine = Callable[[Code, Value, Value], Value]
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """A reduction: ``combine(code, accumulator, x)`` from ``identity`` on, both of ``dtype``."""
+
+    dtype: DType
+    identity: Value
+    combine: Combine
+
+
+#: the prims that combine two values
+_PRIMS = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum", "any": "logical_or", "all": "logical_and"}
+
+
+def _identity(name: str, dtype: DType) -> Value:
+    if name in ("sum", "any", "prod", "all"):
+        return constant(name in ("prod", "all"), dtype)
+    sign = -1 if name == "amax" else 1
+    if dtype.kind == "c":
+        return constant(complex(sign * math.inf, sign * math.inf), dtype)
+    if dtype.kind == "f":
+        return constant(sign * math.inf, dtype)
+    if dtype.kind == "b":
+        return constant(sign > 0, dtype)
+    low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+    return constant(high if sign > 0 else low, dtype)
+
+
+def _floating(name: str, dtype: DType) -> Combine:
+    def accumulate(code: Code, a: Value, b: Value) -> Value:
+        # Only the accumulation may be reordered: it lets the vectoriser keep several partial results.
+        op = "fadd" if name == "sum" else "fmul"
+        type_ = "float" if dtype is dtypes.float32 else "double"
+        return code.op(f"{op} {'fast' if code.fast else 'reassoc'} {type_} {a}, {b}")
+
+    def extreme(code: Code, a: Value, b: Value) -> Value:
+        function = "maximum" if name == "amax" else "minimum"
+        return intrinsic(function, Register(code, a, dtype), Register(code, b, dtype)).text
+
+    return accumulate if name in ("sum", "prod") else extreme
+
+
+def _complex(name: str, dtype: DType) -> Combine:
+    part = dtypes.real_counterpart(dtype)
+    if name == "sum":
+        add = _floating("sum", part)
+        return lambda code, a, b: (add(code, a[0], b[0]), add(code, a[1], b[1]))
+    rule = COMPLEXES[_PRIMS[name]]
+    return lambda code, a, b: value_of(rule(complex_of(code, a, dtype), complex_of(code, b, dtype)))
+
+
+def _exact(name: str, dtype: DType) -> Combine:
+    rule = (BOOLS if dtype.kind == "b" else INTEGERS)[_PRIMS[name]]
+    return lambda code, a, b: rule(Register(code, a, dtype), Register(code, b, dtype)).text
+
+
+def reducer(name: str, dtype: DType) -> Reducer:
+    """The reduction of ``dtype`` values by ``sum``, ``prod``, ``amax``, ``amin``, ``any`` or ``all``."""
+    if name in ("any", "all"):
+        dtype = dtypes.bool8
+    elif dtype in NARROW:
+        dtype = dtypes.float32
+    family = {"f": _floating, "c": _complex}.get(dtype.kind, _exact)
+    return Reducer(dtype, _identity(name, dtype), family(name, dtype))

@@ -1,0 +1,83 @@
+"""The handles of an operation's results: whether they are views of an argument, and of which memory.
+
+Nobody declares what a result is a view of: it is one if only view prims lead from the argument to it, unless a reshape
+on the way must copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.views import Path, Step, prim_chain
+from tnp.frontend.handles import Storage, TracedArray
+from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
+from tnp.lang.numpy.registry import Returns
+
+__all__ = ["another_handle", "fresh_handle", "view_handle"]
+
+
+def another_handle(known: TracedArray) -> TracedArray:
+    """Another object for the same elements: a view of all of an array."""
+    return TracedArray(known.storage, known.path, known._proxy, known.strides_)
+
+
+def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool) -> TracedArray:
+    """A result in memory of its own, in row-major order if the operation lays it out so and its arguments are."""
+    strides: Strides = ROW_MAJOR if row_major or result.ndim < 2 else None
+    for h in seen.values():
+        if h.shape_ and not h.contiguous_:
+            strides = None
+    return TracedArray(Storage(result, writable=not result.scalar), Path(), result, strides)
+
+
+def view_handle(
+    result: TensorProxy, seen: dict[str, TracedArray], bsyms: Sequence[BoundSymbol], returns: Returns
+) -> TracedArray | None:
+    """``result`` as a view of one of the arguments, which the operation's ``bsyms`` made; ``None`` if it is none.
+
+    Where it cannot be told whether a reshape copies, it is a copy, and writing to either of the two is refused.
+    """
+    for name, base in seen.items():
+        source = base._proxy
+        if source.name != name:
+            continue
+        chain = prim_chain(bsyms, result, source)
+        if chain is None:
+            continue
+        if result.scalar:
+            return None
+        try:
+            strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
+        except NotAView:
+            return None
+        last = bsyms[-1]
+        if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
+            steps = [Step(last.sym, last.args[1:], last.kwargs)]
+        else:
+            steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
+        if base.strides_ is None and any(b.sym.name == "reshape" for b in chain):
+            copy = TracedArray(Storage(result), Path(), result, None)
+            copy.storage.maybe_shared.append(base.storage)
+            base.storage.maybe_shared.append(copy.storage)
+            return copy
+        read_only = returns == "read-only view" or any(repeats(b) for b in chain)
+        storage = _ReadOnly(base.storage) if read_only else base.storage
+        return TracedArray(storage, base.path + Path(steps), result, strides)
+    return None
+
+
+class _ReadOnly(Storage):
+    """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Storage) -> None:
+        self.base = base
+        self.maybe_shared = []
+
+    value = property(lambda self: self.base.value)
+    version = property(lambda self: self.base.version)
+    origin = property(lambda self: self.base.origin)
+    writable = property(lambda self: False)

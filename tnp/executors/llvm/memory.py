@@ -35,9 +35,9 @@ from typing import Any
 import numpy as np
 
 from tnp.executors.llvm import launcher
-from tnp.executors.llvm.engine import Unavailable, compile_ir
+from tnp.executors.llvm.engine import Unavailable, compile_ir, define_symbol
 
-__all__ = ["empty", "pool_info", "pooled_array", "trim"]
+__all__ = ["empty", "pool_info", "pooled_array", "serves_kernels", "trim"]
 
 MB = 1 << 20
 
@@ -191,6 +191,9 @@ class _Pool:
         self.trim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64)(
             compiled.address("tnp_pool_trim")
         )
+        for name in ("tnp_pool_malloc", "tnp_pool_free"):
+            define_symbol(name, compiled.address(name))
+        define_symbol("tnp_pool", self.address)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
@@ -253,6 +256,12 @@ def pooled_array(size: int) -> tuple[int, int] | None:
         return None
     pool = _usable()
     return (pool.array_address, pool.address) if pool else None
+
+
+def serves_kernels() -> bool:
+    """Whether kernels may take memory from the pool: ``ptr @tnp_pool_malloc(ptr @tnp_pool, i64 size)``, and give it back by
+    ``void @tnp_pool_free(ptr @tnp_pool, ptr data, i64 size)``. It is 64-byte aligned; null if there is none."""
+    return _usable() is not None
 
 
 def empty(shape: int | Sequence[int], dtype: Any = float, order: str = "C") -> np.ndarray:

@@ -13,7 +13,7 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.numpy.creation import cpu_device
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, static_int
@@ -222,7 +222,7 @@ for _name, _meta, _doc in (
 def _frequencies(k: list[TensorProxy], n: int, d: Any) -> TensorProxy:
     """``k / (n * d)``, by the rules of NumPy's operators for what ``d`` is."""
     joined = clang.concatenate(k, 0)
-    if is_number(d) and not isinstance(d, NumberProxy):
+    if is_number(d):
         step: Any = 1.0 / (n * d)
     else:
         step = language.method("div")(1.0, language.method("mul")(n, d))

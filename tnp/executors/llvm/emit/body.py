@@ -147,7 +147,7 @@ class Body:
         negative = code.op(f"icmp slt i64 {raw}, 0")
         wrapped = code.op(f"add i64 {raw}, {atom.limit}")
         chosen = code.op(f"select i1 {negative}, i64 {wrapped}, i64 {raw}")
-        code.require("umin", "declare i64 @llvm.umin.i64(i64, i64)")
+        code.require("@llvm.umin.i64", "declare i64 @llvm.umin.i64(i64, i64)")
         return code.op(f"call i64 @llvm.umin.i64(i64 {chosen}, i64 {atom.limit - 1})")
 
     def address(self, memory: Memory, at: Indices) -> str:

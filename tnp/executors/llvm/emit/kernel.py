@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from tnp.executors.llvm import scalars
+from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_group_alone, emit_nest
@@ -69,6 +70,65 @@ def c_strides(shape: Sequence[int], itemsize: int, without: frozenset[int] = fro
     return strides
 
 
+@dataclass(frozen=True)
+class Temporary:
+    """Memory that a call makes for itself: its entry in the context, its size in bytes, and the nests that use it."""
+
+    slot: int
+    size: int
+    first: int
+    last: int
+
+
+class _Arena:
+    """One block of memory for all temporaries of a call: on the stack, or from the pool of large memory."""
+
+    def __init__(self, temporaries: Sequence[Temporary]) -> None:
+        placed: list[tuple[int, Temporary]] = []
+        for t in sorted(temporaries, key=lambda t: -t.size):
+            offset = 0
+            for other_offset, other in sorted(placed, key=lambda p: p[0]):
+                meets = t.first <= other.last and other.first <= t.last
+                if meets and offset < other_offset + other.size and other_offset < offset + t.size:
+                    offset = -(-(other_offset + other.size) // 64) * 64
+            placed.append((offset, t))
+        where = {t: offset for offset, t in placed}
+        self.offsets = [where[t] for t in temporaries]
+        self.size = max((offset + t.size for offset, t in placed), default=0)
+        self.is_taken = self.size > STACK_BYTES
+        self._from_pool = self.is_taken and self.size >= memory.LARGE and memory.serves_kernels()
+        self.pointer = "%arena"
+        self._raw = "%arena"
+
+    def take(self, code: Code) -> None:
+        if not self.size:
+            return
+        if not self.is_taken:
+            code.line(f"%arena = alloca [{self.size} x i8], align 64")
+            return
+        if self._from_pool:
+            code.require("pool", "@tnp_pool = external global i8\ndeclare ptr @tnp_pool_malloc(ptr, i64)\ndeclare void @tnp_pool_free(ptr, ptr, i64)")  # fmt: skip
+            self._raw = code.op(f"call ptr @tnp_pool_malloc(ptr @tnp_pool, i64 {self.size})")
+        else:
+            code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+            self._raw = code.op(f"call ptr @malloc(i64 {self.size + 64})")
+        missing, onward, refused = code.op(f"icmp eq ptr {self._raw}, null"), code.label("onward"), code.label("none")
+        code.line(f"br i1 {missing}, label %{refused}, label %{onward}")
+        code.block(refused)
+        code.line("ret i64 1")
+        code.block(onward)
+        address = code.op(f"ptrtoint ptr {self._raw} to i64")
+        up = code.op(f"add i64 {address}, 63")
+        aligned = code.op(f"and i64 {up}, -64")
+        self.pointer = code.op(f"inttoptr i64 {aligned} to ptr")
+
+    def give_back(self, code: Code) -> None:
+        if self._from_pool:
+            code.line(f"call void @tnp_pool_free(ptr @tnp_pool, ptr {self._raw}, i64 {self.size})")
+        elif self.is_taken:
+            code.line(f"call void @free(ptr {self._raw})")
+
+
 class Module:
     def __init__(
         self, name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], attributes: str,
@@ -83,30 +143,35 @@ class Module:
         self.memories: dict[Node, Memory] = {}
         self.slots = 0
         self.short_loops = 0
-        #: (context slot, bytes) of memory that a call makes for itself
-        self.temporaries: list[tuple[int, int]] = []
+        self.temporaries: list[Temporary] = []
+        #: the number of the nest whose code is being written
+        self.nest = 0
         self._place(strides)
 
     def _place(self, strides: Mapping[Node, Sequence[int]]) -> None:
         for node in self.graph.inputs:
             self._add(node, self._slot(), strides[node])
         for node in self.graph.outputs:
-            memory = self.plan.memory_of(node)
-            if memory.op != "input":
-                self._add(memory, self._slot(), strides[node])
+            owner = self.plan.memory_of(node)
+            if owner.op != "input":
+                self._add(owner, self._slot(), strides[node])
         #: inputs and outputs: what the caller provides
         self.given = self.slots
-        for nest in self.plan.nests:
+        used: dict[Node, list[int]] = {}
+        for i, nest in enumerate(self.plan.nests):
             for statement in nest.statements():
-                memory = self.plan.memory_of(statement.node)
-                if memory in self.memories or memory in self.plan.registers:
-                    continue
-                scratch = self.plan.scratch.get(memory)
-                itemsize = memory.dtype.itemsize
-                if scratch is not None:
-                    self._add(memory, None, c_strides(memory.shape, itemsize, scratch[1]))
-                else:
-                    self._add(memory, self.temporary(memory.size * itemsize), c_strides(memory.shape, itemsize))
+                for access in statement.accesses():
+                    used.setdefault(self.plan.memory_of(access.node), []).append(i)
+        for node, nests in used.items():
+            if node in self.memories or node in self.plan.registers:
+                continue
+            scratch = self.plan.scratch.get(node)
+            itemsize = node.dtype.itemsize
+            if scratch is not None:
+                self._add(node, None, c_strides(node.shape, itemsize, scratch[1]))
+            else:
+                slot = self.temporary(node.size * itemsize, nests[0], nests[-1])
+                self._add(node, slot, c_strides(node.shape, itemsize))
 
     def _slot(self) -> int:
         self.slots += 1
@@ -115,16 +180,18 @@ class Module:
     def _add(self, node: Node, slot: int | None, strides: Sequence[int]) -> None:
         self.memories[node] = Memory(node, slot, strides, len(self.memories))
 
-    def temporary(self, size: int) -> int:
-        """The context slot of new memory of ``size`` bytes, for one call."""
+    def temporary(self, size: int, first: int | None = None, last: int | None = None) -> int:
+        """The context slot of new memory of ``size`` bytes, for those nests of one call (default: the one being written)."""
         slot = self._slot()
-        self.temporaries.append((slot, size))
+        first, last = (self.nest, self.nest) if first is None or last is None else (first, last)
+        self.temporaries.append(Temporary(slot, size, first, last))
         return slot
 
     def emit(self) -> Kernel:
         steps: list[Callable[[Code], None]] = []
         cost = 0.0
-        for nest in self.plan.nests:
+        for i, nest in enumerate(self.plan.nests):
+            self.nest = i
             errors = [s.node for s in nest.statements() if s.node in self.graph.errors]
             cost += sum(s.cost() * s.iterations() for s in nest.statements())
             if nest.outer:
@@ -144,30 +211,25 @@ class Module:
         for i in range(given):
             value = code.op(f"load ptr, ptr {entry(code, '%slots', i)}")
             code.line(f"store ptr {value}, ptr {entry(code, '%ctx', i)}")
-        heap = []
-        for slot, size in self.temporaries:
-            if size <= STACK_BYTES // 4:
-                pointer = code.op(f"alloca [{size} x i8], align 64")
-            else:
-                self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
-                raw = code.op(f"call ptr @malloc(i64 {size + 64})")
-                heap.append(raw)
-                address = code.op(f"ptrtoint ptr {raw} to i64")
-                up = code.op(f"add i64 {address}, 63")
-                aligned = code.op(f"and i64 {up}, -64")
-                pointer = code.op(f"inttoptr i64 {aligned} to ptr")
-            code.line(f"store ptr {pointer}, ptr {entry(code, '%ctx', slot)}")
+        arena = self._arena(code)
         for step in steps:
             step(code)
-        for raw in heap:
-            code.line(f"call void @free(ptr {raw})")
+        arena.give_back(code)
         code.line("ret i64 0")
-        if self.graph.errors:
+        if self.graph.errors or arena.is_taken:
             code.block("refused")
-            for raw in heap:
-                code.line(f"call void @free(ptr {raw})")
+            arena.give_back(code)
             code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _arena(self, code: Code) -> _Arena:
+        """Gives the memories of one call their places in one block of memory, those that are never used at once the same."""
+        arena = _Arena(self.temporaries)
+        arena.take(code)
+        for temporary, offset in zip(self.temporaries, arena.offsets):
+            pointer = code.op(f"getelementptr i8, ptr {arena.pointer}, i64 {offset}")
+            code.line(f"store ptr {pointer}, ptr {entry(code, '%ctx', temporary.slot)}")
+        return arena
 
     def _refuse_if(self, node: Node, code: Code) -> None:
         """Leaves the kernel if the bool ``node`` is true."""

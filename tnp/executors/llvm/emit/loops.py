@@ -135,7 +135,7 @@ def _chunk(body: Body, chunk: str, limit: int) -> tuple[str, str]:
     begin = body.code.op(f"mul nuw nsw i64 {chunk}, {CHUNK}")
     end = body.code.op(f"add nuw nsw i64 {begin}, {CHUNK}")
     if limit % CHUNK:
-        body.code.require("smin", "declare i64 @llvm.smin.i64(i64, i64)")
+        body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         end = body.code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {limit})")
     return begin, end
 
@@ -232,7 +232,7 @@ def _emit_columns(body: Body, group: Group, loops: list[Var], first: Var, tile: 
     begin = code.op(f"mul nuw nsw i64 {t}, {tile}")
     end = code.op(f"add nuw nsw i64 {begin}, {tile}")
     if first.limit % tile:
-        code.require("smin", "declare i64 @llvm.smin.i64(i64, i64)")
+        code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         end = code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {first.limit})")
     totals = {s: Accumulator(body, s.node, width) for s in members}
 
@@ -276,7 +276,7 @@ def _emit_columns(body: Body, group: Group, loops: list[Var], first: Var, tile: 
                     a.reset(column)
             low = code.op(f"mul nuw nsw i64 {block}, {ROWS}")
             high = code.op(f"add nuw nsw i64 {low}, {ROWS}")
-            code.require("smin", "declare i64 @llvm.smin.i64(i64, i64)")
+            code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
             high = code.op(f"call i64 @llvm.smin.i64(i64 {high}, i64 {outermost.limit})")
             with body.over(outermost, low, high):
                 rows(loops[1:], partial)
@@ -356,7 +356,7 @@ def _emit_whole(
         begin = body.code.op(f"mul nuw nsw i64 {block}, {rows}")
         end = body.code.op(f"add nuw nsw i64 {begin}, {rows}")
         if limit % rows:
-            body.code.require("smin", "declare i64 @llvm.smin.i64(i64, i64)")
+            body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
             end = body.code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {limit})")
         with body.together(first, begin, end):
             _emit_inner(body, group, others, dict(accumulators))

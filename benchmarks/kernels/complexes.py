@@ -63,7 +63,11 @@ def mandelbrot_numexpr():
 
 def _plane(n, dtype):
     kind = np.complex64 if np.dtype(dtype) == np.float32 else np.complex128
-    return ((uniform(n, dtype=dtype, low=-2, high=0.5) + 1j * uniform(n, dtype=dtype, low=-1.2, high=1.2, seed=1)).astype(kind),)
+    return (
+        (uniform(n, dtype=dtype, low=-2, high=0.5) + 1j * uniform(n, dtype=dtype, low=-1.2, high=1.2, seed=1)).astype(
+            kind
+        ),
+    )
 
 
 KERNELS = (

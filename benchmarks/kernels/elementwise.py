@@ -6,8 +6,6 @@ import numpy as np
 
 from .base import Kernel, numexpr_evaluate, prange, uniform, with_numpy_as
 
-# ruff: noqa: UP031
-
 
 def chain(a, b, c):
     return np.sqrt(a * b + c) / (a + 1.0) - b * 0.5
@@ -97,9 +95,7 @@ def black_scholes_numexpr():
     def f(price, strike, years, rate, volatility):
         t = price.dtype.type
         drift, v, r = t(rate + 0.5 * volatility * volatility), t(volatility), t(rate)
-        d1 = numexpr_evaluate(
-            "(log(p / s) + drift * y) / (v * sqrt(y))", p=price, s=strike, y=years, drift=drift, v=v
-        )
+        d1 = numexpr_evaluate("(log(p / s) + drift * y) / (v * sqrt(y))", p=price, s=strike, y=years, drift=drift, v=v)
         d2 = numexpr_evaluate("d1 - v * sqrt(y)", d1=d1, y=years, v=v)
         discounted = numexpr_evaluate("s * exp(-r * y)", s=strike, y=years, r=r)
         call = numexpr_evaluate("p * n1 - d * n2", p=price, n1=cdf(d1), d=discounted, n2=cdf(d2))

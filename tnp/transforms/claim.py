@@ -34,8 +34,15 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     new = Trace.like(trace)
     shown = _views_shown(trace)
     renamed: dict[str, Any] = {}
+    strict: list[bool] = []
     for bsym in trace.bound_symbols:
         asked = _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown and is_view(bsym) else executors
+        if bsym.sym.name == "enter_errstate":
+            strict.append(any(x not in ("ignore", "warn") for x in bsym.kwargs.values()))
+        elif bsym.sym.name == "exit_errstate":
+            strict.pop()
+        elif any(strict):  # compiled code reports no floating-point errors
+            asked = [e for e in asked if not hasattr(e, "can_fuse")]
         _claim_one(bsym, asked, new, renamed)
     if renamed:
         new.output = map_proxies(lambda p: renamed.get(p.name, p), new.output)

@@ -13,7 +13,7 @@ def mandelbrot(c):
     """How many steps each point stays within radius 2."""
     z = np.zeros_like(c)
     count = np.zeros(c.shape, np.int32)
-    for _ in range(4):
+    for _ in range(STEPS):
         inside = np.abs(z) <= 2
         z = np.where(inside, z * z + c, z)
         count = count + inside
@@ -24,7 +24,7 @@ def mandelbrot_loops(c):
     count, out = np.zeros(c.shape, np.int32), np.empty_like(c)
     for i in prange(c.size):
         z = c.dtype.type(0)
-        for _ in range(4):
+        for _ in range(STEPS):
             if z.real * z.real + z.imag * z.imag <= 4:
                 z = z * z + c[i]
                 count[i] += 1
@@ -38,7 +38,7 @@ def mandelbrot_torch():
     def f(c):
         z = torch.zeros_like(c)
         count = torch.zeros(c.shape, dtype=torch.int32)
-        for _ in range(4):
+        for _ in range(STEPS):
             inside = torch.abs(z) <= 2
             z = torch.where(inside, z * z + c, z)
             count = count + inside

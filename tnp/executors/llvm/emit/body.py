@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STACK_BYTES", "Body", "entry"]
 
-#: iterations of a loop that is written out
+#: iterations of an innermost loop that is written out
 UNROLLED = 8
 #: memory of a nest or a kernel that lives on the stack
 STACK_BYTES = 64 * 1024
@@ -45,6 +45,7 @@ class Body:
         self.known: list[dict[Any, Any]] = [{}]
         self.pointers: dict[Memory, str] = {}
         self.freed: list[str] = []
+        self.loops = 0
         self.code._count = 1_000_000  # registers of the body and of its head have different names
 
     def finish(self, name: str) -> str:
@@ -79,12 +80,14 @@ class Body:
         variable = code.temp("i")
         code.line("")
         self.known.append({})
+        self.loops += 1
+        loops = self.loops
         yield variable
         self.known.pop()
         following = code.op(f"add nuw nsw i64 {variable}, 1")
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {end}")
-        short = begin == "0" and end.isdigit() and int(end) <= UNROLLED
+        short = loops == self.loops and begin == "0" and end.isdigit() and int(end) <= UNROLLED
         hint = f", !llvm.loop !{self.module.unrolled_loop()}" if short else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
         code.block(leave)

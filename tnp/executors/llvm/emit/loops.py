@@ -114,7 +114,7 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     if alone:
         count = -(-limit // CHUNK)
         with body.loop("%begin", "%end", maybe_empty=True) as chunk:
-            begin, end = _chunk(body, chunk, limit)
+            begin, end = _part(body, chunk, CHUNK, limit)
             with body.together(first, begin, end):
                 _emit_groups(body, nest)
         body.finish(name)
@@ -128,13 +128,13 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     return module.call(name, limit, per_iteration)
 
 
-def _chunk(body: Body, chunk: str, limit: int) -> tuple[str, str]:
-    """Where a chunk of the innermost loop begins and ends."""
-    if limit <= CHUNK:
+def _part(body: Body, i: str, length: int, limit: int) -> tuple[str, str]:
+    """Where part ``i`` of a loop begins and ends: ``length`` iterations, of the last one what is left."""
+    if limit <= length:
         return "0", str(limit)
-    begin = body.code.op(f"mul nuw nsw i64 {chunk}, {CHUNK}")
-    end = body.code.op(f"add nuw nsw i64 {begin}, {CHUNK}")
-    if limit % CHUNK:
+    begin = body.code.op(f"mul nuw nsw i64 {i}, {length}")
+    end = body.code.op(f"add nuw nsw i64 {begin}, {length}")
+    if limit % length:
         body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
         end = body.code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {limit})")
     return begin, end
@@ -189,7 +189,7 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
     count = -(-limit // CHUNK)
     partial = {s: Accumulator(body, s.node, count) for s in accumulators}
     with body.loop("0", str(count)) as block:
-        begin, end = _chunk(body, block, limit)
+        begin, end = _part(body, block, CHUNK, limit)
         own = {s: Accumulator(body, s.node) for s in accumulators}
         for a in own.values():
             a.reset()
@@ -229,15 +229,11 @@ def _emit_columns(body: Body, group: Group, loops: list[Var], first: Var, tile: 
     kept = [v for v in loops if v not in reduced]
     inner = kept[1:]
     width = tile * math.prod(v.limit for v in inner)
-    begin = code.op(f"mul nuw nsw i64 {t}, {tile}")
-    end = code.op(f"add nuw nsw i64 {begin}, {tile}")
-    if first.limit % tile:
-        code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        end = code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {first.limit})")
+    begin, end = _part(body, t, tile, first.limit)
     totals = {s: Accumulator(body, s.node, width) for s in members}
 
     def place() -> str:
-        column = code.op(f"sub nuw nsw i64 {body.find(first)}, {begin}")
+        column = body.find(first) if begin == "0" else code.op(f"sub nuw nsw i64 {body.find(first)}, {begin}")
         for v in inner:
             column = code.op(f"mul nuw nsw i64 {column}, {v.limit}")
             column = code.op(f"add nuw nsw i64 {column}, {body.find(v)}")
@@ -274,10 +270,7 @@ def _emit_columns(body: Body, group: Group, loops: list[Var], first: Var, tile: 
             with columns() as column:
                 for a in partial.values():
                     a.reset(column)
-            low = code.op(f"mul nuw nsw i64 {block}, {ROWS}")
-            high = code.op(f"add nuw nsw i64 {low}, {ROWS}")
-            code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-            high = code.op(f"call i64 @llvm.smin.i64(i64 {high}, i64 {outermost.limit})")
+            low, high = _part(body, block, ROWS, outermost.limit)
             with body.over(outermost, low, high):
                 rows(loops[1:], partial)
             with columns() as column:
@@ -353,11 +346,7 @@ def _emit_whole(
         accumulators = {s: Accumulator(body, s.node) for s in whole}
         for a in accumulators.values():
             a.reset()
-        begin = body.code.op(f"mul nuw nsw i64 {block}, {rows}")
-        end = body.code.op(f"add nuw nsw i64 {begin}, {rows}")
-        if limit % rows:
-            body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-            end = body.code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {limit})")
+        begin, end = _part(body, block, rows, limit)
         with body.together(first, begin, end):
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():

@@ -1,0 +1,3 @@
+"""stub"""
+def report(*a): return ""
+def plot(*a): pass

@@ -118,7 +118,7 @@ def peak():  # of this process alone: getrusage counts its parent's before exec
     return int(next(x for x in open("/proc/self/status") if x.startswith("VmHWM")).split()[1])
 before = peak()
 for _ in range(2):
-    result = f(*args)
+    f(*args)
 print(round((peak() - before) / 1024))
 """
 

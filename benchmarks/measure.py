@@ -191,7 +191,9 @@ def unfused(jitted: Any) -> list[str]:
     if not tnp.last_traces(jitted):
         return [line.strip() for line in tnp.explain(jitted).splitlines() if "eagerly" in line]
     executors = [(b.sym.executor.name, b.sym.name) for b in tnp.last_traces(jitted)[-1].body if b.sym.executor]
-    return [f"{executor}: {operation}" for executor, operation in executors if not executor.startswith(("llvm", "python"))]
+    return [
+        f"{executor}: {operation}" for executor, operation in executors if not executor.startswith(("llvm", "python"))
+    ]
 
 
 def copy_bandwidth(threads: int, megabytes: int = 128, repeats: int = 7) -> float:

@@ -70,16 +70,17 @@ class Node:
 class View(Node):
     """Elements of ``source`` in other places: ``where`` maps a position in the view to one in the source.
 
-    ``lookups`` are the arrays of indices that this depends on.
+    ``lookups`` are the arrays of indices that this depends on. ``repeats`` says that elements may stand in several places.
     """
 
     def __init__(
         self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], *, position: int,
-        lookups: Sequence[Node] = (),
+        lookups: Sequence[Node] = (), repeats: bool = False,
     ) -> None:  # fmt: skip
         super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
         self.source = source
         self.where = where
+        self.repeats = repeats or bool(lookups)
 
 
 class Reduction(Node):
@@ -217,10 +218,13 @@ class _Lowering:
         return self.graph.add(Node(op, shape, dtype, args, position=self.position, **params))
 
     def view(
-        self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], lookups: Sequence[Node] = ()
-    ) -> Node:
+        self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], lookups: Sequence[Node] = (), *,
+        repeats: bool = False,
+    ) -> Node:  # fmt: skip
         self.position += 1
-        return self.graph.add(View(source, shape, where, position=self.position, lookups=lookups))
+        return self.graph.add(
+            View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats)
+        )
 
     def check_bounds(self, indices: Node, length: int, *, lowest: int) -> None:
         """Makes the kernel refuse indices that are not from ``lowest`` to below ``length``."""
@@ -248,9 +252,14 @@ class _Lowering:
         """``base``, a view of some array or that array, after ``value`` has been written to it."""
         chain: list[View] = []
         root = base
-        while isinstance(root, View):
+        while isinstance(root, View) and not root.repeats:
             chain.append(root)
             root = root.source
+        if isinstance(root, View):
+            # Its elements have no places of their own.
+            base = root = self.make("copy", root.shape, root.dtype, (root,))
+            for step in reversed(chain):
+                base = self.view(base, step.shape, step.where)
         self.position += 1
         made: Node = self.graph.add(Update(root, base, value, position=self.position))
         for step in reversed(chain):
@@ -415,7 +424,10 @@ def _with_zeros(at: Indices, dims: Sequence[int]) -> Indices:
 def _broadcast(lowering: _Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
     if tuple(output.shape) == a.shape:
         return a
-    return lowering.view(a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)))
+    return lowering.view(
+        a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
+        repeats=output.numel != a.size,
+    )  # fmt: skip
 
 
 @_rule("transpose")
@@ -463,8 +475,9 @@ def _diagonal(lowering: _Lowering, output: TensorProxy, a: Node, offset: int, di
 def _unfold(lowering: _Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
     dim %= len(a.shape)
     return lowering.view(
-        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1]))
-    )
+        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1])),
+        repeats=True,
+    )  # fmt: skip
 
 
 @_rule("reshape")
@@ -627,6 +640,22 @@ def _bind_reduction(name: str) -> Callable[..., Node]:
 
 for _name in ("sum", "prod", "amax", "amin", "any", "all"):
     _LOWER[_name] = _Rule(_bind_reduction(_name), _is_reducible)
+
+
+def _bind_arg_reduction(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return lowering.make("full", output.shape, output.dtype, (0,))
+        lowering.position += 1
+        return lowering.graph.add(
+            Reduction(name, output.shape, output.dtype, a, (dim,), position=lowering.position)
+        )  # fmt: skip
+
+    return lower_one
+
+
+for _name in ("argmax", "argmin"):
+    _LOWER[_name] = _Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")
 
 
 def _bind_scan(name: str) -> Callable[..., Node]:

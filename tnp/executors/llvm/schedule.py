@@ -236,16 +236,17 @@ class _Plan:
             elif isinstance(node, Update):
                 self.stored.update((node, node.base))
         self.stored.update(self.graph.errors)
-        for node in self.graph.nodes:
+        written = {_first_version(n) for n in self.graph.outputs}
+        for node in list(self.graph.nodes):
             if isinstance(node, Update):
-                self._place(node)
+                self._place(node, written)
 
-    def _place(self, update: Update) -> None:
+    def _place(self, update: Update, written: set[Node]) -> None:
         """Writes an update to its base's memory if nobody wants the base as it was; stores what reads that memory and is
-        used later."""
+        used later. Of inputs only those in ``written`` may be."""
         base = update.base
         later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
-        if base in self.graph.outputs or later:
+        if base in self.graph.outputs or later or (base.op == "input" and base not in written):
             copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
             update.start_from(copy)
             self.stored.add(copy)
@@ -310,6 +311,13 @@ class _Plan:
             return _cost(n) + sum(map(total, n.sources))
 
         return total(node)
+
+
+def _first_version(node: Node) -> Node:
+    """What a series of updates, of which ``node`` is the last, started from."""
+    while isinstance(node, Update):
+        node = node.base
+    return node
 
 
 def _times(statement: Statement, at: Indices) -> int:

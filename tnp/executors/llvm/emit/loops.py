@@ -1,16 +1,16 @@
-"""The loops of nests and groups, and what reductions accumulate in."""
+"""The loops of nests and groups."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.body import Body, entry
-from tnp.executors.llvm.graph import Indices, Node, Scan
+from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var, linear
 from tnp.executors.llvm.schedule import Group, Nest, Statement
 
@@ -25,47 +25,10 @@ CHUNK = 4096
 TILE = 2048
 #: rows that one accumulator sums in a reduction over rows
 ROWS = 128
+#: blocks of rows of such a reduction that has one tile of columns only
+ROW_BLOCKS = 64
 #: blocks of a reduction that has no loop outside it
 BLOCKS = 1024
-
-_SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "amax", "cummin": "amin"}
-
-
-class Accumulator:
-    """A stack slot (or a row of them) that accumulates values of a reduction, half precision in single."""
-
-    def __init__(self, body: Body, node: Node, count: int = 1) -> None:
-        self.body = body
-        self.node = node
-        self.reducer = scalars.reducer(_SCANS.get(node.op, node.op), node.dtype)
-        self.dtype = self.reducer.dtype
-        self.count = count
-        self.pointer = body.allocate(count * max(self.dtype.itemsize, 1))
-
-    def place(self, i: str | None = None) -> str:
-        if i is None:
-            return self.pointer
-        offset = self.body.code.op(f"mul nuw nsw i64 {i}, {self.dtype.itemsize}")
-        return self.body.code.op(f"getelementptr inbounds i8, ptr {self.pointer}, i64 {offset}")
-
-    def reset(self, i: str | None = None) -> None:
-        scalars.store(self.body.code, self.reducer.identity, self.place(i), self.dtype)
-
-    def add(self, value: Any, i: str | None = None) -> None:
-        place = self.place(i)
-        before = scalars.load(self.body.code, place, self.dtype)
-        scalars.store(self.body.code, self.reducer.combine(self.body.code, before, value), place, self.dtype)
-
-    def add_element(self, at: Indices, i: str | None = None) -> None:
-        (source,) = self.node.sources
-        value = self.body.value(source, at)
-        self.add(scalars.convert(self.body.code, value, source.dtype, self.dtype), i)
-
-    def get(self, i: str | None = None) -> Any:
-        return scalars.load(self.body.code, self.place(i), self.dtype)
-
-    def result(self, i: str | None = None) -> Any:
-        return scalars.convert(self.body.code, self.get(i), self.dtype, self.node.dtype)
 
 
 def _runs(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
@@ -152,12 +115,9 @@ def _emit_group(body: Body, group: Group, depth: int) -> None:
     elif all(s.reduces_last for s in group.statements):
         _emit_inner(body, group, _runs(body.module, group.statements, loops), {})
     else:
-        reduced = next(s.reduced for s in group.statements if s.reduced)
-        first = next(v for v in loops if v not in reduced)
-        inner = math.prod(v.limit for v in loops[loops.index(first) + 1 :] if v not in reduced)
-        tile = min(first.limit, max(1, TILE // inner))
-        with body.loop("0", str(-(-first.limit // tile))) as t:
-            _emit_columns(body, group, loops, first, tile, t)
+        columns = _Columns(body, group, loops)
+        with body.loop("0", str(columns.tiles)) as t:
+            columns.emit(t)
 
 
 def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: dict[Statement, Accumulator]) -> None:
@@ -165,13 +125,13 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
     done: list[Statement] = []
     for statement in group.statements:
         if statement.reduced and statement not in accumulators and (not loops or loops[0][0] in statement.reduced):
-            accumulators[statement] = Accumulator(body, statement.node)
+            accumulators[statement] = make_accumulator(body, statement)
             accumulators[statement].reset()
             done.append(statement)
     if not loops:
         for statement in group.statements:
             if statement.reduced:
-                accumulators[statement].add_element(statement.at)
+                accumulators[statement].add_element()
             else:
                 body.run(statement)
     elif len(loops) == 1 and math.prod(v.limit for v in loops[0]) > CHUNK and accumulators:
@@ -187,107 +147,122 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
     """A long innermost loop that is reduced: block by block, their results combined pairwise."""
     limit = math.prod(v.limit for v in run)
     count = -(-limit // CHUNK)
-    partial = {s: Accumulator(body, s.node, count) for s in accumulators}
+    partial = {s: make_accumulator(body, s, count) for s in accumulators}
     with body.loop("0", str(count)) as block:
         begin, end = _part(body, block, CHUNK, limit)
-        own = {s: Accumulator(body, s.node) for s in accumulators}
+        own = {s: make_accumulator(body, s) for s in accumulators}
         for a in own.values():
             a.reset()
         with body.together(run, begin, end):
             for statement in group.statements:
                 if statement in own:
-                    own[statement].add_element(statement.at)
+                    own[statement].add_element()
                 else:
                     body.run(statement)
         for s, a in own.items():
-            scalars.store(body.code, a.get(), partial[s].place(block), a.dtype)
+            partial[s].put(a.get(), block)
     for s, a in partial.items():
-        _combine_pairwise(body, a, count)
+        combine_pairwise(a, count)
         accumulators[s].add(a.get())
 
 
-def _combine_pairwise(body: Body, a: Accumulator, count: int) -> None:
-    """Combines ``count`` accumulators into the first, neighbours first."""
-    code = body.code
-    while count > 1:
-        half = count // 2
-        with body.loop("0", str(half)) as i:
-            left = code.op(f"shl nuw nsw i64 {i}, 1")
-            right = code.op(f"or disjoint i64 {left}, 1")
-            made = a.reducer.combine(code, a.get(left), a.get(right))
-            scalars.store(code, made, a.place(i), a.dtype)
-        if count % 2:
-            scalars.store(code, a.get(str(count - 1)), a.place(str(half)), a.dtype)
-        count = half + count % 2
+class _Columns:
+    """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row."""
 
+    def __init__(self, body: Body, group: Group, loops: list[Var]) -> None:
+        self.body = body
+        self.group = group
+        self.loops = loops
+        self.members = [s for s in group.statements if s.reduced]
+        self.first, *self.inner = [v for v in loops if v not in self.members[0].reduced]
+        below = math.prod(v.limit for v in self.inner)
+        #: columns of a tile, in steps of the outermost loop that is kept, and how many tiles there are
+        self.tile = min(self.first.limit, max(1, TILE // below))
+        self.tiles = -(-self.first.limit // self.tile)
+        self.width = self.tile * below
+        self.begin, self.end = "0", str(self.first.limit)
 
-def _emit_columns(body: Body, group: Group, loops: list[Var], first: Var, tile: int, t: str) -> None:
-    """A reduction over outer loops, for the tile ``t`` of the columns: a row of accumulators, added to row by row."""
-    code = body.code
-    members = [s for s in group.statements if s.reduced]
-    reduced = members[0].reduced
-    kept = [v for v in loops if v not in reduced]
-    inner = kept[1:]
-    width = tile * math.prod(v.limit for v in inner)
-    begin, end = _part(body, t, tile, first.limit)
-    totals = {s: Accumulator(body, s.node, width) for s in members}
+    def set_tile(self, t: str) -> None:
+        self.begin, self.end = _part(self.body, t, self.tile, self.first.limit)
 
-    def place() -> str:
-        column = body.find(first) if begin == "0" else code.op(f"sub nuw nsw i64 {body.find(first)}, {begin}")
-        for v in inner:
+    def _place(self) -> str:
+        """The number of this point's column in the tile."""
+        code, column = self.body.code, self.body.find(self.first)
+        if self.begin != "0":
+            column = code.op(f"sub nuw nsw i64 {column}, {self.begin}")
+        for v in self.inner:
             column = code.op(f"mul nuw nsw i64 {column}, {v.limit}")
-            column = code.op(f"add nuw nsw i64 {column}, {body.find(v)}")
+            column = code.op(f"add nuw nsw i64 {column}, {self.body.find(v)}")
         return column
 
     @contextmanager
-    def columns() -> Iterator[str]:
-        with body.over(first, begin, end), body.nested(inner):
-            yield place()
+    def columns(self) -> Iterator[str]:
+        """Loops over the columns of the tile."""
+        with self.body.over(self.first, self.begin, self.end), self.body.nested(self.inner):
+            yield self._place()
 
-    def rows(remaining: list[Var], into: dict[Statement, Accumulator]) -> None:
-        if not remaining:
-            column = place()
-            for s in group.statements:
-                if s in into:
-                    into[s].add_element(s.at, column)
-                else:
-                    body.run(s)
-        elif remaining[0] is first:
-            with body.over(first, begin, end):
-                rows(remaining[1:], into)
+    def reset(self, rows: dict[Statement, Accumulator]) -> None:
+        with self.columns() as column:
+            for a in rows.values():
+                a.reset(column)
+
+    def add_rows(self, into: dict[Statement, Accumulator], low: str, high: str) -> None:
+        """Adds what stands in part of the outermost loop."""
+        if self.loops[0] is self.first:
+            self._add(self.loops, into)
         else:
-            with body.over(remaining[0]):
-                rows(remaining[1:], into)
+            with self.body.over(self.loops[0], low, high):
+                self._add(self.loops[1:], into)
 
-    with columns() as column:
-        for a in totals.values():
-            a.reset(column)
-    outermost = loops[0]
-    is_float = any(a.dtype.kind in "fc" for a in totals.values())
-    if outermost.limit > 2 * ROWS and is_float:
-        partial = {s: Accumulator(body, s.node, width) for s in members}
-        with body.loop("0", str(-(-outermost.limit // ROWS))) as block:
-            with columns() as column:
-                for a in partial.values():
-                    a.reset(column)
-            low, high = _part(body, block, ROWS, outermost.limit)
-            with body.over(outermost, low, high):
-                rows(loops[1:], partial)
-            with columns() as column:
-                for s, a in partial.items():
-                    totals[s].add(a.get(column), column)
-    else:
-        rows(loops, totals)
-    with columns() as column:
-        for s, a in totals.items():
-            body.store(s.node, s.store.at, a.result(column))
+    def _add(self, remaining: list[Var], into: dict[Statement, Accumulator]) -> None:
+        if not remaining:
+            column = self._place()
+            for s in self.group.statements:
+                if s in into:
+                    into[s].add_element(column)
+                else:
+                    self.body.run(s)
+        elif remaining[0] is self.first:
+            with self.body.over(self.first, self.begin, self.end):
+                self._add(remaining[1:], into)
+        else:
+            with self.body.over(remaining[0]):
+                self._add(remaining[1:], into)
+
+    def emit(self, t: str) -> None:
+        """The tile ``t``, all rows: blocks of rows in accumulators of their own, so that errors stay small."""
+        body = self.body
+        self.set_tile(t)
+        totals = {s: make_accumulator(body, s, self.width) for s in self.members}
+        self.reset(totals)
+        limit = self.loops[0].limit
+        if limit > 2 * ROWS and self.loops[0] is not self.first and any(a.dtype.kind in "fc" for a in totals.values()):
+            partial = {s: make_accumulator(body, s, self.width) for s in self.members}
+            with body.loop("0", str(-(-limit // ROWS))) as block:
+                self.reset(partial)
+                self.add_rows(partial, *_part(body, block, ROWS, limit))
+                with self.columns() as column:
+                    for s, a in partial.items():
+                        totals[s].add(a.get(column), column)
+        else:
+            self.add_rows(totals, "0", str(limit))
+        self.store(totals)
+
+    def store(self, totals: dict[Statement, Accumulator]) -> None:
+        with self.columns() as column:
+            for s, a in totals.items():
+                self.body.store(s.node, s.store.at, a.result(column))
 
 
 def _emit_scan(body: Body, statement: Statement, loops: list[Var]) -> None:
-    """A cumulative operation along the first loop: a row of accumulators as long as the other loops, stored as it goes."""
+    """A cumulative operation: a row of accumulators as long as the loops inside the one along it, stored as it goes."""
+    if loops[0] not in statement.reduced:
+        with body.over(loops[0]):
+            _emit_scan(body, statement, loops[1:])
+        return
     node = statement.node
     along, *others = loops
-    running = Accumulator(body, node, math.prod(v.limit for v in others))
+    running = make_accumulator(body, statement, math.prod(v.limit for v in others))
 
     @contextmanager
     def columns() -> Iterator[str]:
@@ -301,7 +276,7 @@ def _emit_scan(body: Body, statement: Statement, loops: list[Var]) -> None:
     with columns() as column:
         running.reset(column)
     with body.over(along), columns() as column:
-        running.add_element(statement.at, column)
+        running.add_element(column)
         body.store(node, statement.at, running.result(column))
 
 
@@ -321,15 +296,35 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     elif all(s.reduces_last for s in group.statements):
         yield from _emit_whole(module, body, group, loops, name, cost)
     else:
-        reduced = next(s.reduced for s in group.statements if s.reduced)
-        first = next(v for v in loops if v not in reduced)
-        inner = math.prod(v.limit for v in loops[loops.index(first) + 1 :] if v not in reduced)
-        tile = min(first.limit, max(1, TILE // inner))
-        tiles = -(-first.limit // tile)
+        yield from _emit_columns_alone(module, _Columns(body, group, loops), name, cost)
+
+
+def _emit_columns_alone(module: Module, columns: _Columns, name: str, cost: float) -> Iterator[Callable[[Code], None]]:
+    """Reductions over outer loops: tiles of columns in parallel, or blocks of rows where there is one tile only."""
+    body, limit = columns.body, columns.loops[0].limit
+    rows = max(ROWS, -(-limit // ROW_BLOCKS))
+    blocks = -(-limit // rows)
+    if columns.tiles > 1 or blocks == 1 or columns.loops[0] is columns.first:
         with body.loop("%begin", "%end", maybe_empty=True) as t:
-            _emit_columns(body, group, loops, first, tile, t)
+            columns.emit(t)
         body.finish(name)
-        yield module.call(name, tiles, cost / tiles)
+        yield module.call(name, columns.tiles, cost / columns.tiles)
+        return
+    slots = {s: module.temporary(blocks * columns.width * SLOT_BYTES) for s in columns.members}
+    with body.loop("%begin", "%end", maybe_empty=True) as block:
+        first = body.code.op(f"mul nuw nsw i64 {block}, {columns.width}")
+        own = {s: _partial(body, s, slots[s], first) for s in columns.members}
+        columns.reset(own)
+        columns.add_rows(own, *_part(body, block, rows, limit))
+    body.finish(name)
+    yield module.call(name, blocks, cost / blocks)
+    ending = Body(module, body.nest)
+    last = _Columns(ending, columns.group, columns.loops)
+    totals = {s: _partial(ending, s, slots[s], "0") for s in columns.members}
+    for a in totals.values():
+        combine_pairwise(a, blocks, columns.width)
+    last.store(totals)
+    yield _finish_combining(module, ending)
 
 
 def _emit_whole(
@@ -341,32 +336,34 @@ def _emit_whole(
     rows = -(-limit // BLOCKS) if others else CHUNK
     count = -(-limit // rows)
     whole = [s for s in group.statements if first[0] in s.reduced]
-    slots = {s: module.temporary(count * 16) for s in whole}
+    slots = {s: module.temporary(count * SLOT_BYTES) for s in whole}
     with body.loop("%begin", "%end", maybe_empty=True) as block:
-        accumulators = {s: Accumulator(body, s.node) for s in whole}
+        accumulators = {s: make_accumulator(body, s) for s in whole}
         for a in accumulators.values():
             a.reset()
-        begin, end = _part(body, block, rows, limit)
-        with body.together(first, begin, end):
+        with body.together(first, *_part(body, block, rows, limit)):
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():
-            scalars.store(body.code, a.get(), _partial(body, slots[s], a, block), a.dtype)
+            _partial(body, s, slots[s], "0").put(a.get(), block)
     body.finish(name)
     yield module.call(name, count, cost / count)
-    if not whole:
-        return
-    ending = Body(module, body.nest)
-    for s in whole:
-        a = Accumulator(ending, s.node, 1)
-        a.pointer = ending.head.op(f"load ptr, ptr {entry(ending.head, '%ctx', slots[s])}")
-        _combine_pairwise(ending, a, count)
-        ending.store(s.node, s.store.at, a.result())
-    combine = f"combine{len(module.functions)}"
-    ending.finish(combine)
-    yield module.call(combine, 1, 0)
+    if whole:
+        ending = Body(module, body.nest)
+        for s in whole:
+            total = _partial(ending, s, slots[s], "0")
+            combine_pairwise(total, count)
+            ending.store(s.node, s.store.at, total.result())
+        yield _finish_combining(module, ending)
 
 
-def _partial(body: Body, slot: int, a: Accumulator, block: str) -> str:
+def _partial(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
+    """Accumulators in memory of the call, from number ``first`` on."""
     base = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
-    offset = body.code.op(f"mul nuw nsw i64 {block}, {a.dtype.itemsize}")
-    return body.code.op(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+    whole = make_accumulator(body, statement, pointer=base)
+    return whole if first == "0" else make_accumulator(body, statement, pointer=whole.part(first))
+
+
+def _finish_combining(module: Module, ending: Body) -> Callable[[Code], None]:
+    name = f"combine{len(module.functions)}"
+    ending.finish(name)
+    return module.call(name, 1, 0)

@@ -1,0 +1,150 @@
+"""What reductions accumulate in: stack slots, which LLVM turns into registers, or rows of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.emit.body import Body
+from tnp.executors.llvm.graph import Node
+from tnp.executors.llvm.index import Index
+from tnp.executors.llvm.schedule import Statement
+
+__all__ = ["SLOT_BYTES", "Accumulator", "combine_pairwise", "make_accumulator"]
+
+#: the most that one accumulator takes
+SLOT_BYTES = 32
+
+_SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "amax", "cummin": "amin"}
+
+
+class Accumulator:
+    """``count`` accumulators of a reduction's values, half precision in single. They start from the identity."""
+
+    #: bytes of one
+    size: int
+
+    def __init__(self, body: Body, statement: Statement, count: int = 1, pointer: str | None = None) -> None:
+        self.body = body
+        self.statement = statement
+        self.node: Node = statement.node
+        self._set_up()
+        self.pointer = body.allocate(count * self.size) if pointer is None else pointer
+
+    def _set_up(self) -> None:
+        self.reducer = scalars.reducer(_SCANS.get(self.node.op, self.node.op), self.node.dtype)
+        self.dtype = self.reducer.dtype
+        self.identity = self.reducer.identity
+        self.size = self.dtype.itemsize
+
+    def part(self, i: str) -> str:
+        """Where accumulator ``i`` is."""
+        offset = self.body.code.op(f"mul nuw nsw i64 {i}, {self.size}")
+        return self.body.code.op(f"getelementptr inbounds i8, ptr {self.pointer}, i64 {offset}")
+
+    def _place(self, i: str | None) -> str:
+        return self.pointer if i is None else self.part(i)
+
+    def get(self, i: str | None = None) -> Any:
+        """What has been accumulated."""
+        return scalars.load(self.body.code, self._place(i), self.dtype)
+
+    def put(self, value: Any, i: str | None = None) -> None:
+        scalars.store(self.body.code, value, self._place(i), self.dtype)
+
+    def combine(self, code: Code, a: Any, b: Any) -> Any:
+        """Two values as one; ``a`` comes first in the order of elements."""
+        return self.reducer.combine(code, a, b)
+
+    def element(self) -> Any:
+        """The element at this point of the loops."""
+        (source,) = self.node.sources
+        value = self.body.value(source, self.statement.at)
+        return scalars.convert(self.body.code, value, source.dtype, self.dtype)
+
+    def result(self, i: str | None = None) -> Any:
+        """What has been accumulated, in the reduction's dtype."""
+        return scalars.convert(self.body.code, self.get(i), self.dtype, self.node.dtype)
+
+    def reset(self, i: str | None = None) -> None:
+        self.put(self.identity, i)
+
+    def add(self, value: Any, i: str | None = None) -> None:
+        """Accumulates a value that comes after all before."""
+        self.put(self.combine(self.body.code, self.get(i), value), i)
+
+    def add_element(self, i: str | None = None) -> None:
+        self.add(self.element(), i)
+
+
+class _ArgAccumulator(Accumulator):
+    """Of ``argmax`` and ``argmin``: the best value so far, and its index. The first of equals stays; NaN is best of all."""
+
+    def _set_up(self) -> None:
+        (source,) = self.node.sources
+        self.dtype: DType = source.dtype
+        self.identity = (scalars.reducer("amax" if self.node.op == "argmax" else "amin", source.dtype).identity, "0")
+        if self.dtype.bits == 16 and self.dtype.kind == "f":
+            self.dtype = dtypes.float32
+        self.size = 16
+
+    def get(self, i: str | None = None) -> Any:
+        place = self._place(i)
+        index = self.body.code.op(f"getelementptr inbounds i8, ptr {place}, i64 8")
+        value = scalars.load(self.body.code, place, self.dtype)
+        return value, scalars.load(self.body.code, index, dtypes.int64)
+
+    def put(self, value: Any, i: str | None = None) -> None:
+        place = self._place(i)
+        index = self.body.code.op(f"getelementptr inbounds i8, ptr {place}, i64 8")
+        scalars.store(self.body.code, value[0], place, self.dtype)
+        scalars.store(self.body.code, value[1], index, dtypes.int64)
+
+    def combine(self, code: Code, a: Any, b: Any) -> Any:
+        better = scalars.emit(code, "gt" if self.node.op == "argmax" else "lt", [b[0], a[0]], self.dtype)
+        if self.dtype.kind == "f":
+            new_nan = scalars.emit(code, "isnan", [b[0]], self.dtype)
+            old_nan = scalars.emit(code, "isnan", [a[0]], self.dtype)
+            first_nan = code.op(f"icmp ugt i1 {new_nan}, {old_nan}")
+            better = code.op(f"or i1 {better}, {first_nan}")
+        value = scalars.emit(code, "where", [better, b[0], a[0]], self.dtype)
+        return value, code.op(f"select i1 {better}, i64 {b[1]}, i64 {a[1]}")
+
+    def element(self) -> Any:
+        (var,) = self.statement.reduced
+        return super().element(), self.body.index(Index.of(var))
+
+    def result(self, i: str | None = None) -> Any:
+        return self.get(i)[1]
+
+
+def make_accumulator(body: Body, statement: Statement, count: int = 1, pointer: str | None = None) -> Accumulator:
+    """``count`` accumulators of a statement's reduction, at ``pointer`` or in memory of their own."""
+    kind = _ArgAccumulator if statement.node.op in ("argmax", "argmin") else Accumulator
+    return kind(body, statement, count, pointer)
+
+
+def combine_pairwise(a: Accumulator, count: int, width: int = 1) -> None:
+    """Combines ``count`` rows of ``width`` accumulators into the first row, neighbours first."""
+    body, code = a.body, a.body.code
+
+    def at(row: str, column: str) -> str:
+        if width == 1:
+            return row
+        start = code.op(f"mul nuw nsw i64 {row}, {width}")
+        return code.op(f"add nuw nsw i64 {start}, {column}")
+
+    while count > 1:
+        half = count // 2
+        with body.loop("0", str(half)) as i:
+            left = code.op(f"shl nuw nsw i64 {i}, 1")
+            right = code.op(f"or disjoint i64 {left}, 1")
+            with body.loop("0", str(width)) as j:
+                a.put(a.combine(code, a.get(at(left, j)), a.get(at(right, j))), at(i, j))
+        if count % 2:
+            with body.loop("0", str(width)) as j:
+                a.put(a.get(at(str(count - 1), j)), at(str(half), j))
+        count = half + count % 2

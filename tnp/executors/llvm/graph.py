@@ -222,9 +222,7 @@ class _Lowering:
         repeats: bool = False,
     ) -> Node:  # fmt: skip
         self.position += 1
-        return self.graph.add(
-            View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats)
-        )
+        return self.graph.add(View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats))
 
     def check_bounds(self, indices: Node, length: int, *, lowest: int) -> None:
         """Makes the kernel refuse indices that are not from ``lowest`` to below ``length``."""

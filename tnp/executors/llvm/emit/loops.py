@@ -21,6 +21,8 @@ __all__ = ["emit_group_alone", "emit_nest"]
 
 #: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
 CHUNK = 4096
+#: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
+SQUARE, LINE_BYTES = 64, 64
 #: columns of a reduction over rows that are accumulated at a time
 TILE = 2048
 #: rows that one accumulator sums in a reduction over rows
@@ -82,13 +84,46 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
                 _emit_groups(body, nest)
         body.finish(name)
         return module.call(name, count, per_iteration * min(CHUNK, limit))
+    runs = [first, *others]
+    tiled = (
+        len(runs) > 1 and all(not g.inner(len(nest.outer)) for g in nest.groups) and _crosses(module, nest, *runs[-2:])
+    )
+    count = -(-limit // SQUARE) if tiled and len(runs) == 2 else limit
     with ExitStack() as loops:
-        loops.enter_context(body.together(first, "%begin", "%end", maybe_empty=True))
-        for run in others:
-            loops.enter_context(body.together(run))
+        for k, run in enumerate(runs[:-2] if tiled else runs):
+            bounds = {"begin": "%begin", "end": "%end", "maybe_empty": True} if k == 0 else {}
+            loops.enter_context(body.together(run, **bounds))
+        if tiled:
+            _enter_squares(body, loops, *runs[-2:], split=len(runs) == 2)
         _emit_groups(body, nest)
     body.finish(name)
-    return module.call(name, limit, per_iteration)
+    return module.call(name, count, per_iteration * limit / count)
+
+
+def _crosses(module: Module, nest: Nest, outer: list[Var], inner: list[Var]) -> bool:
+    """Whether the inner loop jumps through some memory through which the outer one goes step by step, as in a transpose."""
+    if math.prod(v.limit for v in outer) < SQUARE or math.prod(v.limit for v in inner) < SQUARE:
+        return False
+    for s in nest.statements():
+        for access in s.accesses():
+            memory = module.memories.get(module.plan.memory_of(access.node))
+            terms = linear(access.at, memory.strides).terms if memory is not None else {}
+            if abs(terms.get(inner[-1], 0)) >= LINE_BYTES > abs(terms.get(outer[-1], LINE_BYTES)):
+                return True
+    return False
+
+
+def _enter_squares(body: Body, loops: ExitStack, outer: list[Var], inner: list[Var], split: bool) -> None:
+    """Two loops as loops over squares and inside them: lines of memory are used while they are in the cache."""
+    sides = [math.prod(v.limit for v in run) for run in (outer, inner)]
+    counts = [str(-(-n // SQUARE)) for n in sides]
+    if split:
+        row = loops.enter_context(body.loop("%begin", "%end", maybe_empty=True))
+    else:
+        row = loops.enter_context(body.loop("0", counts[0]))
+    column = loops.enter_context(body.loop("0", counts[1]))
+    loops.enter_context(body.together(outer, *_part(body, row, SQUARE, sides[0])))
+    loops.enter_context(body.together(inner, *_part(body, column, SQUARE, sides[1])))
 
 
 def _part(body: Body, i: str, length: int, limit: int) -> tuple[str, str]:

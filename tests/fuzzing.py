@@ -185,6 +185,8 @@ class Replay:
 
     def step(self, s: Statement) -> None:
         """Runs a statement. Raises what it raises, or :class:`Rejected`."""
+        if _grows(s.text, [np.shape(self.scope[r]) for r in s.reads]):
+            raise Rejected("too large")
         before = [_magnitude(self.scope[r]) for r in s.reads]
         errors = [self.variables[r] for r in s.reads]
         most = max((np.size(self.scope[r]) for r in s.reads), default=1)
@@ -233,6 +235,17 @@ class Replay:
     def _is_inexact_inside(self, s: Statement) -> bool:
         """Whether an exact dtype comes out of a statement with inexact steps."""
         return any(np.asarray(self.scope[r]).dtype.kind in "fc" for r in s.reads) and s.text.startswith(s.target + "[")
+
+
+def _grows(text: str, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether a statement may make arrays of too many elements."""
+    most = max(map(math.prod, shapes), default=0)
+    if any(x in text for x in ("outer", "eye", "diag", ":, None", "dot", "inner", "@", "correlate")):
+        return most**2 > 40 * MOST
+    try:
+        return math.prod(np.broadcast_shapes(*shapes)) > MOST
+    except ValueError:
+        return False
 
 
 def _eps(dtype: np.dtype) -> float:
@@ -609,7 +622,6 @@ def random_program(random: Random) -> Program:
         replay = trial
         program.statements.append(statement)
     made = [n for n in replay.variables if n not in program.names]
-    # A failing statement whose result nobody needs does not fail under tnp.
     chosen = [s.target for s in program.statements if _may_fail(s)] + made[-2:] + ([random.choice(list(replay.variables))] if random.random() < 0.5 else [])
     program.result = list(dict.fromkeys(chosen)) or [random.choice(program.names)]
     return program
@@ -628,17 +640,30 @@ def run(f: Any, arguments: list[Any]) -> tuple[Any, Exception | None]:
             return None, error
 
 
-def bounds(program: Program, k: int) -> tuple[dict[str, float], bool]:
-    """Of a call: the bounds of all variables' errors, and whether zeros have a sign that is to be compared."""
+def bounds(program: Program, k: int) -> tuple[dict[str, float], bool, int]:
+    """Of a call: the bounds of all variables' errors, whether zeros have a sign that is to be compared, and the statement that
+    raises."""
     replay = Replay(program.names, program.arguments(k))
-    for s in program.statements:
+    for number, s in enumerate(program.statements):
         try:
             replay.step(s)
         except Rejected:
-            return {n: math.inf for n in replay.variables}, False
+            return {n: math.inf for n in (*replay.variables, *(s.target for s in program.statements))}, False, -1
         except Exception:
-            break
-    return replay.variables, replay.signed_zeros
+            return replay.variables, replay.signed_zeros, number
+    return replay.variables, replay.signed_zeros, -1
+
+
+def is_dead(program: Program, number: int) -> bool:
+    """Whether nothing needs a statement's result: tnp leaves out such statements, and what they raise."""
+    live = {*program.result, *program.names}
+    for i in reversed(range(number, len(program.statements))):
+        s = program.statements[i]
+        if s.target in live or s.target in s.reads:
+            live.update(s.reads)
+        elif i == number:
+            return True
+    return False
 
 
 def sharing(values: Sequence[Any]) -> list[tuple[int, int]]:
@@ -656,11 +681,13 @@ def first_failure(program: Program, executors: Sequence[str] | None) -> str | No
     for k in range(len(program.calls)):
         eager_arguments = program.arguments(k)
         expected, error = run(f, eager_arguments)
-        errors, signed_zeros = bounds(program, k)
+        errors, signed_zeros, failing = bounds(program, k)
         for again in range(2):
             where = f"call {k}{', again' * again}: "
             arguments = program.arguments(k)
             actual, jitted_error = run(jitted, arguments)
+            if error is not None and jitted_error is None and is_dead(program, failing):
+                break
             if type(jitted_error) is not type(error) or (isinstance(error, IndexError) and str(error) != str(jitted_error)):
                 return f"{where}{jitted_error!r} instead of {error!r}"
             pairs = list(zip(program.names, arguments, eager_arguments))

@@ -167,11 +167,13 @@ class Jitted:
             acquired = acquire(
                 self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
             )
-            traces = compile_trace(acquired.trace, _backend(self._executor_list()))
+            executors = self._executor_list()
+            traces = compile_trace(acquired.trace, _backend(executors))
             program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
                 program = _keeping_errstate(program)
-            run = prologue.compile([acquired.expressions[p.name] for p in traces[-1].args], program)
+            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+            run = prologue.compile(inputs, program, executors[0].check_arrays)
             entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
         except NeedsEager as reason:
             entry = self._eager_entry(prologue, reason)

@@ -7,7 +7,7 @@ program and returns one callable for each. Their order in a list is their priori
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +50,11 @@ class Executor:
 
     def __repr__(self) -> str:
         return f"<executor {self.name}>"
+
+    def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
+        """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
+        quicker than Python at that; ``None`` if the executor has none."""
+        return None
 
 
 class OperatorExecutor(Executor):

@@ -25,7 +25,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.objects import is_plain_object, release, shadow
-from tnp.frontend.sources import Prologue, Source
+from tnp.frontend.sources import ArrayKind, Prologue, Source
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_dtype
 
@@ -200,14 +200,8 @@ class Inputs:
             return handle
         dtype = self._check_array(value, source)
         e = source.expression
-        dtype_name = self.prologue.constant(value.dtype, "dtype")
-        self.prologue.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
-        self.prologue.guard(f"{e}.dtype == {dtype_name}", f"{source.description} has dtype {value.dtype}")
-        self.prologue.guard(f"{e}.shape == {value.shape}", f"{source.description} has shape {value.shape}")
-        if value.flags.c_contiguous:
-            self.prologue.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")
-        else:
-            self.prologue.guard(f"{e}.strides == {value.strides}", f"{source.description} has strides {value.strides}")
+        kind = ArrayKind(value.dtype, value.shape, value.strides)
+        self.prologue.guard_array(source, kind, value.flags.c_contiguous)
         proxy = TensorProxy(self._name(source), shape=value.shape, dtype=dtype, lang=lnp.language)
         self._add(proxy, source)
         if value.flags.c_contiguous:

@@ -7,15 +7,15 @@ A prologue is a generated function with the user's parameters. It checks guards,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tnp.core.printing import compile_source
 
-__all__ = ["MISS", "Guard", "Prologue", "Source", "disjoint"]
+__all__ = ["MISS", "ArrayKind", "Guard", "Prologue", "Source", "disjoint"]
 
 
 class _Miss:
@@ -52,6 +52,18 @@ class Guard:
     description: str
 
 
+class ArrayKind(NamedTuple):
+    """What a program is compiled for of an array: its dtype and shape, and its strides in bytes."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _find(x: str, items: list[str]) -> int | None:
+    return items.index(x) if x in items else None
+
+
 def disjoint(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays surely share no memory (by their bounds)."""
     return not np.may_share_memory(a, b)
@@ -79,6 +91,8 @@ class Prologue:
         self._names: dict[int, str] = {}
         self._seen: set[str] = set()
         self._lets = 0
+        #: of arrays, by expression, how many guards in a row say what it is, and what that is in short
+        self._arrays: dict[str, tuple[int, ArrayKind]] = {}
 
     def constant(self, value: Any, hint: str = "c") -> str:
         """A name for an object in the prologue's context."""
@@ -95,6 +109,20 @@ class Prologue:
             self._seen.add(condition)
             self.steps.append(Guard(condition, description))
 
+    def guard_array(self, source: Source, kind: ArrayKind, is_c_contiguous: bool) -> None:
+        """Adds what must hold of an array."""
+        before = len(self.steps)
+        e = source.expression
+        dtype = self.constant(kind.dtype, "dtype")
+        self.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
+        self.guard(f"{e}.dtype == {dtype}", f"{source.description} has dtype {kind.dtype}")
+        self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
+        if is_c_contiguous:
+            self.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")
+        else:
+            self.guard(f"{e}.strides == {kind.strides}", f"{source.description} has strides {kind.strides}")
+        self._arrays[e] = (len(self.steps) - before, kind)
+
     def let(self, source: Source) -> Source:
         """Fetches a value once; the source to use from then on is a local name."""
         if source.expression.isidentifier():
@@ -108,16 +136,30 @@ class Prologue:
     def guards(self) -> list[Guard]:
         return [s for s in self.steps if isinstance(s, Guard)]
 
-    def python(self, inputs: list[str]) -> str:
-        """The prologue as source: returns the program's result, or ``MISS``."""
+    def python(self, inputs: list[str], checks: list[list[ArrayKind]] | None = None) -> str:
+        """The prologue as source: returns the program's result, or ``MISS``.
+
+        With ``checks``, arrays are first looked at by functions ``fits0``, ``fits1``, …, which return ``None`` if they do
+        not find what they were made for; that is appended to ``checks``.
+        """
         lines = [f"def prologue({', '.join(self.parameters)}):"]
         body: list[str] = []
         pending: list[str] = []
 
         def flush() -> None:
-            if pending:
-                body.append(f"if not ({' and '.join(pending)}): return MISS")
-                pending.clear()
+            plain = list(pending)
+            if checks is not None:
+                found = {e: i for e in self._arrays if (i := _find(f"type({e}) is ndarray", plain)) is not None}
+                if found:
+                    kinds = [self._arrays[e] for e in found]
+                    slow = [c for i, (n, _) in zip(found.values(), kinds) for c in plain[i : i + n]]
+                    plain = [c for c in plain if c not in slow]
+                    call = f"fits{len(checks)}({', '.join(found)})"
+                    body.append(f"if {call} is None and not ({' and '.join(slow)}): return MISS")
+                    checks.append([kind for _, kind in kinds])
+            if plain:
+                body.append(f"if not ({' and '.join(plain)}): return MISS")
+            pending.clear()
 
         for step in self.steps:
             if isinstance(step, Guard):
@@ -134,9 +176,26 @@ class Prologue:
         lines.append(f"  return computation({', '.join(inputs)})")
         return "\n".join(lines) + "\n"
 
-    def compile(self, inputs: list[str], computation: Callable[..., Any]) -> Callable[..., Any]:
-        """The prologue as a function that calls ``computation`` when every guard holds."""
-        return compile_source(self.python(inputs), "prologue", {**self.context, "computation": computation})
+    def compile(
+        self,
+        inputs: list[str],
+        computation: Callable[..., Any],
+        make_check: Callable[[Sequence[ArrayKind]], Callable[..., Any] | None] | None = None,
+    ) -> Callable[..., Any]:
+        """The prologue as a function that calls ``computation`` when every guard holds.
+
+        ``make_check`` makes a quick function that says whether arrays are of given kinds (anything but ``None``), or
+        ``None`` if it surely cannot.
+        """
+        context = {**self.context, "computation": computation}
+        checks: list[list[ArrayKind]] = []
+        source = self.python(inputs, checks)
+        made = [make_check(kinds) for kinds in checks] if make_check is not None else [None] * len(checks)
+        if any(check is None for check in made):
+            source = self.python(inputs)
+        else:
+            context.update({f"fits{i}": check for i, check in enumerate(made)})
+        return compile_source(source, "prologue", context)
 
     def first_failure(self, values: tuple[Any, ...]) -> str | None:
         """The description of the first guard that fails for these arguments; ``None`` if all hold."""

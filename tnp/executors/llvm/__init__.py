@@ -12,7 +12,7 @@ the region's operations one by one, as the executors behind this one do.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,17 @@ class LLVMExecutor(FusionExecutor):
         updates = {k: inputs[m] for k, m in enumerate(memories) if m in inputs}
         compiled = FusedRegion(name, region, graph, updates)
         return Fused(compiled.launcher.function, updates)
+
+    def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
+        try:
+            found = launcher.make_launcher("fits", lambda *args: None)
+            compiled = engine.compile_ir(_NOTHING, "fits")
+        except Unavailable:
+            return None
+        inputs = [launcher.Input("array", shape, strides, dtype) for dtype, shape, strides in kinds]
+        spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
+        found.install(spec, compiled.address("fits"), owner=compiled)
+        return found.function
 
 
 def is_available() -> bool:
@@ -147,6 +158,9 @@ class FusedRegion:
             assert self.region.run_singly is not None
             self._alone = self.region.run_singly(self.updates)
         return self._alone(*args)
+
+
+_NOTHING = "define i64 @fits(ptr %slots) {\n  ret i64 0\n}\n"
 
 
 def _key(node: Node, x: Any) -> Any:

@@ -342,7 +342,13 @@ def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
 def _is_supported(bsym: BoundSymbol) -> bool:
     if not isinstance(bsym.output, TensorProxy):
         return False
+    if bsym.sym.name == "pow" and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
+        return False  # a negative power of an integer is an error
     return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
+
+
+def _is_natural(x: Any) -> bool:
+    return type(x) in (int, bool) and x >= 0
 
 
 @_rule(*rows, "where", "ldexp", "complex", "real", "imag", checker=_is_supported)

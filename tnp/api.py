@@ -34,6 +34,7 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import acquire
 from tnp.frontend.sources import MISS, Prologue
+from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
 
@@ -440,7 +441,8 @@ class Explanation(str):
 
 
 def explain(f: Any) -> Explanation:
-    """What was compiled, as text: each program's operations by executor, opaque calls, guards, and why it recompiled.
+    """What was compiled, as text: each program's operations by executor, regions with their loops, opaque calls, guards, and
+    why it recompiled.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: np.sin(x) + 1)
@@ -461,6 +463,10 @@ def explain(f: Any) -> Explanation:
             continue
         lines.append(f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)")
         lines += [f"  {line}" for line in _claims(entry.traces)]
+        for b in entry.traces[-1].body:
+            if isinstance(b.sym, FusedSymbol):
+                lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
+                lines += [f"    {line}" for line in b.sym.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     lines += [f"recompiled because {reason}" for reason in f._recompiled]

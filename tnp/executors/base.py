@@ -158,6 +158,8 @@ class Fused:
 
     function: Callable[..., Any]
     updates: Mapping[int, int]
+    #: tells in lines of text what was compiled
+    describe: Callable[[], list[str]] = list
 
 
 class FusionExecutor(Executor):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tnp.core.errors import NoExecutorError
@@ -24,6 +24,8 @@ class FusedSymbol(Symbol):
     """A compiled region as an operation. ``updates``: which of its outputs are in the memory of which inputs."""
 
     updates: Mapping[int, int]
+    #: tells in lines of text what was compiled
+    describe: Callable[[], list[str]]
 
 
 def claim(trace: Trace, executors: Sequence[Any]) -> Trace:

@@ -142,7 +142,7 @@ def _fuse_once(
             op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
         else:
             op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function)
-            op.updates = updates
+            op.updates, op.describe = updates, function.describe
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
     return new, count
 

@@ -26,7 +26,7 @@ from tnp.executors.llvm.emit import Kernel, emit_kernel
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node, Refused, Update, lower, takes
 from tnp.executors.llvm.layout import Strides, strides_of_nodes
-from tnp.executors.llvm.schedule import schedule
+from tnp.executors.llvm.schedule import Schedule, schedule
 from tnp.executors.registry import register_executor
 
 __all__ = ["FusedRegion", "LLVMExecutor", "executor", "is_available"]
@@ -64,7 +64,7 @@ class LLVMExecutor(FusionExecutor):
         memories = [plan.memory_of(node) for node in graph.outputs]
         updates = {k: inputs[m] for k, m in enumerate(memories) if m in inputs}
         compiled = FusedRegion(name, region, graph, updates)
-        return Fused(compiled.launcher.function, updates)
+        return Fused(compiled.launcher.function, updates, compiled.describe)
 
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
         try:
@@ -105,6 +105,7 @@ class FusedRegion:
         self.graph = graph
         self.updates = updates
         self.kernels: dict[Any, Kernel] = {}
+        self.schedules: dict[Any, Schedule] = {}
         self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
         self._lock = threading.RLock()
         self._current: Any = None
@@ -113,6 +114,15 @@ class FusedRegion:
             self.launcher: Any = launcher.make_launcher(name, self._slow)
         except Unavailable:
             self.launcher = launcher.make_ctypes_launcher(name, self._slow)
+
+    def describe(self) -> list[str]:
+        """The loops of each kernel, and what they store."""
+        lines = []
+        for key, plan in self.schedules.items():
+            strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
+            lines.append(f"kernel for strides {strides} ({self.kernels[key].cost:.3g} additions)")
+            lines += [f"  {line}" for line in plan.describe()]
+        return lines
 
     def _slow(self, *args: Any) -> Any:
         """What a call comes to whose arguments do not fit the kernel that is installed."""
@@ -147,6 +157,7 @@ class FusedRegion:
         plan = schedule(self.graph, strides)
         kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes())
         self.kernels[key] = kernel
+        self.schedules[key] = plan
         written = set(self.updates.values())
         inputs = [_input(n, k, j in written) for j, (n, k) in enumerate(zip(self.graph.inputs, key))]
         outputs = [_output(n, self.region.outputs[k], order) for (k, n), order in zip(fresh, orders)]

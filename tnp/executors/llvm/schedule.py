@@ -190,6 +190,27 @@ class Schedule:
         #: memory of one nest: owner → the nest and the dimensions that its outer loops fix
         self.scratch: dict[Node, tuple[Nest, frozenset[int]]] = {}
 
+    def describe(self) -> list[str]:
+        """The nests as text: their loops, and inside those, what is computed."""
+        lines = []
+        for nest in self.nests:
+            outer = " x ".join(str(v.limit) for v in nest.outer) or "once"
+            lines.append(f"loops {outer}")
+            for group in nest.groups:
+                inner = " x ".join(str(v.limit) for v in group.inner(len(nest.outer)))
+                what = ", ".join(self._what(s.node) for s in group.statements)
+                lines.append(f"  {f'loops {inner}: ' if inner else ''}{what}")
+        return lines
+
+    def _what(self, node: Node) -> str:
+        kind = f"{node.op} {node.dtype.shortname}[{', '.join(map(str, node.shape))}]"
+        where = self.memory_of(node)
+        if where in self.registers:
+            return f"{kind} in a register"
+        if where in self.scratch:
+            return f"{kind} for one iteration"
+        return f"{kind} in an argument" if where.op == "input" else kind
+
 
 # 1. What is stored
 

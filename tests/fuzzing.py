@@ -210,7 +210,9 @@ class Replay:
 
     def _error(self, s: Statement, value: Any, before: list[float], errors: list[float], most: int) -> float:
         dtype = np.asarray(value).dtype
-        is_rounded = "~" in s.kind or "r" in s.kind or (("c" in s.kind or "abs(" in s.text) and self._is_complex(s, dtype))
+        is_rounded = (
+            "~" in s.kind or "r" in s.kind or (("c" in s.kind or "abs(" in s.text) and self._is_complex(s, dtype))
+        )
         if not any(errors) and (not is_rounded or dtype.kind in "biu" and not self._is_inexact_inside(s)):
             return 0.0
         if any(errors) and ("d" in s.kind or "s" in s.kind or dtype.kind in "biu"):
@@ -227,7 +229,7 @@ class Replay:
             return math.inf
         if "r" in s.kind and max(before, default=0) ** 2 * count > _largest(dtype) / 4:
             return math.inf
-        return eps * 16 * size * count ** 0.75 + amplified * sum(errors)
+        return eps * 16 * size * count**0.75 + amplified * sum(errors)
 
     def _is_complex(self, s: Statement, dtype: np.dtype) -> bool:
         return dtype.kind == "c" or any(np.asarray(self.scope[r]).dtype.kind == "c" for r in s.reads)
@@ -351,7 +353,13 @@ REDUCTIONS = {
           "np.all({0} == {0}, {A}{K})", "{0}.argmax({a})", "np.argmin({0}, {a}{K})", "np.bitwise_or.reduce({0}, {a})", "np.argsort({0}, {a}, kind='stable')"),
 }  # fmt: skip
 CUMULATIVE = {
-    "r": ("np.cumsum({0}, {a})", "{0}.cumsum()", "np.cumsum({0}[::-1], 0)[::-1]", "np.nancumsum({0}, {a})", "np.add.accumulate({0}, {a})"),
+    "r": (
+        "np.cumsum({0}, {a})",
+        "{0}.cumsum()",
+        "np.cumsum({0}[::-1], 0)[::-1]",
+        "np.nancumsum({0}, {a})",
+        "np.add.accumulate({0}, {a})",
+    ),
     "rm": ("np.cumprod({0}, {a})", "np.cumprod({0} * 0.5)"),
     "z": ("np.maximum.accumulate({0}, {a})", "np.minimum.accumulate({0}, {a})", "np.sort({0}, {a})"),
 }
@@ -475,7 +483,9 @@ def _arguments(random: Random) -> Program:
         for call in lines:
             high = n + (3 if random.random() < 0.1 else 0)
             shape = random.choice([f"{size}", f"{size}", f"({size}, 2)"])
-            call.append(f"i = np.random.default_rng({random.randrange(99)}).integers({low}, {min(high, 127)}, {shape}).astype('{dtype}')")
+            call.append(
+                f"i = np.random.default_rng({random.randrange(99)}).integers({low}, {min(high, 127)}, {shape}).astype('{dtype}')"
+            )
     return Program(names, lines)
 
 
@@ -622,7 +632,11 @@ def random_program(random: Random) -> Program:
         replay = trial
         program.statements.append(statement)
     made = [n for n in replay.variables if n not in program.names]
-    chosen = [s.target for s in program.statements if _may_fail(s)] + made[-2:] + ([random.choice(list(replay.variables))] if random.random() < 0.5 else [])
+    chosen = (
+        [s.target for s in program.statements if _may_fail(s)]
+        + made[-2:]
+        + ([random.choice(list(replay.variables))] if random.random() < 0.5 else [])
+    )
     program.result = list(dict.fromkeys(chosen)) or [random.choice(program.names)]
     return program
 
@@ -688,7 +702,9 @@ def first_failure(program: Program, executors: Sequence[str] | None) -> str | No
             actual, jitted_error = run(jitted, arguments)
             if error is not None and jitted_error is None and is_dead(program, failing):
                 break
-            if type(jitted_error) is not type(error) or (isinstance(error, IndexError) and str(error) != str(jitted_error)):
+            if type(jitted_error) is not type(error) or (
+                isinstance(error, IndexError) and str(error) != str(jitted_error)
+            ):
                 return f"{where}{jitted_error!r} instead of {error!r}"
             pairs = list(zip(program.names, arguments, eager_arguments))
             if error is None:

@@ -80,7 +80,9 @@ MAX_PROGRAMS = 64
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
-    def __init__(self, function: Callable[..., Any], *, executors: Any = None, strict: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, executors: Any = None, strict: bool = False, fastmath: bool = False
+    ) -> None:
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
@@ -88,6 +90,7 @@ class Jitted:
         if self._executors is not None:
             registry.resolve(self._executors)
         self._strict = strict
+        self._fastmath = fastmath
         self._entries: tuple[_Entry, ...] = ()
         self._runs: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.RLock()
@@ -223,6 +226,8 @@ class Jitted:
 
     def _executor_list(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
+        if self._fastmath:
+            named = [e.with_fastmath() for e in named]
         return [*named, *(e for e in registry.get_always_executors() if e not in named)]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -231,7 +236,7 @@ class Jitted:
     def __reduce__(self) -> Any:
         if _is_found_by_name(self):
             return self.__qualname__
-        return _rebuild, (self.__tnp_function__, self._executors, self._strict)
+        return _rebuild, (self.__tnp_function__, self._executors, self._strict, self._fastmath)
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
@@ -247,8 +252,8 @@ def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _rebuild(function: Callable[..., Any], executors: Any, strict: bool) -> Jitted:
-    return Jitted(function, executors=executors, strict=strict)
+def _rebuild(function: Callable[..., Any], executors: Any, strict: bool, fastmath: bool) -> Jitted:
+    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
 
 
 def _is_found_by_name(jitted: Jitted) -> bool:
@@ -345,7 +350,9 @@ def _backend(executors: Iterable[Any]) -> Backend:
     return Backend(executors, memory, as_scalar, as_array, Region, conversions, executor)
 
 
-def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False) -> Any:
+def jit(
+    function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False, fastmath: bool = False
+) -> Any:
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
     The result is called as the function, with any arguments that it takes: arrays, numbers, containers and objects of
@@ -355,6 +362,8 @@ def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict:
         function: a Python function, method, lambda or partial.
         executors: executors, or their names, to be asked before the ones that are always there.
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
+        fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
+            infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
@@ -369,10 +378,10 @@ def jit(function: Any = None, *, executors: Iterable[Any] | None = None, strict:
     (np.float64(3.0), array([1., 2.]))
     """
     if function is None:
-        return lambda f: jit(f, executors=executors, strict=strict)
+        return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
-    return Jitted(function, executors=executors, strict=strict)
+    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
 
 
 def trace() -> Callable[..., Trace]:

@@ -51,6 +51,10 @@ class Executor:
     def __repr__(self) -> str:
         return f"<executor {self.name}>"
 
+    def with_fastmath(self) -> Executor:
+        """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
+        return self
+
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
         """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
         quicker than Python at that; ``None`` if the executor has none."""

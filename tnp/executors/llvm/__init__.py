@@ -11,6 +11,7 @@ the region's operations one by one, as the executors behind this one do.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -44,10 +45,17 @@ class LLVMExecutor(FusionExecutor):
 
     array_kind = "numpy"
 
-    def __init__(self, name: str, *, version: Any = None, everything: bool = False) -> None:
+    def __init__(self, name: str, *, version: Any = None, everything: bool = False, fast: bool = False) -> None:
         super().__init__(name, version=version)
         #: regions are compiled that others run as well: for tests
         self.everything = everything
+        #: floating-point arithmetic is relaxed
+        self.fast = fast
+
+    def with_fastmath(self) -> LLVMExecutor:
+        if self.fast:
+            return self
+        return _fast(self)
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         return is_available() and takes(bsym)
@@ -63,7 +71,7 @@ class LLVMExecutor(FusionExecutor):
         inputs = {node: j for j, node in enumerate(graph.inputs)}
         memories = [plan.memory_of(node) for node in graph.outputs]
         updates = {k: inputs[m] for k, m in enumerate(memories) if m in inputs}
-        compiled = FusedRegion(name, region, graph, updates)
+        compiled = FusedRegion(name, region, graph, updates, self.fast)
         return Fused(compiled.launcher.function, updates, compiled.describe)
 
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
@@ -76,6 +84,11 @@ class LLVMExecutor(FusionExecutor):
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)
         return found.function
+
+
+@functools.cache
+def _fast(executor: LLVMExecutor) -> LLVMExecutor:
+    return LLVMExecutor(executor.name, version=executor.version, everything=executor.everything, fast=True)
 
 
 def is_available() -> bool:
@@ -99,8 +112,9 @@ def _pays(graph: Graph) -> bool:
 class FusedRegion:
     """A region, and the kernels that it has been compiled to."""
 
-    def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int]) -> None:
+    def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
         self.name = name
+        self.fast = fast
         self.region = region
         self.graph = graph
         self.updates = updates
@@ -155,7 +169,7 @@ class FusedRegion:
         fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
         orders = [_order(node, strides[node]) for _, node in fresh]
         plan = schedule(self.graph, strides)
-        kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes())
+        kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes(), fast=self.fast)
         self.kernels[key] = kernel
         self.schedules[key] = plan
         written = set(self.updates.values())

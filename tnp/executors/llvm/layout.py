@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tnp.executors.llvm.graph import Graph, Node, Reduction, Scan, Update, View
+from tnp.executors.llvm.graph import Graph, Node, Reduction, Update, View
 from tnp.executors.llvm.index import Index, Var, linear
 
 __all__ = ["Strides", "axis_order", "contiguous", "strides_of_nodes"]
@@ -86,7 +86,7 @@ def _strides(node: Node, found: dict[Node, Strides]) -> Strides:
         order = axis_order(source.shape, [found[source]])
         kept = [d for d in range(len(source.shape)) if d not in node.dims]
         return contiguous(node.shape, [kept.index(d) for d in order if d in kept], itemsize)
-    elif not isinstance(node, Scan) and node.op not in _ROW_MAJOR:
+    elif node.op not in _ROW_MAJOR:
         operands = [found[s] for s in node.sources if s.shape == node.shape]
         return contiguous(node.shape, axis_order(node.shape, operands), itemsize)
     return contiguous(node.shape, axes, itemsize)

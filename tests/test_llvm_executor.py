@@ -1,0 +1,252 @@
+"""The llvm executor as users meet it: what is fused, written in place and shared, and what happens where it cannot."""
+
+import itertools
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.executors import llvm
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+
+
+def operations(f):
+    return [b.sym.name for b in tnp.last_traces(f)[-1].body if b.sym.name not in ("python_del", "python_return")]
+
+
+def loops(f):
+    """What ``explain`` says of a function's regions, line by line."""
+    text = str(tnp.explain(f)).splitlines()
+    return [line.strip() for line in text if line.startswith("      ")]
+
+
+def compare(f, *args, calls=2):
+    """Compiles ``f`` and compares results and arguments with eager; the jitted function."""
+    jitted = tnp.jit(f)
+    for _ in range(calls):
+        mine, eagers = [a.copy("K") for a in args], [a.copy("K") for a in args]
+        expected, found = f(*eagers), jitted(*mine)
+        assert_same(found, expected, exact=False)
+        assert_same(mine, eagers, exact=False, what="arguments")
+        for a, b in zip(_arrays(found), _arrays(expected)):
+            assert a.strides == b.strides
+    return jitted
+
+
+def _arrays(x):
+    return [y for y in (x if isinstance(x, tuple) else (x,)) if isinstance(y, np.ndarray)]
+
+
+def test_a_chain_is_one_region_with_one_loop():
+    x = np.linspace(0.1, 1, 30).reshape(5, 6)
+    f = compare(lambda a, b: np.sqrt(a * b + 1) / (a + 1.0) - b * 0.5, x, x + 1)
+    assert operations(f) == ["llvm_fusion0"]
+    assert loops(f) == ["loops 5 x 6", "sub f64[5, 6]"]
+
+
+def test_softmax_goes_through_rows_once():
+    def softmax(x):
+        e = np.exp(x - x.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    f = compare(softmax, np.random.default_rng(0).normal(size=(7, 50)))
+    assert operations(f) == ["llvm_fusion0"]
+    assert loops(f)[0] == "loops 7"
+    assert any("exp" in line and "sum" in line for line in loops(f))
+
+
+def test_updates_are_written_to_the_caller():
+    def step(u, v):
+        v[1:-1, 1:-1] += 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] - 2 * u[1:-1, 1:-1])
+        u += v
+
+    rng = np.random.default_rng(0)
+    f = compare(step, rng.normal(size=(9, 8)), rng.normal(size=(9, 8)))
+    assert operations(f) == ["llvm_fusion0"]
+    assert all("in an argument" in line for line in loops(f) if "update" in line)
+
+
+def test_a_mask_is_written_in_place():
+    def f(x):
+        x[x > 0.5] = 0.0
+        return x * 2
+
+    assert operations(compare(f, np.random.default_rng(0).random((6, 7)))) == ["llvm_fusion0"]
+
+
+def test_updates_that_read_what_they_write():
+    def shift(x):
+        x[1:] = x[:-1] + 1
+        x[:, ::-1] = x[:, :] * 2
+        x[::2] = x[1::2]
+        x[0] = x[3]
+        return x.sum(axis=0)
+
+    compare(shift, np.arange(48.0).reshape(8, 6))
+
+
+def test_what_is_read_later_is_kept():
+    def f(x):
+        doubled = x * 2
+        view = x[1:4]
+        x[2:5] = doubled[:3] + view
+        return doubled, view + 0, x - doubled
+
+    compare(f, np.arange(8.0))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("step", [1, 2, -1])
+def test_results_lie_in_memory_as_numpys(order, step):
+    x = np.asarray(np.random.default_rng(0).random((6, 8)), order=order)[:, ::step]
+    compare(lambda x: (x * 2 + 1, x.T * 2 + 1, (x + 1).sum(axis=0), np.exp(x).cumsum(axis=1)), x)
+
+
+def test_other_strides_compile_once_each_and_alternate():
+    f = tnp.jit(lambda x: np.exp(x).sum(axis=0) * 2)
+    x = np.random.default_rng(0).random((12, 12))
+    for _, view in itertools.product(range(3), (x, x.T, x[::2, ::-1], x[:6])):
+        np.testing.assert_allclose(f(view), np.exp(view).sum(axis=0) * 2)
+
+
+def test_misaligned_arrays_run_singly():
+    raw = np.zeros(8 * 10 + 1, np.uint8)
+    x = raw[1:].view(np.float64)
+    x[:] = np.arange(10.0)
+    assert not x.flags.aligned
+
+    def f(x):
+        x += 1
+        return x * 2 + 1
+
+    jitted = tnp.jit(f)
+    np.testing.assert_array_equal(jitted(x), np.arange(1.0, 11) * 2 + 1)
+    np.testing.assert_array_equal(x, np.arange(1.0, 11))
+
+
+def test_integers_beyond_64_bits_raise_as_numpy_does():
+    f = tnp.jit(lambda x, n: (x + n) * 2)
+    x = np.arange(3)
+    assert_same(f(x, 5), (x + 5) * 2)
+    with pytest.raises(OverflowError):
+        f(x, 2**70)
+
+
+def test_an_index_out_of_bounds_writes_nothing():
+    def f(x, i):
+        y = x[i] * 2
+        x += 1
+        return y
+
+    jitted = tnp.jit(f)
+    x = np.arange(5.0)
+    assert_same(jitted(x.copy(), np.array([0, -1])), x[[0, -1]] * 2)
+    before = x.copy()
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 5"):
+        jitted(x, np.array([0, 7]))
+    assert_same(x, before)
+
+
+def test_views_are_no_copies():
+    f = tnp.jit(lambda x, y: ((x * 2).T, x[1:], (x + y).sum()))
+    x = np.ones((3, 4))
+    doubled, tail, _ = f(x, x)
+    assert np.shares_memory(tail, x) and doubled.base is not None
+
+
+def test_outputs_own_their_memory():
+    x = np.ones(300_000)
+    y = tnp.jit(lambda x: x * 2 + 1)(x)
+    assert y.base is None and y.flags.owndata and y.flags.writeable
+    del x
+    y.resize(10, refcheck=False)
+    assert_same(y, np.full(10, 3.0))
+
+
+def test_errors_are_raised_where_errstate_asks():
+    def f(x):
+        y = x * 2 + 1
+        with np.errstate(divide="raise"):
+            z = 1 / (y - 1) * 2
+        return np.sqrt(z) + 1
+
+    jitted = tnp.jit(f)
+    assert_same(jitted(np.ones(4)), f(np.ones(4)))
+    with pytest.raises(FloatingPointError, match="divide by zero"):
+        jitted(np.zeros(4))
+
+
+def test_fastmath_is_by_name():
+    def f(x):
+        return (x + 1e30) - 1e30
+
+    x = np.arange(1.0, 9)
+    assert_same(tnp.jit(f)(x), f(x))
+    assert_same(tnp.jit(f, fastmath=True)(x), x)
+    assert_same(tnp.jit(f)(x), f(x))
+
+
+@pytest.mark.parametrize("n", [5, 4096, 4097, 100_003, 1_000_003])
+def test_sums_are_as_accurate_as_pairwise_and_the_same_for_any_number_of_threads(n):
+    x = np.random.default_rng(n).normal(size=n).astype(np.float32) + 1000
+    f = tnp.jit(lambda x: ((x * 1).sum(), (x * 1).max(), np.exp(x * 1e-3)))
+    threads = tnp.get_num_threads()
+    try:
+        results = []
+        for k in (1, 2, 3):
+            tnp.set_num_threads(k)
+            results += [f(x), f(x)]
+    finally:
+        tnp.set_num_threads(threads)
+    for total, largest, e in results[1:]:
+        assert total == results[0][0] and largest == results[0][1]
+        np.testing.assert_array_equal(e, results[0][2])
+    exact = x.astype(np.float64).sum()
+    assert abs(results[0][0] - exact) <= 4 * np.finfo(np.float32).eps * exact
+
+
+@pytest.mark.parametrize("shape", [(300, 700), (100_000, 3), (3, 100_000), (40, 50, 60)])
+@pytest.mark.parametrize("function", [np.sum, np.max, np.argmin, np.var, np.cumsum])
+def test_reductions_along_each_axis(shape, function):
+    x = np.random.default_rng(0).normal(size=shape)
+    for axis in range(len(shape)):
+        compare(lambda x, axis=axis: function(x + 1, axis=axis), x, calls=1)
+
+
+def test_threads_may_call_at_once():
+    f = tnp.jit(lambda x: np.sin(x).sum() + x * 2)
+    x = np.random.default_rng(0).random(200_000)
+    expected, wrong = f(x), []
+
+    def work():
+        for _ in range(20):
+            if not np.array_equal(f(x), expected):
+                wrong.append(1)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join()
+    assert not wrong
+
+
+_WITHOUT = """
+import sys, numpy as np
+sys.modules["llvmlite"] = None
+import tnp
+f = tnp.jit(lambda x: np.exp(x) * 2 + 1)
+np.testing.assert_allclose(f(np.ones(4)), np.exp(np.ones(4)) * 2 + 1)
+print([b.sym.name for b in tnp.last_traces(f)[-1].body][0])
+"""
+
+
+def test_without_llvmlite_numpy_runs_it():
+    done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "exp"

@@ -169,6 +169,9 @@ class Fused:
 class FusionExecutor(Executor):
     """An executor that compiles regions. Subclasses define the two methods."""
 
+    #: operations in one region, at most
+    region_limit = 256
+
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         """Whether the executor can compile this operation as part of a region."""
         raise NotImplementedError

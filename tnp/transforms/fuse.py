@@ -57,9 +57,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         chosen = None
         if isinstance(b, Fusable):
             for g in reversed(range(len(members))):
-                if fuser_of[g] is b.fuser and g not in reach(
-                    set().union(*(before[h] | {h} for h in needs - {g}), set())
-                ):
+                is_open = fuser_of[g] is b.fuser and len(members[g]) < b.fuser.region_limit
+                if is_open and g not in reach(set().union(*(before[h] | {h} for h in needs - {g}), set())):
                     chosen = g
                     break
         if chosen is None:

@@ -26,7 +26,7 @@ from tnp.executors.llvm import engine, launcher, threads
 from tnp.executors.llvm.emit import Kernel, emit_kernel
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node, Refused, Update, lower, takes
-from tnp.executors.llvm.layout import Strides, strides_of_nodes
+from tnp.executors.llvm.layout import Strides, axis_order, contiguous, strides_of_nodes
 from tnp.executors.llvm.schedule import Schedule, schedule
 from tnp.executors.registry import register_executor
 
@@ -120,6 +120,8 @@ class FusedRegion:
         self.updates = updates
         self.kernels: dict[Any, Kernel] = {}
         self.schedules: dict[Any, Schedule] = {}
+        #: why there is no kernel for some strides
+        self.refusals: dict[Any, str] = {}
         self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
         self._lock = threading.RLock()
         self._current: Any = None
@@ -136,6 +138,7 @@ class FusedRegion:
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
             lines.append(f"kernel for strides {strides} ({self.kernels[key].cost:.3g} additions)")
             lines += [f"  {line}" for line in plan.describe()]
+        lines += [f"operations run one by one: {reason}" for reason in dict.fromkeys(self.refusals.values())]
         return lines
 
     def _slow(self, *args: Any) -> Any:
@@ -156,7 +159,8 @@ class FusedRegion:
                 return False
             try:
                 self._specs[key] = self._compile(key)
-            except Unavailable:
+            except Unavailable as reason:
+                self.refusals[key] = str(reason)
                 return False
         spec, compiled, release = self._specs[key]
         self._current = key
@@ -167,6 +171,8 @@ class FusedRegion:
         threads.ensure_runtime()
         strides = strides_of_nodes(self.graph, [k[1] for k in key])
         fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
+        for _, node in fresh:  # a view that leaves the region is a copy
+            strides[node] = contiguous(node.shape, axis_order(node.shape, [strides[node]]), node.dtype.itemsize)
         orders = [_order(node, strides[node]) for _, node in fresh]
         plan = schedule(self.graph, strides)
         kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes(), fast=self.fast)

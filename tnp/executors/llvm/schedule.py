@@ -28,6 +28,8 @@ __all__ = ["Access", "Group", "Nest", "Schedule", "Statement", "schedule"]
 
 #: a value is stored when computing it where it is used would cost this much more an element than once (additions)
 RECOMPUTE = 8
+#: operations between an element of what is stored and that of what it is computed from
+DEPTH = 60
 #: statements of different inner loops share outer ones if what one outer iteration touches has at most this many bytes
 INNER_BYTES = 256 * 1024
 #: so many outer iterations are enough for any number of threads
@@ -306,6 +308,15 @@ class _Plan:
             node = self.owner[node]
         return node
 
+    def store_what_is_deep(self) -> None:
+        """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
+        depth: dict[Node, int] = {}
+        for node in self.graph.nodes:
+            inner = [depth.get(s, 0) for s in node.sources if s not in self.stored]
+            depth[node] = 1 + max(inner, default=0)
+            if depth[node] > DEPTH and node.shape:
+                self.stored.add(node)
+
     def store_what_costs(self) -> None:
         """Stores values that would be computed too often, those next to their uses first."""
         while True:
@@ -505,6 +516,7 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     _separate_outputs(graph)
     plan = _Plan(graph, strides or {})
     plan.store_what_must_be()
+    plan.store_what_is_deep()
     plan.store_what_updates_would_overwrite()
     plan.store_what_costs()
     plan.store_what_updates_would_overwrite()

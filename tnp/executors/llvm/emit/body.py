@@ -48,13 +48,13 @@ class Body:
         self.loops = 0
         self.code._count = 1_000_000  # registers of the body and of its head have different names
 
-    def finish(self, name: str) -> str:
+    def finish(self) -> str:
+        """Ends the function; its name."""
         for raw in self.freed:
             self.code.line(f"call void @free(ptr {raw})")
         self.code.line("ret void")
         self.head.lines += self.code.lines
-        self.module.function(name, self.head)
-        return name
+        return self.module.function(self.head)
 
     def find(self, key: Any) -> Any:
         for scope in reversed(self.known):

@@ -140,6 +140,7 @@ class Module:
         self.attributes = attributes
         self.code = Code(fast=fast)
         self.functions: list[str] = []
+        self._functions: dict[str, str] = {}
         self.memories: dict[Node, Memory] = {}
         self.slots = 0
         self.short_loops = 0
@@ -271,10 +272,17 @@ class Module:
         own, others = 1 + count + memory.scope, 1 + 2 * count + memory.scope
         return f", !alias.scope !{own}, !noalias !{others}"
 
-    def function(self, name: str, body: Code) -> None:
-        self.functions.append(
-            f"define internal void @{name}(ptr %ctx, i64 %begin, i64 %end) #0 {{\nentry:\n{body.text()}\n}}"
-        )
+    def function(self, body: Code) -> str:
+        """A function with that body; one that there is already, if a nest before came to the same: programs repeat themselves."""
+        text = body.text()
+        name = self._functions.get(text)
+        if name is None:
+            name = self._functions[text] = f"nest{len(self._functions)}"
+            # Alone, a nest is compiled in less time than as part of a large function.
+            self.functions.append(
+                f"define internal void @{name}(ptr %ctx, i64 %begin, i64 %end) noinline #0 {{\nentry:\n{text}\n}}"
+            )
+        return name
 
     def call(self, name: str, count: int, cost: float) -> Callable[[Code], None]:
         """The call of a nest's function over ``count`` iterations that cost ``cost`` each."""

@@ -75,15 +75,13 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     limit = math.prod(v.limit for v in first)
     per_iteration = sum(s.cost() * s.iterations() for s in nest.statements()) / limit
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
-    name = f"nest{len(module.functions)}"
     if alone:
         count = -(-limit // CHUNK)
         with body.loop("%begin", "%end", maybe_empty=True) as chunk:
             begin, end = _part(body, chunk, CHUNK, limit)
             with body.together(first, begin, end):
                 _emit_groups(body, nest)
-        body.finish(name)
-        return module.call(name, count, per_iteration * min(CHUNK, limit))
+        return module.call(body.finish(), count, per_iteration * min(CHUNK, limit))
     runs = [first, *others]
     tiled = (
         len(runs) > 1 and all(not g.inner(len(nest.outer)) for g in nest.groups) and _crosses(module, nest, *runs[-2:])
@@ -96,8 +94,7 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
         if tiled:
             _enter_squares(body, loops, *runs[-2:], split=len(runs) == 2)
         _emit_groups(body, nest)
-    body.finish(name)
-    return module.call(name, count, per_iteration * limit / count)
+    return module.call(body.finish(), count, per_iteration * limit / count)
 
 
 def _crosses(module: Module, nest: Nest, outer: list[Var], inner: list[Var]) -> bool:
@@ -321,20 +318,18 @@ def _emit_scan(body: Body, statement: Statement, loops: list[Var]) -> None:
 def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Callable[[Code], None]]:
     """The functions of a group that is not inside any loop; their calls."""
     loops = group.inner(0)
-    name = f"nest{len(module.functions)}"
     cost = sum(s.cost() * s.iterations() for s in group.statements)
     body = Body(module, nest)
     if not loops or isinstance(group.statements[0].node, Scan):
         _emit_group(body, group, 0)
-        body.finish(name)
-        yield module.call(name, 1, 0)
+        yield module.call(body.finish(), 1, 0)
     elif all(s.reduces_last for s in group.statements):
-        yield from _emit_whole(module, body, group, loops, name, cost)
+        yield from _emit_whole(module, body, group, loops, cost)
     else:
-        yield from _emit_columns_alone(module, _Columns(body, group, loops), name, cost)
+        yield from _emit_columns_alone(module, _Columns(body, group, loops), cost)
 
 
-def _emit_columns_alone(module: Module, columns: _Columns, name: str, cost: float) -> Iterator[Callable[[Code], None]]:
+def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Iterator[Callable[[Code], None]]:
     """Reductions over outer loops: tiles of columns in parallel, or blocks of rows where there is one tile only."""
     body, limit = columns.body, columns.loops[0].limit
     rows = max(ROWS, -(-limit // ROW_BLOCKS))
@@ -342,8 +337,7 @@ def _emit_columns_alone(module: Module, columns: _Columns, name: str, cost: floa
     if columns.tiles > 1 or blocks == 1 or columns.loops[0] is columns.first:
         with body.loop("%begin", "%end", maybe_empty=True) as t:
             columns.emit(t)
-        body.finish(name)
-        yield module.call(name, columns.tiles, cost / columns.tiles)
+        yield module.call(body.finish(), columns.tiles, cost / columns.tiles)
         return
     slots = {s: module.temporary(blocks * columns.width * SLOT_BYTES) for s in columns.members}
     with body.loop("%begin", "%end", maybe_empty=True) as block:
@@ -351,19 +345,18 @@ def _emit_columns_alone(module: Module, columns: _Columns, name: str, cost: floa
         own = {s: _partial(body, s, slots[s], first) for s in columns.members}
         columns.reset(own)
         columns.add_rows(own, *_part(body, block, rows, limit))
-    body.finish(name)
-    yield module.call(name, blocks, cost / blocks)
+    yield module.call(body.finish(), blocks, cost / blocks)
     ending = Body(module, body.nest)
     last = _Columns(ending, columns.group, columns.loops)
     totals = {s: _partial(ending, s, slots[s], "0") for s in columns.members}
     for a in totals.values():
         combine_pairwise(a, blocks, columns.width)
     last.store(totals)
-    yield _finish_combining(module, ending)
+    yield module.call(ending.finish(), 1, 0)
 
 
 def _emit_whole(
-    module: Module, body: Body, group: Group, loops: list[Var], name: str, cost: float
+    module: Module, body: Body, group: Group, loops: list[Var], cost: float
 ) -> Iterator[Callable[[Code], None]]:
     """Reductions over all loops: blocks of the first loop, in parallel, whose results a second function combines."""
     first, *others = _runs(module, group.statements, loops)
@@ -380,15 +373,14 @@ def _emit_whole(
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():
             _partial(body, s, slots[s], "0").put(a.get(), block)
-    body.finish(name)
-    yield module.call(name, count, cost / count)
+    yield module.call(body.finish(), count, cost / count)
     if whole:
         ending = Body(module, body.nest)
         for s in whole:
             total = _partial(ending, s, slots[s], "0")
             combine_pairwise(total, count)
             ending.store(s.node, s.store.at, total.result())
-        yield _finish_combining(module, ending)
+        yield module.call(ending.finish(), 1, 0)
 
 
 def _partial(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
@@ -396,9 +388,3 @@ def _partial(body: Body, statement: Statement, slot: int, first: str) -> Accumul
     base = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
     whole = make_accumulator(body, statement, pointer=base)
     return whole if first == "0" else make_accumulator(body, statement, pointer=whole.part(first))
-
-
-def _finish_combining(module: Module, ending: Body) -> Callable[[Code], None]:
-    name = f"combine{len(module.functions)}"
-    ending.finish(name)
-    return module.call(name, 1, 0)

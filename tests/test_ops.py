@@ -3,10 +3,15 @@
 import pytest
 
 import tnp.testing.families
+from tnp.core import dtypes
 from tnp.testing import check_error, check_sample, opinfos
 from tnp.testing.opinfo import EXECUTORS
 
 assert tnp.testing.families
+
+
+#: what the llvm executor does with each dtype, test_llvm_scalars.py tests; here, how operations are put together
+LLVM_DTYPES = {dtypes.bool8, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex128}
 
 
 def _cases(test_name):
@@ -14,7 +19,8 @@ def _cases(test_name):
         for executor in EXECUTORS:
             if not info.tests_executor(executor):
                 continue
-            for dtype in info.dtypes:
+            few = executor == "llvm" and LLVM_DTYPES.intersection(info.dtypes)
+            for dtype in [d for d in info.dtypes if not few or d in LLVM_DTYPES]:
                 marks = [d.decorator for d in info.test_directives if d.applies(test_name, executor, dtype)]
                 yield pytest.param(info, executor, dtype, id=f"{info.name}-{executor}-{dtype}", marks=marks)
 

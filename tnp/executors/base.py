@@ -41,8 +41,8 @@ class Executor:
     array_kind: str | None = None
     #: of the executor that is named as its kind: (kind, kind) → the operation that turns one into the other
     conversions: Mapping[tuple[str, str], Symbol] = MappingProxyType({})
-    #: of that executor, too: the operations that copy an array, and make uninitialised memory like it
-    memory: tuple[Symbol, Symbol] | None = None
+    #: of that executor, too: the operations that copy an array, make uninitialised memory like it, and (maybe) large memory
+    memory: tuple[Symbol, ...] | None = None
 
     def __init__(self, name: str, *, version: Any = None) -> None:
         self.name = name

@@ -28,14 +28,18 @@ __all__ = ["MemoryOperations", "in_place"]
 
 #: an operand's memory is reused for results from this many bytes on; below, the allocator's own reuse is cheaper
 REUSE_BYTES = 16 * 1024
+#: results come from a pool from this many bytes on, if their executor has one: fresh pages cost more than the arithmetic
+POOL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class MemoryOperations:
-    """The operations of an executor that this pass inserts: a copy, and uninitialised memory like an array's."""
+    """The operations of an executor that this pass inserts: a copy, uninitialised memory like an array's, and large memory of a
+    shape and dtype that is used again."""
 
     clone: Symbol
     empty_like: Symbol
+    pooled: Symbol | None = None
 
 
 @dataclass
@@ -380,8 +384,17 @@ class _Pass:
                 continue
             self.taken.add(operand.name)
             return self._into(now, made, result)
-        free = self.free.get((result.shape, result.dtype)) if result.name in self.c_ordered else None
-        return self._into(free.pop(), made, result) if free else made
+        if result.name not in self.c_ordered:
+            return made
+        free = self.free.get((result.shape, result.dtype))
+        if free:
+            return self._into(free.pop(), made, result)
+        pooled = self.operations[kind_of(made, result)].pooled
+        if pooled is None or math.prod(result.shape) * result.dtype.itemsize < POOL_BYTES:
+            return made
+        place = TensorProxy(self.new.make_name("t"), like=result, lang=result.lang)
+        self.out.append(pooled.bind(result.shape, result.dtype, output=place))
+        return self._into(place, made, result)
 
     def _into(self, place: TensorProxy, made: BoundSymbol, result: TensorProxy) -> BoundSymbol:
         self.names[result.name] = place

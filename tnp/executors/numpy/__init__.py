@@ -395,7 +395,16 @@ as_scalar = _symbol("as_scalar", None, (), None, kernels.as_scalar)
 copied = _symbol("array", None, (), None, None, _np)
 empty_like = _symbol("empty_like", None, (), None, None, _np)
 
-executor.memory = copied, empty_like
+
+def _print_pooled(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    shape, dtype = bsym.args
+    context["pooled"] = kernels.pooled
+    return f"{bsym.output.name} = pooled({literal(shape, context)}, {dtype_string(dtype, context)})"
+
+
+pooled = Symbol("pooled", None, id="numpy.pooled", is_prim=True, printer=_print_pooled, executor=executor)
+
+executor.memory = copied, empty_like, pooled
 
 register_executor(executor)
 register_executor(prims_only)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test lint bench docs coverage clean
+.PHONY: demo test fuzz lint bench docs coverage clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,10 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 
 test: $(VENV)/.test  ## all tests
 	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, others each time
+	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \
+	  $(BIN)/python -m pytest -n 2 tests/test_llvm_fuzz.py -k random_program
 
 lint: $(VENV)/.test  ## style, types of the core, the walls between the layers
 	$(BIN)/ruff check .

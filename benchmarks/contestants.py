@@ -6,6 +6,7 @@ NumPy function as it is, and one written for them. The best counts.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
@@ -78,15 +79,20 @@ def _tnp(kernel: Kernel, executors: list[str] | None) -> Any:
 
 
 def _numba(kernel: Kernel, n: int, threads: int) -> Iterator[Version]:
-    import numba
-
     parallel = [False] if threads == 1 or n <= SERIAL_ELEMENTS else [False, True] if n <= EITHER_ELEMENTS else [True]
     for p in parallel:
         detail = "parallel" if p else "serial"
-        yield Version("NumPy", lambda p=p: numba.njit(kernel.function, parallel=p), detail=detail)
+        yield Version("NumPy", lambda p=p: _njit(kernel.function, p, False), detail=detail)
         if kernel.loops is not None:
-            make = lambda p=p: numba.njit(kernel.loops, parallel=p, fastmath=LOOP_MATH)  # noqa: E731
-            yield Version("loops", make, detail=detail)
+            yield Version("loops", lambda p=p: _njit(kernel.loops, p, True), detail=detail)
+
+
+@functools.cache
+def _njit(function: Any, parallel: bool, any_order: bool) -> Any:
+    """One for all sizes: numba compiles for dtypes, not for shapes."""
+    import numba
+
+    return numba.njit(function, parallel=parallel, fastmath=LOOP_MATH if any_order else False)
 
 
 def _jax(kernel: Kernel) -> Any:

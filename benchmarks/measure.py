@@ -27,14 +27,15 @@ SPINNING_SECONDS = 0.002
 class Timer:
     """Calls of one version on arguments that are restored between calls, outside the timed region."""
 
-    def __init__(self, version: Version, function: Any, args: tuple[Any, ...], changes: tuple[int, ...]) -> None:
+    def __init__(self, version: Version, function: Any, originals: tuple[Any, ...], changes: tuple[int, ...]) -> None:
         self.version = version
         self.function = function
-        self.args = args
-        self.originals = {i: args[i].copy() for i in changes}
-        self.passed = version.convert(args)
+        self.args = tuple(x.copy() if i in changes else x for i, x in enumerate(originals))
+        self.originals = {i: originals[i] for i in changes}
+        self.passed = version.convert(self.args)
         self.uses_up = version.functional and bool(changes)
         self.result: Any = None
+        self.last = 0.0
 
     def once(self, keep: bool = False) -> float:
         """Seconds of a call; ``keep`` leaves its result in ``result``."""
@@ -46,7 +47,8 @@ class Timer:
         if keep:
             self.result = result
         del result  # freeing the results belongs to the call
-        return time.perf_counter() - start
+        self.last = time.perf_counter() - start
+        return self.last
 
     def outputs(self) -> list[Any]:
         """What the call that was kept produced: its results, and the arguments that it changed."""
@@ -69,7 +71,7 @@ def interleaved(timers: dict[Any, Timer], seconds: float, rounds: int = 8, least
             found, timer = times[key], timers[key]
             if len(found) >= least and sum(found) > seconds:
                 continue
-            if found and found[-1] > WARMED_SECONDS:
+            if timer.last > WARMED_SECONDS:
                 time.sleep(SPINNING_SECONDS)
             else:
                 timer.once()
@@ -92,13 +94,9 @@ def difference(got: list[Any], expected: list[Any], dtype: str) -> str | None:
             part = np.mean(g != e)
             if part > INTEGERS_THAT_MAY_DIFFER:
                 return f"{part:.1%} of the elements differ"
-        elif not np.array_equal(np.isfinite(g), np.isfinite(e)):
-            return "NaN or infinity elsewhere"
-        else:
-            finite = np.isfinite(e)
-            largest = np.max(np.abs(e), initial=0, where=finite)
-            error = np.max(np.abs(np.subtract(g, e, where=finite)), initial=0, where=finite)
-            if error > TOLERANCE[dtype] * largest:
+        else:  # no kernel makes infinities or NaN
+            error, largest = np.abs(g - e).max(), np.abs(e).max()
+            if not error <= TOLERANCE[dtype] * largest:
                 return f"an error of {error / largest:.1e} of the largest element"
     return None
 
@@ -106,12 +104,14 @@ def difference(got: list[Any], expected: list[Any], dtype: str) -> str | None:
 class Measurer:
     """Measures kernels in this process, with its number of threads."""
 
-    def __init__(self, contestants: list[str], threads: int, seconds: float) -> None:
+    def __init__(
+        self, contestants: list[str], threads: int, seconds: float, styles: dict[str, Any] | None = None
+    ) -> None:
         self.contestants = contestants
         self.threads = threads
         self.seconds = seconds
-        #: by kernel and contestant, the styles that are still timed
-        self.styles: dict[tuple[str, str], set[str]] = {}
+        #: by kernel and contestant, the styles that are still timed, if it has been measured
+        self.styles: dict[str, list[str]] = styles or {}
 
     def measure(self, kernel: Kernel, n: int, dtype: str) -> dict[str, Any]:
         """A row of the report, of JSON's types: warm and cold seconds by contestant, and why some have none."""
@@ -121,15 +121,16 @@ class Measurer:
         forget(self.contestants)
         expected: list[Any] = []
         timers: dict[tuple[str, str, str], Timer] = {}
+        original = kernel.arguments(n, np.dtype(dtype))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             for name in self.contestants:
                 failed = kernel.cannot.get(name, "")
                 for version in versions(kernel, name, n, self.threads):
-                    if version.style not in self.styles.get((kernel.name, name), {version.style}):
+                    if version.style not in self.styles.get(f"{kernel.name}: {name}", [version.style]):
                         continue
                     try:
-                        timer, cold = self._first_call(kernel, version, n, dtype)
+                        timer, cold = self._first_call(kernel, version, original)
                     except Exception as error:  # a peer that cannot take the program is a blank in the table
                         failed = str(error) if isinstance(error, Unsupported) else one_line(error)
                         continue
@@ -159,12 +160,11 @@ class Measurer:
                 row["version"][name] = f"{style}, {detail}" if detail else style
         return row
 
-    def _first_call(self, kernel: Kernel, version: Version, n: int, dtype: str) -> tuple[Timer, float]:
-        args = kernel.arguments(n, np.dtype(dtype))
+    def _first_call(self, kernel: Kernel, version: Version, original: tuple[Any, ...]) -> tuple[Timer, float]:
         start = time.perf_counter()
         function = version.make()
         made = time.perf_counter() - start
-        timer = Timer(version, function, args, kernel.changes)
+        timer = Timer(version, function, original, kernel.changes)
         return timer, made + timer.once(keep=True)
 
     def _drop_slow_styles(self, kernel: str, warm: dict[tuple[str, str, str], float]) -> None:
@@ -177,20 +177,22 @@ class Measurer:
             for (contestant, style, _), value in warm.items():
                 if contestant == name:
                     best[style] = min(value, best.get(style, value))
-            if (kernel, name) in self.styles or not best:
+            if f"{kernel}: {name}" in self.styles or not best:
                 continue
             fastest, written = min(best.values()), list(best)[-1]
-            kept = {style for style, value in best.items() if value <= 1.5 * fastest}
-            self.styles[kernel, name] = {written} if best[written] <= 1.1 * fastest else kept
+            kept = [style for style, value in best.items() if value <= 1.5 * fastest]
+            self.styles[f"{kernel}: {name}"] = [written] if best[written] <= 1.1 * fastest else kept
 
 
 def unfused(jitted: Any) -> list[str]:
     """The operations of a program of tnp's that are not in native code; or why the call runs eagerly."""
     import tnp
 
-    if not tnp.last_traces(jitted):
-        return [line.strip() for line in tnp.explain(jitted).splitlines() if "eagerly" in line]
-    executors = [(b.sym.executor.name, b.sym.name) for b in tnp.last_traces(jitted)[-1].body if b.sym.executor]
+    try:
+        trace = tnp.last_traces(jitted)[-1]
+    except (IndexError, RuntimeError):  # RuntimeError: tracing raised what the program does not
+        return [line.strip() for line in tnp.explain(jitted).splitlines() if "eagerly" in line] or ["runs eagerly"]
+    executors = [(b.sym.executor.name, b.sym.name) for b in trace.body if b.sym.executor]
     return [
         f"{executor}: {operation}" for executor, operation in executors if not executor.startswith(("llvm", "python"))
     ]

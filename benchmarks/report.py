@@ -103,7 +103,7 @@ def summary(rows: list[Record], most: int) -> list[str]:
     compared = [r for r in large if against_best(r)]
     won = [r for r in compared if against_best(r) >= 1]
     lines = [
-        f"With {most} threads, at 10⁶ elements and more ({len(large)} rows), tnp's speed is in the geometric mean "
+        f"With {most} threads, at 10⁶ elements and more, {len(large)} rows, tnp's speed is in the geometric mean "
         f"**{geometric_mean(map(against_numpy, large)):.2f} × NumPy's** and "
         f"**{geometric_mean(map(against_best, compared)):.2f} × the best peer's**; "
         f"it is at least as fast as the best peer in {len(won)} of {len(compared)} rows.",
@@ -222,12 +222,13 @@ def other_costs(found: Record, bandwidth: dict[int, float]) -> list[str]:
 def findings(rows: list[Record], records: list[Record]) -> str:
     """Crashes, other results than NumPy's, and what tnp left to other executors."""
     lines = [f"- {r['crashed']}: the process ended with status {r['status']}" for r in records if "crashed" in r]
+    largest = max(r["n"] for r in rows)
     wrong: dict[str, str] = {}
     rest: dict[str, list[str]] = {}
     for r in rows:
         for who, what in r["wrong"].items():
             wrong.setdefault(f"{r['kernel']}: {who}", f"{what} ({r['n']:,}, {r['dtype']}, {r['threads']} threads)")
-        if r["unfused"] and r["n"] >= LARGE:
+        if r["unfused"] and r["n"] == largest:
             rest.setdefault(r["kernel"], r["unfused"])
     lines += [f"- other results than NumPy: {who}: {what}" for who, what in wrong.items()]
     lines += [f"- not in tnp's native code: {kernel}: {', '.join(ops)}" for kernel, ops in rest.items()]

@@ -25,7 +25,7 @@ import tnp
 def time_kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each kernel, dtype and size; the first size is where cold times count."""
     yield {"bandwidth": copy_bandwidth(task["threads"]), "threads": task["threads"]}
-    measurer = Measurer(task["contestants"], task["threads"], task["seconds"])
+    measurer = Measurer(task["contestants"], task["threads"], task["seconds"], task["styles"])
     # a process that has compiled before: its libraries are loaded
     Measurer(task["contestants"], task["threads"], 0).measure(ADD, task["sizes"][0], "float64")
     for kernel in _chosen(task):
@@ -35,6 +35,7 @@ def time_kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 start = time.perf_counter()
                 row = measurer.measure(kernel, n, dtype)
                 yield row | {"took": time.perf_counter() - start}
+    yield {"styles": measurer.styles}
 
 
 def cold_from_disk(task: dict[str, Any]) -> Iterator[dict[str, Any]]:

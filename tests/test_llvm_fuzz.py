@@ -3,13 +3,14 @@
 ``make fuzz`` runs thousands (``TNP_FUZZ_EXAMPLES`` says how many, ``TNP_FUZZ_SEED`` which). What fails is printed as a script.
 """
 
+import importlib
 import mmap
 import os
 import sys
 
 import numpy as np
 import pytest
-from fuzzing import first_failure, random_program
+from fuzzing import SMALL_BLOCKS, first_failure, random_program
 from hypothesis import HealthCheck, given, note, seed, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 if get_executor("llvm") is None:
     pytest.skip("llvmlite is not installed", allow_module_level=True)
 
-EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "80"))
 SEED = os.environ.get("TNP_FUZZ_SEED")
 
 
@@ -39,3 +40,153 @@ def test_random_program(executors, random):
     note(program.script())
     failure = first_failure(program, executors)
     assert failure is None, failure
+
+
+@seeded
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.randoms(use_true_random=False))
+def test_random_program_in_small_blocks(random):
+    """Blocks, tiles, threads and memory from the heap where the arrays would not need them."""
+    program = random_program(random)
+    note(program.script())
+    with pytest.MonkeyPatch.context() as patched:
+        for module, constants in SMALL_BLOCKS.items():
+            for name, value in constants.items():
+                patched.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
+        failure = first_failure(program, ("llvm_everything",))
+    assert failure is None, failure
+
+
+# What the fuzzer has found
+
+
+def center_scan(a):
+    rising = np.maximum.accumulate(a, -1)
+    return np.maximum.accumulate(
+        (rising - rising.mean(axis=-2, keepdims=True)) / (1 + rising.std(axis=-2, keepdims=True)), -2
+    )
+
+
+def write_to_taken(a):
+    taken = a[np.array([0, 0, 1])]
+    taken[0] = 7
+    return taken
+
+
+def write_to_broadcast(a):
+    wide = np.broadcast_to(a, (3, *a.shape)).reshape(-1)
+    wide[0] = 7
+    return wide
+
+
+def write_to_reshaped(a):
+    copied = a.T.reshape(-1)
+    copied[0] = 7
+    return copied
+
+
+def accumulate_down(a):
+    return np.cumsum(a, 0)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        pytest.param(center_scan, np.sin(np.arange(18_000.0).reshape(9, 40, 50)), id="a scan that shares only some outer loops"),
+        pytest.param(write_to_taken, np.arange(6.0).reshape(2, 3), id="what was taken twice is written"),
+        pytest.param(write_to_broadcast, np.arange(6.0).reshape(2, 3), id="what was broadcast is written"),
+        pytest.param(write_to_reshaped, np.arange(6.0).reshape(2, 3), id="what was reshaped to a copy is written"),
+        pytest.param(accumulate_down, np.broadcast_to(np.float32(-np.inf), (400, 4)), id="equal infinities are accumulated"),
+    ],
+)  # fmt: skip
+def test_found(function, argument):
+    mine, eagers = argument.copy(order="K"), argument.copy(order="K")
+    if 0 in argument.strides:
+        mine = eagers = argument
+    assert_same(tnp.jit(function, executors=["llvm_everything"])(mine), function(eagers))
+    assert_same(mine, eagers, exact=True, what="the argument")
+
+
+def test_negative_powers_of_integers():
+    def power(a, b):
+        return (a + a) ** b
+
+    f = tnp.jit(power, executors=["llvm_everything"])
+    a = np.arange(1, 5)
+    np.testing.assert_array_equal(f(a, a), power(a, a))
+    with pytest.raises(ValueError, match="negative integer powers"):
+        f(a, -a)
+
+
+# Offsets beyond 2 GiB: most of the memory is never touched
+
+
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def sparse():
+    """9 GiB of zeros."""
+    if sys.maxsize < 2**32 or not hasattr(mmap, "MAP_ANONYMOUS"):
+        pytest.skip("no room for 9 GiB of addresses")
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    try:
+        return mmap.mmap(-1, 9 * GIB, flags=flags)
+    except OSError as error:
+        pytest.skip(f"the system refuses 9 GiB of addresses: {error}")
+
+
+def compute(x):
+    return x * 2 + 1, x.sum(axis=0), x.max(axis=1), np.cumsum(x, 0), x[::-1] + x[:, ::-1]
+
+
+def change(x):
+    x[1:] += 3
+    x[::-1] *= 2
+    return x.T + 1
+
+
+def gather(x):
+    return x[np.array([0, -1, 1])] + 1, x[:, np.array([-1, 0])]
+
+
+@pytest.mark.parametrize("function", [compute, change, gather])
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+@pytest.mark.parametrize(
+    ("strides", "offset"),
+    [
+        ((2 * GIB + 64, None), 0),
+        ((None, 2 * GIB + 128), 0),
+        ((-2 * GIB - 64, None), 8 * GIB),
+        ((4 * GIB - 64, GIB // 2), 0),
+    ],
+    ids=str,
+)
+def test_large_strides(sparse, function, dtype, strides, offset):
+    size = np.dtype(dtype).itemsize
+    base = np.frombuffer(sparse, dtype, 1, offset)
+    x = np.lib.stride_tricks.as_strided(base, (3, 3), [size if s is None else s for s in strides])
+    x[...] = np.arange(9).reshape(3, 3)
+    expected_x = x.copy()
+    expected = function(expected_x)
+    actual = tnp.jit(function, executors=["llvm_everything"])(x)
+    assert_same(actual, expected)
+    assert_same(x, expected_x, what="the argument")
+
+
+def test_elements_beyond_two_gigabytes(sparse):
+    def program(x, i):
+        x[4 * GIB + 1 : 4 * GIB + 5] += 3
+        x[:: 2 * GIB + 11] += 2
+        return x[i] * 2, x[-5:] + 1, x[4 * GIB : 4 * GIB + 8] * 3
+
+    x = np.frombuffer(sparse, np.uint8)
+    at = np.array([3 * GIB + 5, -1, 4 * GIB + 3, 2 * GIB + 11])
+    touched = [slice(4 * GIB, 4 * GIB + 8), slice(None, None, 2 * GIB + 11)]
+
+    def outcome(f):
+        for part in touched:
+            x[part] = 7
+        return [*f(x, at), *(x[part].copy() for part in touched)]
+
+    assert_same(outcome(tnp.jit(program, executors=["llvm_everything"])), outcome(program))

@@ -19,6 +19,8 @@ __all__ = ["SLOT_BYTES", "Accumulator", "combine_pairwise", "make_accumulator"]
 SLOT_BYTES = 32
 
 _SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "amax", "cummin": "amin"}
+#: what is accumulated in the order of elements: every partial result is one
+_IN_ORDER = {"cumsum": "add", "cumprod": "mul"}
 
 
 class Accumulator:
@@ -57,6 +59,8 @@ class Accumulator:
 
     def combine(self, code: Code, a: Any, b: Any) -> Any:
         """Two values as one; ``a`` comes first in the order of elements."""
+        if self.node.op in _IN_ORDER:
+            return scalars.emit(code, _IN_ORDER[self.node.op], [a, b], self.dtype)
         return self.reducer.combine(code, a, b)
 
     def element(self) -> Any:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 import numpy as np
 
-__all__ = ["SMALL_BLOCKS", "Program", "define", "difference", "layout", "random_program", "values"]
+__all__ = ["SMALL_BLOCKS", "Program", "define", "difference", "layout", "minimised", "random_program", "values"]
 
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "float32", "float64", "complex64", "complex128")  # fmt: skip
@@ -152,11 +154,11 @@ class Program:
         exec(self.arguments_source(k), scope)
         return scope[f"arguments{k}"]()
 
-    def script(self) -> str:
+    def script(self, executors: Sequence[str] | None = ("llvm_everything",)) -> str:
         """The program as a file that compares itself; run with ``tests`` on the path."""
         parts = ["import numpy as np", "import tnp", "from fuzzing import layout, values", "", self.source()]
         parts += [self.arguments_source(k) for k in range(len(self.calls))]
-        parts.append('f = tnp.jit(program, executors=["llvm_everything"])')
+        parts.append(f"f = tnp.jit(program, executors={executors})")
         for k in range(len(self.calls)):
             parts += [f"x, y = arguments{k}(), arguments{k}()", "print(program(*x), f(*y), x, y, sep='\\n')"]
         return "\n".join(parts) + "\n"
@@ -219,7 +221,9 @@ class Replay:
     def _error(self, s: Statement, value: Any, before: list[float], errors: list[float], most: int) -> float:
         dtype = np.asarray(value).dtype
         is_rounded = (
-            "~" in s.kind or "r" in s.kind or (("c" in s.kind or "abs(" in s.text) and self._is_complex(s, dtype))
+            "~" in s.kind
+            or "r" in s.kind
+            or (("c" in s.kind or "abs(" in s.text or "sign(" in s.text) and self._is_complex(s, dtype))
         )
         if not any(errors) and (not is_rounded or (dtype.kind in "biu" and not self._is_inexact_inside(s))):
             return 0.0
@@ -609,8 +613,6 @@ def _statement(random: Random, replay: Replay, number: int) -> Statement | None:
 
 
 def _names(text: str, name: str) -> bool:
-    import re
-
     return re.search(rf"\b{name}\b", text) is not None
 
 
@@ -767,3 +769,76 @@ def _change_outside(program: Program, k: int, name: str, x: np.ndarray) -> str |
         if memory.reshape(-1)[~marks].any():
             return "memory beside the argument was written"
     return None
+
+
+# Making programs smaller
+
+
+def minimised(
+    program: Program, failure: str, executors: Sequence[str] | None, seconds: float = 20.0
+) -> tuple[Program, str]:
+    """A program with fewer statements, results, calls, arguments and strange layouts that fails alike, and how it fails."""
+    until = time.monotonic() + seconds
+    kind = _kind_of(failure)
+    changed = True
+    while changed:
+        changed = False
+        for smaller in _smaller(program):
+            if time.monotonic() > until:
+                return program, failure
+            if not _is_valid(smaller):
+                continue
+            found = first_failure(smaller, executors)
+            if found is not None and _kind_of(found) == kind:
+                program, failure, changed = smaller, found, True
+                break
+    return program, failure
+
+
+def _kind_of(failure: str) -> str:
+    return next(
+        (x for x in ("elements differ", "shared", "beside", "type ", "Error") if x in failure), "dtype or shape"
+    )
+
+
+def _smaller(program: Program) -> Iterator[Program]:
+    for i in reversed(range(len(program.statements))):
+        rest = program.statements[:i] + program.statements[i + 1 :]
+        known = {*program.names, *(s.target for s in rest)}
+        yield replace(program, statements=rest, result=[n for n in program.result if n in known] or program.names[:1])
+    for i in range(len(program.result) if len(program.result) > 1 else 0):
+        yield replace(program, result=program.result[:i] + program.result[i + 1 :])
+    for i in range(len(program.calls) if len(program.calls) > 1 else 0):
+        yield replace(program, calls=program.calls[:i] + program.calls[i + 1 :])
+    for i in range(len(program.names) if len(program.names) > 1 else 0):
+        without = [call[:i] + call[i + 1 :] for call in program.calls]
+        yield replace(program, names=program.names[:i] + program.names[i + 1 :], calls=without)
+    for k, call in enumerate(program.calls):
+        for i, line in enumerate(call):
+            plain = re.sub(r"layout\('.*?'", "layout('C'", line)
+            if plain != line:
+                yield replace(
+                    program, calls=[*program.calls[:k], [*call[:i], plain, *call[i + 1 :]], *program.calls[k + 1 :]]
+                )
+
+
+def _is_valid(program: Program) -> bool:
+    """Whether a program runs under NumPy as far as its last statement, and can be compared."""
+    for k in range(len(program.calls)):
+        try:
+            replay = Replay(program.names, program.arguments(k))
+        except Exception:
+            return False
+        for s in program.statements:
+            if any(r not in replay.variables and r != s.target for r in s.reads):
+                return False
+            try:
+                replay.step(s)
+            except (Rejected, NameError):
+                return False
+            except Exception:
+                if s is not program.statements[-1]:
+                    return False
+        if any(n not in replay.variables for n in program.result):
+            return False
+    return True

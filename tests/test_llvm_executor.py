@@ -152,6 +152,16 @@ def test_an_index_out_of_bounds_writes_nothing():
     assert_same(x, before)
 
 
+def test_regions_read_arguments_before_they_are_overwritten():
+    def f(a, b, i):
+        before = b - 1
+        b[[0]] = 5
+        picked = (a * 3)[i]
+        return np.concatenate([before, a]), picked
+
+    compare(f, np.arange(4.0), np.arange(3.0), np.array([1, -1]))
+
+
 def test_views_are_no_copies():
     f = tnp.jit(lambda x, y: ((x * 2).T, x[1:], (x + y).sum()))
     x = np.ones((3, 4))

@@ -10,8 +10,8 @@ import sys
 
 import numpy as np
 import pytest
-from fuzzing import SMALL_BLOCKS, first_failure, random_program
-from hypothesis import HealthCheck, given, note, seed, settings
+from fuzzing import SMALL_BLOCKS, first_failure, minimised, random_program
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import tnp
@@ -25,36 +25,46 @@ if get_executor("llvm") is None:
 
 EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "80"))
 SEED = os.environ.get("TNP_FUZZ_SEED")
+#: programs are made smaller by :func:`fuzzing.minimised`, which knows what they are
+SETTINGS = settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    database=None,
+    phases=[Phase.generate],
+)
 
 
 def seeded(test):
     return test if SEED is None else seed(int(SEED))(test)
 
 
+def check(random, executors):
+    program = random_program(random)
+    failure = first_failure(program, executors)
+    if failure is not None:
+        program, failure = minimised(program, failure, executors)
+        pytest.fail(f"{failure}\n\n{program.script(executors)}", pytrace=False)
+
+
 @pytest.mark.parametrize("executors", [("llvm_everything",), None], ids=["llvm_everything", "default"])
 @seeded
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@SETTINGS
 @given(st.randoms(use_true_random=False))
 def test_random_program(executors, random):
-    program = random_program(random)
-    note(program.script())
-    failure = first_failure(program, executors)
-    assert failure is None, failure
+    check(random, executors)
 
 
 @seeded
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@SETTINGS
 @given(st.randoms(use_true_random=False))
 def test_random_program_in_small_blocks(random):
     """Blocks, tiles, threads and memory from the heap where the arrays would not need them."""
-    program = random_program(random)
-    note(program.script())
     with pytest.MonkeyPatch.context() as patched:
         for module, constants in SMALL_BLOCKS.items():
             for name, value in constants.items():
                 patched.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
-        failure = first_failure(program, ("llvm_everything",))
-    assert failure is None, failure
+        check(random, ("llvm_everything",))
 
 
 # What the fuzzer has found

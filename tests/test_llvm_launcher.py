@@ -455,7 +455,7 @@ def test_references_are_balanced(make, mixed_calls):
     finally:
         tracemalloc.stop()
     assert after == before
-    assert grown < 10_000
+    assert grown < 50_000  # a lost object a call would be over a megabyte; other threads allocate a little meanwhile
 
 
 @pytest.mark.skipif(make_launcher not in MAKERS, reason="there is no native launcher here")

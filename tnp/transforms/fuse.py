@@ -47,6 +47,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         is_effect = b.has_tag_inside(OpTags.EFFECT) or OpTags.PROGRAM in b.sym.tags
         if is_effect and last_effect is not None:
             needs.add(group_of[last_effect])
+        if b.sym.name == "copy_":
+            needs.update(group_of)  # what was computed before may be from what it overwrites
         # When an operation raises, the updates before it have happened, and none after it.
         raises = not isinstance(b, Fusable) and b.has_tag_inside(OpTags.MAY_RAISE)
         updates = b.has_tag_inside(OpTags.UPDATE)

@@ -27,7 +27,7 @@ from tnp.executors.llvm.schedule import Schedule
 __all__ = ["Kernel", "Memory", "Module", "emit_kernel"]
 
 #: additions for which another thread pays
-GRAIN = 40_000
+GRAIN = 150_000
 
 
 class Kernel:

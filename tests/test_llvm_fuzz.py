@@ -15,13 +15,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import tnp
-from tnp.executors.registry import get_executor
 from tnp.testing import assert_same
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
-
-if get_executor("llvm") is None:
-    pytest.skip("llvmlite is not installed", allow_module_level=True)
 
 EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "80"))
 SEED = os.environ.get("TNP_FUZZ_SEED")

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tnp.core import devices, langs, sizes
+from tnp.core.current import current_trace
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsValue
@@ -79,8 +80,6 @@ class NumberProxy(Proxy):
 
         Raises :class:`NeedsValue` if it is known only at run time.
         """
-        from tnp.core.trace import current_trace
-
         if self.value is None:
             raise NeedsValue(f"the number {self.name} is known only when the program runs")
         trace = current_trace()
@@ -215,8 +214,6 @@ class TensorProxy(Proxy):
 
 def make_name(prefix: str) -> str:
     """A name that the current trace has not used. Outside a trace the prefix itself."""
-    from tnp.core.trace import current_trace
-
     trace = current_trace()
     return prefix if trace is None else trace.make_name(prefix)
 

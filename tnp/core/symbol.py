@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Any
 
 from tnp.core import langs
+from tnp.core.current import state
 from tnp.core.errors import UserLocation
 from tnp.core.proxies import Proxy
 
@@ -119,9 +120,7 @@ class Symbol:
         self.__doc__ = meta.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from tnp.core.trace import _state
-
-        trace = _state.trace
+        trace = state.trace
         if trace is None:
             return _outside_trace[0](self, args, kwargs)
         if self.is_prim:

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tnp.core.current import current_trace, state
 from tnp.core.errors import user_location
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol
@@ -163,38 +163,26 @@ class Trace:
     __repr__ = __str__
 
 
-class _State(threading.local):
-    trace: Trace | None = None
-
-
-_state = _State()
-
-
-def current_trace() -> Trace | None:
-    """The trace that symbols called now are recorded in; ``None`` outside tracing."""
-    return _state.trace
-
-
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:
     """Symbols called inside are recorded in ``trace``."""
-    before = _state.trace
-    _state.trace = trace
+    before = state.trace
+    state.trace = trace
     try:
         yield trace
     finally:
-        _state.trace = before
+        state.trace = before
 
 
 @contextmanager
 def detached() -> Iterator[None]:
     """Symbols called inside run; they are recorded in no trace."""
-    before = _state.trace
-    _state.trace = None
+    before = state.trace
+    state.trace = None
     try:
         yield
     finally:
-        _state.trace = before
+        state.trace = before
 
 
 def timed_pass(name: str, f: Callable[[Trace], Trace], trace: Trace) -> Trace:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tnp.core import dtypes, prims, sizes
+from tnp.core.current import current_trace
 from tnp.core.devices import cpu
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
@@ -257,8 +258,6 @@ def write(a: TensorProxy, value: Any, at: Callable[[TensorProxy], TensorProxy] |
 
     ``value`` itself if it replaces all of ``a``.
     """
-    from tnp.core.trace import current_trace
-
     trace = current_trace()
     assert trace is not None
     view, recorded = a, []

@@ -144,20 +144,25 @@ def check_tensor(a: object, operation: str) -> None:
 
 
 def check_kind(dtype: DType, kinds: str, operation: str) -> None:
-    check(dtype.kind in kinds, lambda: f"{operation} does not take {dtype}", TypeError)
+    if dtype.kind not in kinds:
+        raise TypeError(f"{operation} does not take {dtype}")
 
 
 def check_same_dtype(operation: str, *arrays: Any) -> DType:
     """The dtype that all arrays share. Raises ``TypeError`` if they do not."""
     found = [a.dtype for a in arrays if isinstance(a, TensorProxy)]
-    check(len(set(found)) <= 1, lambda: f"{operation} takes arrays of one dtype, not {found}", TypeError)
+    for dtype in found:
+        if dtype is not found[0]:
+            raise TypeError(f"{operation} takes arrays of one dtype, not {found}")
     return found[0]
 
 
 def check_same_device(operation: str, *arrays: Any) -> Device:
     """The device that all arrays are on. Raises ``ValueError`` if they are on several."""
     found = [a.device for a in arrays if isinstance(a, TensorProxy)]
-    check(len(set(found)) <= 1, lambda: f"{operation} takes arrays of one device, not {found}")
+    for device in found:
+        if device is not found[0] and device != found[0]:
+            raise ValueError(f"{operation} takes arrays of one device, not {found}")
     return found[0]
 
 
@@ -166,11 +171,10 @@ def check_same_shape(operation: str, *arrays: Any) -> sizes.Shape:
     shapes = [a.shape for a in arrays if isinstance(a, TensorProxy)]
     best = shapes[0]
     for s in shapes[1:]:
-        check(
-            sizes.shapes_equal(best, s),
-            lambda: f"{operation} takes arrays of one shape, not {', '.join(map(sizes.show, shapes))}",
-        )
-        if not sizes.shapes_equal(best, s):
+        same = sizes.shapes_equal(best, s)
+        if same is False:
+            raise ValueError(f"{operation} takes arrays of one shape, not {', '.join(map(sizes.show, shapes))}")
+        if same is None:
             best = tuple(x if type(x) is int else y for x, y in zip(best, s))
     return best
 

@@ -85,10 +85,12 @@ def _meta_of(row: Row) -> Callable[..., Any]:
         return unary
 
     def binary(a: TensorProxy | Number, b: TensorProxy | Number, /) -> TensorProxy | NumberProxy:
-        tensors = [x for x in (a, b) if isinstance(x, TensorProxy)]
+        tensors = []
         for x in (a, b):
-            if not isinstance(x, TensorProxy):
-                check(is_number(x), lambda: f"{row.name} does not take {type(x).__name__}", TypeError)
+            if isinstance(x, TensorProxy):
+                tensors.append(x)
+            elif not is_number(x):
+                raise TypeError(f"{row.name} does not take {type(x).__name__}")
         if not tensors:
             return _number_result(row, function, (a, b))
         dtype = check_same_dtype(row.name, *tensors)

@@ -1,0 +1,23 @@
+"""The trace being recorded, one a thread. It stands apart so that what traces are made of can ask for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tnp.core.trace import Trace
+
+__all__ = ["current_trace", "state"]
+
+
+class _State(threading.local):
+    trace: Trace | None = None
+
+
+state = _State()
+
+
+def current_trace() -> Trace | None:
+    """The trace that symbols called now are recorded in; ``None`` outside tracing."""
+    return state.trace

@@ -234,7 +234,7 @@ class Replay:
         if "v" in s.kind:
             return max(errors)
         count = most if "r" in s.kind else 1
-        eps = max(_eps(dtype), *(_eps(np.asarray(self.scope[r]).dtype) for r in s.reads))
+        eps = max(_eps(dtype), *(_eps(_computed_in(np.asarray(self.scope[r]).dtype)) for r in s.reads))
         size = max(1.0, _magnitude(value), *before)
         amplified = count * math.prod(max(1.0, b) for b in before) * max(1.0, _magnitude(value))
         if "m" in s.kind and most > 64:
@@ -260,6 +260,11 @@ def _grows(text: str, shapes: Sequence[tuple[int, ...]]) -> bool:
         return math.prod(np.broadcast_shapes(*shapes)) > MOST
     except ValueError:
         return False
+
+
+def _computed_in(dtype: np.dtype) -> np.dtype:
+    """The dtype in which NumPy computes the sine of an array of ``dtype``: of small integers, that is a small float."""
+    return dtype if dtype.kind in "fc" else np.result_type(dtype, np.float16)
 
 
 def _eps(dtype: np.dtype) -> float:

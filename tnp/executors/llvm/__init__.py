@@ -188,7 +188,10 @@ class FusedRegion:
         if self._alone is None:
             assert self.region.run_singly is not None
             self._alone = self.region.run_singly(self.updates)
-        return self._alone(*args)
+        with np.errstate(
+            all="ignore"
+        ):  # native code gives no warnings either; and some elements are computed for nothing
+            return self._alone(*args)
 
 
 _NOTHING = "define i64 @fits(ptr %slots) {\n  ret i64 0\n}\n"

@@ -1,0 +1,342 @@
+"""Masked values: ``x[m] = f(y[m])``, ``x[m] += c`` and ``x[m].sum()`` without picking elements out.
+
+An array that a mask selects has a length known only at run time, and gathering it costs more than most of what is done with it.
+As long as it is only computed with element by element, together with others of the same mask, it need not be gathered: the
+computation may run on all elements, if what comes out in the others' place is never seen. That is so where the result is stored
+under the mask (a ``where``), or reduced (with the neutral element elsewhere). Where a masked value is needed as it is, it
+stays gathered, and so does what it is computed from.
+
+Elements that the mask leaves out are computed with too: that raises no error, but NumPy would warn of what they overflow to.
+So this pass works for operations that a fusing executor takes, whose code does not warn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tnp.core import dtypes, prims
+from tnp.core.elementwise_table import by_name as rows
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.trace import Trace, tracing
+from tnp.transforms.dce import dead_code
+from tnp.transforms.define_sizes import define_sizes
+
+__all__ = ["masked_values"]
+
+#: functions computed for elements that the mask leaves out: with more, gathering is cheaper where few are selected
+COSTLY_LIMIT = 6
+_CHEAP = frozenset(
+    ("div", "sqrt", "reciprocal", "rsqrt", "copysign", "isnan", "isinf", "isfinite", "sign", "heaviside", "round")
+)
+
+
+def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
+    """``trace`` with masked values computed in place of all elements, where nothing needs them gathered."""
+    fusers = [e for e in executors if hasattr(e, "can_fuse")]
+    if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
+        return trace
+    gathered: set[str] = set()
+    while True:
+        attempt = _Attempt(trace, fusers, gathered)
+        new = attempt.run()
+        if new is None:
+            gathered |= attempt.needed
+        else:
+            return dead_code(new) if attempt.masked else trace
+
+
+def _prims(bsyms: Sequence[BoundSymbol]) -> Iterator[BoundSymbol]:
+    for b in bsyms:
+        if b.sym.is_prim:
+            yield b
+        else:
+            yield from _prims(b.subsymbols)
+
+
+class _Masked:
+    """The elements (or rows) of ``full`` where ``mask`` holds; ``full.shape`` begins with ``mask.shape``."""
+
+    __slots__ = ("full", "mask")
+
+    def __init__(self, mask: TensorProxy, full: TensorProxy) -> None:
+        self.mask = mask
+        self.full = full
+
+
+class _Gather(Exception):
+    """An operation needs its masked values as they are."""
+
+
+class _Attempt:
+    """One walk over the trace, in which the values named in ``gathered`` are gathered. ``needed`` collects those that it
+    found to be missing there."""
+
+    def __init__(self, trace: Trace, fusers: Sequence[Any], gathered: set[str]) -> None:
+        self.trace = trace
+        self.new = Trace.like(trace)
+        self.fusers = fusers
+        self.gathered = gathered
+        self.needed: set[str] = set()
+        self.masked: dict[str, _Masked] = {}
+        #: the positions where a mask holds, and its lengths, by name
+        self.positions: dict[str, tuple[TensorProxy, int]] = {}
+        self.lengths: dict[str, TensorProxy] = {}
+        self.costly: dict[str, int] = {}
+        #: the lengths that were read off an array which is masked now
+        self.counted: set[str] = set()
+        self.made: list[BoundSymbol] = []
+
+    def run(self) -> Trace | None:
+        for b in self.trace.bound_symbols:
+            for p in _prims([b]):
+                if p.sym is prims.nonzero:
+                    self._note_positions(p)
+            if not self._convert(b):
+                self.needed.update(p.name for p in b.flat_inputs if p.name in self.masked)
+                self.new.bound_symbols.append(b)
+        if self.needed:
+            return None
+        return self._with_lengths()
+
+    def _note_positions(self, b: BoundSymbol) -> None:
+        (mask,) = b.args
+        for k, p in enumerate(b.output):
+            self.positions[p.name] = mask, k
+            self.lengths[p.shape[0].name] = mask
+
+    def _convert(self, b: BoundSymbol) -> bool:
+        """Whether ``b`` could be put into terms of all elements."""
+        concerned = any(map(self._concerns, b.flat_inputs)) or any(p.sym is prims.nonzero for p in _prims(b.subsymbols))
+        if not concerned or OpTags.PROGRAM in b.sym.tags or any(p.name in self.gathered for p in b.flat_outputs):
+            return False
+        self.made = []
+        before = dict(self.masked)
+        try:
+            for p in _prims([b]):
+                self._convert_prim(p)
+        except _Gather:
+            self.masked = before
+            return False
+        inside = {p.name for p in _flat_outputs(self.made)} | self.counted
+        if not all(p.name in self.masked or p.name in inside for p in b.flat_outputs):
+            self.masked = before
+            return False
+        for made in self.made:
+            made.location = b.location
+        self.new.bound_symbols += self.made
+        return True
+
+    def _convert_prim(self, b: BoundSymbol) -> None:
+        if b.sym is prims.nonzero:
+            return
+        rule = _RULES.get(b.sym.name)
+        if rule is None and OpTags.ELEMENTWISE in b.sym.tags:
+            rule = _elementwise
+        if not any(map(self._concerns, b.flat_inputs)):
+            self.made.append(b)
+        elif rule is None:
+            raise _Gather
+        else:
+            rule(self, b)
+
+    def _concerns(self, p: Proxy) -> bool:
+        return p.name in self.masked or p.name in self.positions or p.name in self.lengths
+
+    # What the rules are written with
+
+    def emit(self, sym: Any, *args: Any, shape: Sequence[int], dtype: Any, **kwargs: Any) -> TensorProxy:
+        """Records a prim on whole arrays. Raises :class:`_Gather` if no fuser takes it."""
+        like = next(p for p in args if isinstance(p, TensorProxy))
+        made = TensorProxy(self.new.make_name("t"), like=like, shape=tuple(shape), dtype=dtype, lang=like.lang)
+        self.emit_into(made, sym, *args, **kwargs)
+        return made
+
+    def emit_into(self, output: TensorProxy, sym: Any, *args: Any, **kwargs: Any) -> None:
+        b = sym.bind(*args, output=output, **kwargs)
+        if not any(f.can_fuse(b) for f in self.fusers):
+            raise _Gather
+        self.made.append(b)
+
+    def wide(self, mask: TensorProxy, shape: Sequence[int]) -> TensorProxy:
+        """``mask`` for arrays of ``shape``, which begins with its own."""
+        if tuple(mask.shape) == tuple(shape):
+            return mask
+        return self.emit(
+            prims.broadcast_in_dim, mask, tuple(shape), tuple(range(mask.ndim)), shape=shape, dtype=mask.dtype
+        )
+
+    def mask_of(self, indices: Sequence[Any]) -> TensorProxy | None:
+        """The mask whose positions ``indices`` are, all of them and in order."""
+        found = [self.positions.get(p.name) for p in indices]
+        if not found or any(f is None or f[1] != k or f[0] is not found[0][0] for k, f in enumerate(found)):  # type: ignore[index]
+            return None
+        mask = found[0][0]  # type: ignore[index]
+        return mask if mask.ndim == len(found) and all(type(n) is int and n > 0 for n in mask.shape) else None
+
+    def operand(self, x: Any, mask: TensorProxy) -> Any:
+        """What stands for an operand on all elements."""
+        if is_number(x) or not isinstance(x, Proxy):
+            return x
+        found = self.masked.get(x.name)
+        if found is None or found.mask is not mask:
+            raise _Gather
+        return found.full
+
+    def _with_lengths(self) -> Trace:
+        """The new trace with the lengths that it reads defined: by an array that has one, else by counting."""
+        sized = define_sizes(self.new)
+        lines: list[BoundSymbol] = []
+        defined: set[str] = set()
+        for b in sized.bound_symbols:
+            if b.sym is prims.size and b.output.name in defined:
+                continue
+            for p in b.flat_inputs:
+                if isinstance(p, NumberProxy) and p.name in self.lengths and p.name not in defined:
+                    lines += self._count(p)
+                    defined.add(p.name)
+            lines.append(b)
+            defined.update(p.name for p in b.flat_outputs)
+        return Trace.like(self.new, lines)
+
+    def _count(self, length: NumberProxy) -> list[BoundSymbol]:
+        scratch = Trace.like(self.new)
+        with tracing(scratch):
+            ones = prims.convert_element_type(self.lengths[length.name], dtypes.int64)
+            total = prims.sum(ones, tuple(range(ones.ndim)))
+        self.new.take_names(scratch)
+        return [*scratch.bound_symbols, prims.item.bind(total, output=length)]
+
+
+def _flat_outputs(bsyms: Sequence[BoundSymbol]) -> Iterator[Proxy]:
+    for b in bsyms:
+        yield from b.flat_outputs
+
+
+# What each prim means on all elements. A rule raises ``_Gather`` where it means nothing there.
+
+_RULES: dict[str, Callable[[_Attempt, BoundSymbol], None]] = {}
+
+
+def _rule(*names: str) -> Callable[[Any], Any]:
+    def decorate(f: Any) -> Any:
+        _RULES.update(dict.fromkeys(names, f))
+        return f
+
+    return decorate
+
+
+def _elementwise(attempt: _Attempt, b: BoundSymbol) -> None:
+    mask = next((attempt.masked[p.name].mask for p in b.flat_inputs if p.name in attempt.masked), None)
+    if mask is None or OpTags.MAY_RAISE in b.sym.tags:
+        raise _Gather
+    row = rows.get(b.sym.name)
+    if row is not None and "i" not in row.takes and row.name not in _CHEAP:
+        attempt.costly[mask.name] = attempt.costly.get(mask.name, 0) + 1
+        if attempt.costly[mask.name] > COSTLY_LIMIT:
+            raise _Gather
+    args = [attempt.operand(x, mask) for x in b.args]
+    shape = (*mask.shape, *b.output.shape[1:])
+    full = attempt.emit(b.sym, *args, shape=shape, dtype=b.output.dtype, **b.kwargs)
+    attempt.masked[b.output.name] = _Masked(mask, full)
+
+
+@_rule("clone")
+def _clone(attempt: _Attempt, b: BoundSymbol) -> None:
+    if b.args[0].name not in attempt.masked:
+        raise _Gather
+    attempt.masked[b.output.name] = attempt.masked[b.args[0].name]
+
+
+@_rule("take")
+def _take(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, indices, dim = b.args
+    _select(attempt, b, a, [indices] if dim == 0 else [])
+
+
+@_rule("index_get")
+def _index_get(attempt: _Attempt, b: BoundSymbol) -> None:
+    _select(attempt, b, *b.args)
+
+
+def _select(attempt: _Attempt, b: BoundSymbol, a: TensorProxy, indices: Sequence[Any]) -> None:
+    mask = attempt.mask_of(indices)
+    if mask is None or tuple(a.shape[: mask.ndim]) != tuple(mask.shape):
+        raise _Gather
+    attempt.masked[b.output.name] = _Masked(mask, a)
+
+
+@_rule("index_put")
+def _index_put(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, indices, values, accumulate = b.args
+    mask = attempt.mask_of(indices)
+    if mask is None or tuple(a.shape[: mask.ndim]) != tuple(mask.shape):
+        raise _Gather
+    full = attempt.operand(values, mask)
+    if accumulate:  # each position is there once
+        full = attempt.emit(prims.add, a, full, shape=a.shape, dtype=a.dtype)
+    attempt.emit_into(b.output, prims.where, attempt.wide(mask, a.shape), full, a)
+
+
+@_rule("full")
+def _full(attempt: _Attempt, b: BoundSymbol) -> None:
+    shape, value = b.args
+    mask = attempt.lengths.get(getattr(shape[0], "name", "")) if shape else None
+    if mask is None or not all(type(n) is int for n in (*mask.shape, *shape[1:])):
+        raise _Gather
+    wanted = (*mask.shape, *shape[1:])
+    full = TensorProxy(attempt.new.make_name("t"), like=b.output, shape=wanted, lang=b.output.lang)
+    attempt.emit_into(full, b.sym, wanted, value, **b.kwargs)
+    attempt.masked[b.output.name] = _Masked(mask, full)
+
+
+@_rule("broadcast_in_dim")
+def _broadcast(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, shape, dims = b.args
+    mask = attempt.lengths.get(getattr(shape[0], "name", "")) if shape else None
+    if mask is None or not all(type(n) is int for n in shape[1:]):
+        raise _Gather
+    rest = [d - 1 + mask.ndim for d in dims if d != 0]
+    if a.name in attempt.masked:
+        if 0 not in dims:
+            raise _Gather
+        a, rest = attempt.operand(a, mask), [*range(mask.ndim), *rest]
+    elif 0 in dims:
+        raise _Gather
+    wanted = (*mask.shape, *shape[1:])
+    if tuple(a.shape) != wanted:
+        a = attempt.emit(prims.broadcast_in_dim, a, wanted, tuple(rest), shape=wanted, dtype=a.dtype)
+    attempt.masked[b.output.name] = _Masked(mask, a)
+
+
+@_rule("size")
+def _size(attempt: _Attempt, b: BoundSymbol) -> None:
+    if b.output.name not in attempt.lengths:
+        raise _Gather
+    attempt.counted.add(b.output.name)
+
+
+#: what changes nothing, by reduction and kind of dtype
+_NEUTRAL = {"sum": {"i": 0, "u": 0, "f": -0.0, "c": complex(-0.0, -0.0)}, "prod": {"i": 1, "u": 1, "f": 1.0, "c": 1 + 0j},
+            "any": {"b": False}, "all": {"b": True}}  # fmt: skip
+
+
+@_rule("sum", "prod", "any", "all", "amax", "amin")
+def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, dims = b.args
+    found = attempt.masked.get(a.name)
+    if found is None:
+        raise _Gather
+    mask, full = found.mask, found.full
+    rest = [d - 1 + mask.ndim for d in dims if d != 0]
+    if 0 not in dims:
+        shape = (*mask.shape, *b.output.shape[1:])
+        made = attempt.emit(b.sym, full, tuple(rest), shape=shape, dtype=b.output.dtype)
+        attempt.masked[b.output.name] = _Masked(mask, made)
+        return
+    neutral = _NEUTRAL.get(b.sym.name, {}).get(a.dtype.kind)
+    if neutral is None:  # of nothing, NumPy has no maximum
+        raise _Gather
+    chosen = attempt.emit(prims.where, attempt.wide(mask, full.shape), full, neutral, shape=full.shape, dtype=a.dtype)
+    attempt.emit_into(b.output, b.sym, chosen, (*range(mask.ndim), *rest))

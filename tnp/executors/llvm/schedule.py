@@ -174,6 +174,12 @@ class Nest:
     def __init__(self, statement: Statement) -> None:
         self.outer: list[Var] = statement.parallel
         self.groups = [Group([statement])]
+        #: values of which a few rows are kept only, see :mod:`sliding`
+        self.windows: dict[Node, Any] = {}
+
+    def parts(self) -> list[Nest]:
+        """The nests that this one consists of."""
+        return [self]
 
     def statements(self) -> Iterator[Statement]:
         for group in self.groups:
@@ -191,6 +197,8 @@ class Schedule:
         self.registers: set[Node] = set()
         #: memory of one nest: owner → the nest and the dimensions that its outer loops fix
         self.scratch: dict[Node, tuple[Nest, frozenset[int]]] = {}
+        #: memory of the rows that a stage of a nest needs of the stage before
+        self.windows: dict[Node, Any] = {}
 
     def describe(self) -> list[str]:
         """The nests as text: their loops, and inside those, what is computed."""
@@ -211,6 +219,8 @@ class Schedule:
             return f"{kind} in a register"
         if where in self.scratch:
             return f"{kind} for one iteration"
+        if where in self.windows:
+            return f"{kind}, {self.windows[where].length} rows at a time"
         return f"{kind} in an argument" if where.op == "input" else kind
 
 
@@ -318,20 +328,21 @@ class _Plan:
                 self.stored.add(node)
 
     def store_what_costs(self) -> None:
-        """Stores values that would be computed too often, those next to their uses first."""
+        """Stores values that would be computed too often, first those by which most is saved, of equals the last."""
         while True:
             executed: dict[Node, int] = {}
             for statement in self.statements():
                 for node, at in statement.visits:
                     executed[node] = executed.get(node, 0) + _times(statement, at)
-            for node in sorted(executed, key=lambda n: -n.position):
-                if isinstance(node, View) or node.op in ("number", "full", "empty", "iota", "copy") or not node.shape:
-                    continue
-                if self._inline_cost(node) * (executed[node] / node.size - 1) > RECOMPUTE:
-                    self.stored.add(node)
-                    break
-            else:
+            saved = {
+                node: self._inline_cost(node) * (times / node.size - 1)
+                for node, times in executed.items()
+                if node.shape and not isinstance(node, View) and node.op not in _FREE and times > node.size
+            }
+            paying = [node for node, additions in saved.items() if additions > RECOMPUTE]
+            if not paying:
                 return
+            self.stored.add(max(paying, key=lambda n: (saved[n] * n.size, n.position)))
 
     def _inline_cost(self, node: Node) -> float:
         seen: set[Node] = set()
@@ -343,6 +354,10 @@ class _Plan:
             return _cost(n) + sum(map(total, n.sources))
 
         return total(node)
+
+
+#: what costs nothing to compute again
+_FREE = frozenset(("number", "full", "empty", "iota", "copy"))
 
 
 def _first_version(node: Node) -> Node:
@@ -489,13 +504,15 @@ def _plan_memory(plan: _Plan, result: Schedule) -> None:
     outputs = {plan.memory_of(n) for n in plan.graph.outputs}
     errors = set(plan.graph.errors)
     uses: dict[Node, list[tuple[Nest, Group, Access]]] = {}
-    for nest in result.nests:
-        for group in nest.groups:
-            for statement in group.statements:
-                for access in statement.accesses():
-                    uses.setdefault(plan.memory_of(access.node), []).append((nest, group, access))
+    for whole in result.nests:
+        result.windows |= whole.windows
+        for nest in whole.parts():
+            for group in nest.groups:
+                for statement in group.statements:
+                    for access in statement.accesses():
+                        uses.setdefault(plan.memory_of(access.node), []).append((nest, group, access))
     for memory, found in uses.items():
-        if memory in outputs or memory in errors or memory.op == "input":
+        if memory in outputs or memory in errors or memory.op == "input" or memory in result.windows:
             continue
         nest, group, first = found[0]
         if not isinstance(memory, Reduction) and all(g is group and a.at == first.at for _, g, a in found):
@@ -520,7 +537,10 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     plan.store_what_updates_would_overwrite()
     plan.store_what_costs()
     plan.store_what_updates_would_overwrite()
-    nests = _nests(plan, plan.statements())
+    from tnp.executors.llvm.sliding import slide
+
+    outer = {plan.memory_of(n) for n in (*graph.outputs, *graph.errors, *graph.inputs)}
+    nests = slide(_nests(plan, plan.statements()), plan.memory_of, outer)
     result = Schedule(nests, plan)
     _plan_memory(plan, result)
     return result

@@ -12,7 +12,7 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Indices, Node, View
-from tnp.executors.llvm.index import Index, Lookup, Quotient, Var, linear
+from tnp.executors.llvm.index import Index, Lookup, Quotient, Var
 from tnp.executors.llvm.schedule import Nest, Statement
 
 if TYPE_CHECKING:
@@ -154,14 +154,17 @@ class Body:
         return code.op(f"call i64 @llvm.umin.i64(i64 {chosen}, i64 {atom.limit - 1})")
 
     def address(self, memory: Memory, at: Indices) -> str:
-        offset = self.index(linear(at, memory.strides))
+        offset = self.index(memory.offset(at))
         return self.code.op(f"getelementptr i8, ptr {self.pointer(memory)}, i64 {offset}")
 
     def pointer(self, memory: Memory) -> str:
         if memory not in self.pointers:
             if memory.slot is None:
-                fixed = self.plan.scratch[memory.node][1]
-                size = math.prod(n for d, n in enumerate(memory.node.shape) if d not in fixed)
+                if memory.window is not None:
+                    size = math.prod(memory.window.shape(memory.node.shape))
+                else:
+                    fixed = self.plan.scratch[memory.node][1]
+                    size = math.prod(n for d, n in enumerate(memory.node.shape) if d not in fixed)
                 self.pointers[memory] = self.allocate(size * memory.node.dtype.itemsize)
             else:
                 self.pointers[memory] = self.head.op(f"load ptr, ptr {entry(self.head, '%ctx', memory.slot)}")

@@ -20,9 +20,11 @@ from functools import partial
 from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
-from tnp.executors.llvm.emit.loops import emit_group_alone, emit_nest
-from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.emit.loops import emit_group_alone, emit_nest, emit_sliding
+from tnp.executors.llvm.graph import Graph, Indices, Node
+from tnp.executors.llvm.index import Index, linear
 from tnp.executors.llvm.schedule import Schedule
+from tnp.executors.llvm.sliding import Sliding, Window
 
 __all__ = ["Kernel", "Memory", "Module", "emit_kernel"]
 
@@ -51,13 +53,23 @@ def emit_kernel(
 
 
 class Memory:
-    """Memory of a stored node: which entry of the context points at it, and how far its elements are apart."""
+    """Memory of a stored node: which entry of the context points at it, and how far its elements are apart.
 
-    def __init__(self, node: Node, slot: int | None, strides: Sequence[int], scope: int) -> None:
+    With a ``window``, it has room for some rows only, which are used again.
+    """
+
+    def __init__(
+        self, node: Node, slot: int | None, strides: Sequence[int], scope: int, window: Window | None = None
+    ) -> None:
         self.node = node
         self.slot = slot
         self.strides = tuple(strides)
         self.scope = scope
+        self.window = window
+
+    def offset(self, at: Indices) -> Index:
+        """How many bytes the element at a position is from the first."""
+        return linear(at if self.window is None else self.window.place(at), self.strides)
 
 
 def c_strides(shape: Sequence[int], itemsize: int, without: frozenset[int] = frozenset()) -> list[int]:
@@ -168,7 +180,10 @@ class Module:
                 continue
             scratch = self.plan.scratch.get(node)
             itemsize = node.dtype.itemsize
-            if scratch is not None:
+            window = self.plan.windows.get(node)
+            if window is not None:
+                self._add(node, None, c_strides(window.shape(node.shape), itemsize), window)
+            elif scratch is not None:
                 self._add(node, None, c_strides(node.shape, itemsize, scratch[1]))
             else:
                 slot = self.temporary(node.size * itemsize, nests[0], nests[-1])
@@ -178,8 +193,8 @@ class Module:
         self.slots += 1
         return self.slots - 1
 
-    def _add(self, node: Node, slot: int | None, strides: Sequence[int]) -> None:
-        self.memories[node] = Memory(node, slot, strides, len(self.memories))
+    def _add(self, node: Node, slot: int | None, strides: Sequence[int], window: Window | None = None) -> None:
+        self.memories[node] = Memory(node, slot, strides, len(self.memories), window)
 
     def temporary(self, size: int, first: int | None = None, last: int | None = None) -> int:
         """The context slot of new memory of ``size`` bytes, for those nests of one call (default: the one being written)."""
@@ -195,7 +210,9 @@ class Module:
             self.nest = i
             errors = [s.node for s in nest.statements() if s.node in self.graph.errors]
             cost += sum(s.cost() * s.iterations() for s in nest.statements())
-            if nest.outer:
+            if isinstance(nest, Sliding):
+                steps.append(emit_sliding(self, nest))
+            elif nest.outer:
                 steps.append(emit_nest(self, nest))
             else:
                 steps += [step for group in nest.groups for step in emit_group_alone(self, nest, group)]
@@ -284,9 +301,9 @@ class Module:
             )
         return name
 
-    def call(self, name: str, count: int, cost: float) -> Callable[[Code], None]:
-        """The call of a nest's function over ``count`` iterations that cost ``cost`` each."""
-        grain = max(1, math.ceil(GRAIN / max(cost, 1)))
+    def call(self, name: str, count: int, cost: float, least: int = 1) -> Callable[[Code], None]:
+        """The call of a nest's function over ``count`` iterations that cost ``cost`` each, of which a thread takes ``least``."""
+        grain = max(least, math.ceil(GRAIN / max(cost, 1)))
 
         def step(code: Code) -> None:
             if count >= 2 * grain:

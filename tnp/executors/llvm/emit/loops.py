@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.body import Body, entry
 from tnp.executors.llvm.graph import Scan
-from tnp.executors.llvm.index import Index, Var, linear
+from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.schedule import Group, Nest, Statement
+from tnp.executors.llvm.sliding import Sliding
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
@@ -41,7 +42,7 @@ def _runs(module: Module, statements: Sequence[Statement], loops: Sequence[Var])
         for access in s.accesses():
             memory = module.memories.get(module.plan.memory_of(access.node))
             if memory is not None:
-                offsets.append(linear(access.at, memory.strides))
+                offsets.append(memory.offset(access.at))
         offsets += [i for node, at in s.visits if node.op == "iota" for i in (*at, Index(0, dict.fromkeys(loops, 1)))]
         if s.node.op == "iota":
             offsets.append(Index(0, dict.fromkeys(loops, 1)))
@@ -83,18 +84,53 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
                 _emit_groups(body, nest)
         return module.call(body.finish(), count, per_iteration * min(CHUNK, limit))
     runs = [first, *others]
-    tiled = (
-        len(runs) > 1 and all(not g.inner(len(nest.outer)) for g in nest.groups) and _crosses(module, nest, *runs[-2:])
-    )
+    tiled = _is_tiled(module, nest, runs)
     count = -(-limit // SQUARE) if tiled and len(runs) == 2 else limit
+    _emit_loops(body, nest, runs, tiled, begin="%begin", end="%end", maybe_empty=True)
+    return module.call(body.finish(), count, per_iteration * limit / count)
+
+
+def _is_tiled(module: Module, nest: Nest, runs: Sequence[list[Var]]) -> bool:
+    """Whether the two innermost loops go through squares."""
+    if len(runs) < 2 or any(g.inner(len(nest.outer)) for g in nest.groups):
+        return False
+    return _crosses(module, nest, *runs[-2:])
+
+
+def _emit_loops(body: Body, nest: Nest, runs: Sequence[list[Var]], tiled: bool, **bounds: Any) -> None:
+    """The loops ``runs``, of which ``bounds`` limit the first, and the groups in them."""
     with ExitStack() as loops:
         for k, run in enumerate(runs[:-2] if tiled else runs):
-            bounds = {"begin": "%begin", "end": "%end", "maybe_empty": True} if k == 0 else {}
-            loops.enter_context(body.together(run, **bounds))
+            loops.enter_context(body.together(run, **(bounds if k == 0 else {})))
         if tiled:
-            _enter_squares(body, loops, *runs[-2:], split=len(runs) == 2)
+            _enter_squares(body, loops, *runs[-2:], split=len(runs) == 2 and bool(bounds))
         _emit_groups(body, nest)
-    return module.call(body.finish(), count, per_iteration * limit / count)
+
+
+def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
+    """The function of stages that follow each other row by row; its call."""
+    body = Body(module, nest)
+    (lead,) = nest.outer
+    cost = sum(s.cost() * s.iterations() for s in nest.statements())
+    *ahead, last = nest.stages
+    with body.loop("%begin", "%end", maybe_empty=True) as i:
+        is_first = body.code.op(f"icmp eq i64 {i}, %begin")
+        for stage in ahead:
+            top = body.code.op(f"add nuw nsw i64 {i}, {stage.high}")
+            bottom = body.code.op(f"add nuw nsw i64 {i}, {stage.low}")
+            begin = body.code.op(f"select i1 {is_first}, i64 {bottom}, i64 {top}")
+            end = body.code.op(f"add nuw nsw i64 {top}, 1")
+            with body.over(stage.nest.outer[0], begin, end):
+                _emit_stage(body, stage.nest)
+        body.known[-1][lead] = i
+        _emit_stage(body, last.nest)
+    return module.call(body.finish(), lead.limit, cost / lead.limit, nest.rows_for_a_thread())
+
+
+def _emit_stage(body: Body, nest: Nest) -> None:
+    """What a nest does in one iteration of its outermost loop."""
+    runs = _runs(body.module, list(nest.statements()), nest.outer[1:])
+    _emit_loops(body, nest, runs, _is_tiled(body.module, nest, runs))
 
 
 def _crosses(module: Module, nest: Nest, outer: list[Var], inner: list[Var]) -> bool:
@@ -104,7 +140,7 @@ def _crosses(module: Module, nest: Nest, outer: list[Var], inner: list[Var]) -> 
     for s in nest.statements():
         for access in s.accesses():
             memory = module.memories.get(module.plan.memory_of(access.node))
-            terms = linear(access.at, memory.strides).terms if memory is not None else {}
+            terms = memory.offset(access.at).terms if memory is not None else {}
             if abs(terms.get(inner[-1], 0)) >= LINE_BYTES > abs(terms.get(outer[-1], LINE_BYTES)):
                 return True
     return False

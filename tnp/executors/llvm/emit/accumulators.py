@@ -133,6 +133,8 @@ def make_accumulator(body: Body, statement: Statement, count: int = 1, pointer: 
 
 def combine_pairwise(a: Accumulator, count: int, width: int = 1) -> None:
     """Combines ``count`` rows of ``width`` accumulators into the first row, neighbours first."""
+    if count == 1:
+        return
     body, code = a.body, a.body.code
 
     def at(row: str, column: str) -> str:
@@ -141,14 +143,15 @@ def combine_pairwise(a: Accumulator, count: int, width: int = 1) -> None:
         start = code.op(f"mul nuw nsw i64 {row}, {width}")
         return code.op(f"add nuw nsw i64 {start}, {column}")
 
-    while count > 1:
-        half = count // 2
-        with body.loop("0", str(half)) as i:
-            left = code.op(f"shl nuw nsw i64 {i}, 1")
-            right = code.op(f"or disjoint i64 {left}, 1")
-            with body.loop("0", str(width)) as j:
-                a.put(a.combine(code, a.get(at(left, j)), a.get(at(right, j))), at(i, j))
-        if count % 2:
-            with body.loop("0", str(width)) as j:
-                a.put(a.get(at(str(count - 1), j)), at(str(half), j))
-        count = half + count % 2
+    # Rows 0 and 1, 2 and 3, …; then 0 and 2, 4 and 6, …; and so on. One without a neighbour waits.
+    with body.loop("0", str((count - 1).bit_length()), scalar=True) as level:
+        distance = code.op(f"shl nuw nsw i64 1, {level}")
+        last = code.op(f"add nuw nsw i64 {distance}, {count - 1}")
+        shift = code.op(f"add nuw nsw i64 {level}, 1")
+        pairs = code.op(f"lshr i64 {last}, {shift}")
+        with body.loop("0", pairs, scalar=True) as pair:
+            left = code.op(f"shl nuw nsw i64 {pair}, {shift}")
+            right = code.op(f"add nuw nsw i64 {left}, {distance}")
+            with body.loop("0", str(width)) as column:
+                left_at, right_at = at(left, column), at(right, column)
+                a.put(a.combine(code, a.get(left_at), a.get(right_at)), left_at)

@@ -65,8 +65,8 @@ class Body:
     # Loops
 
     @contextmanager
-    def loop(self, begin: str, end: str, *, maybe_empty: bool = False) -> Iterator[str]:
-        """A loop; gives the register of its variable."""
+    def loop(self, begin: str, end: str, *, maybe_empty: bool = False, scalar: bool = False) -> Iterator[str]:
+        """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it."""
         code = self.code
         head, leave = code.label("loop"), code.label("done")
         before = code.current
@@ -88,7 +88,7 @@ class Body:
         code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {end}")
         short = loops == self.loops and begin == "0" and end.isdigit() and int(end) <= UNROLLED
-        hint = f", !llvm.loop !{self.module.unrolled_loop()}" if short else ""
+        hint = f", !llvm.loop !{self.module.hinted_loop('scalar' if scalar else 'unrolled')}" if scalar or short else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
         code.block(leave)
 

@@ -32,6 +32,9 @@ __all__ = ["Kernel", "Memory", "Module", "emit_kernel"]
 GRAIN = 150_000
 
 
+_HINTS = {"unrolled": '!"llvm.loop.unroll.full"', "scalar": '!"llvm.loop.vectorize.enable", i1 false'}
+
+
 class Kernel:
     """The IR of a region's kernel, and what its caller needs to know."""
 
@@ -155,7 +158,7 @@ class Module:
         self._functions: dict[str, str] = {}
         self.memories: dict[Node, Memory] = {}
         self.slots = 0
-        self.short_loops = 0
+        self.hinted_loops: list[str] = []
         self.temporaries: list[Temporary] = []
         #: the number of the nest whose code is being written
         self.nest = 0
@@ -268,21 +271,21 @@ class Module:
         for i in range(count):
             others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
-        if self.short_loops:
-            lines.append(f'!{self._loops_from} = !{{!"llvm.loop.unroll.full"}}')
-        for i in range(self.short_loops):
-            node = self._loops_from + 1 + i
-            lines.append(f"!{node} = distinct !{{!{node}, !{self._loops_from}}}")
+        if self.hinted_loops:
+            lines += [f"!{self._loops_from + k} = !{{{text}}}" for k, text in enumerate(_HINTS.values())]
+        for i, kind in enumerate(self.hinted_loops):
+            node = self._loops_from + len(_HINTS) + i
+            lines.append(f"!{node} = distinct !{{!{node}, !{self._loops_from + list(_HINTS).index(kind)}}}")
         return "\n".join(lines)
 
     @property
     def _loops_from(self) -> int:
         return 1 + 3 * len(self.memories)
 
-    def unrolled_loop(self) -> int:
-        """The metadata of one more loop that LLVM shall unroll in full."""
-        self.short_loops += 1
-        return self._loops_from + self.short_loops
+    def hinted_loop(self, kind: str) -> int:
+        """The metadata of one more loop that LLVM shall unroll in full (``"unrolled"``) or not vectorise (``"scalar"``)."""
+        self.hinted_loops.append(kind)
+        return self._loops_from + len(_HINTS) + len(self.hinted_loops) - 1
 
     def alias(self, memory: Memory) -> str:
         count = len(self.memories)

@@ -512,7 +512,9 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
         call.__name__ = call.__qualname__ = symbol.name
         call.__tnp_operation__ = symbol
-        jitted = _single[symbol] = Jitted(call)
+        # Called a few times on arrays of many shapes, one operation is not worth compiling.
+        single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
+        jitted = _single[symbol] = Jitted(call, executors=single)
     with detached():
         return jitted(*args, **kwargs)
 

@@ -150,6 +150,8 @@ class Region:
     #: makes a callable like a :class:`Fused` one out of single operations of other executors, for arguments that the fuser
     #: cannot take. It takes the outputs that are updates of inputs.
     run_singly: Callable[[Mapping[int, int]], Callable[..., Any]] | None = None
+    #: it is all that the program does
+    whole: bool = False
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,7 @@ def _fuse_once(
     groups = find_regions(trace.bound_symbols)
     needed_after = _needed_after(groups)
     places = {b.args[0].name: b.args[1] for b in trace.bound_symbols if b.sym.name == "copy_"}
+    working = [g for g in groups if g[0].sym.name != "copy_" and OpTags.PROGRAM not in g[0].sym.tags]
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
@@ -130,7 +131,8 @@ def _fuse_once(
         stores = _stores(inputs, outputs, places)
         name = f"{first.fuser.name}_fusion{count}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
-        function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone), name)
+        whole = len(working) == 1
+        function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone, whole), name)
         if function is None:
             behind = executors[list(executors).index(first.fuser) + 1 :]
             rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]

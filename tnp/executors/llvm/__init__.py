@@ -65,7 +65,7 @@ class LLVMExecutor(FusionExecutor):
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:
             return None
-        if not self.everything and not _pays(graph):
+        if not self.everything and not _pays(graph, region.whole):
             return None
         plan = schedule(graph)
         inputs = {node: j for j, node in enumerate(graph.inputs)}
@@ -100,13 +100,16 @@ def is_available() -> bool:
     return True
 
 
-def _pays(graph: Graph) -> bool:
-    """Whether a region is more than one operation on few elements, and more than moving elements about."""
+def _pays(graph: Graph, whole: bool) -> bool:
+    """Whether a region is more than one operation on few elements, and more than moving elements about.
+
+    One that is the ``whole`` program is called with less ado than NumPy is from Python.
+    """
     work = [n for n in graph.nodes if n.op not in ("input", "number", "view", "full", "empty", "copy", "iota")]
     computing = [n for n in work if not isinstance(n, Update)]
     if not computing:
         return False
-    return len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
+    return whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
 
 
 class FusedRegion:

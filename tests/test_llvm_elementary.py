@@ -4,6 +4,7 @@ Each is compared, with and without fused products, with the function of a wider 
 """
 
 import ctypes
+import dataclasses
 import itertools
 import math
 
@@ -20,7 +21,7 @@ except engine.Unavailable as unavailable:
 
 from test_llvm_scalars import METADATA, NUMPY, loop
 
-from tnp.executors.llvm import vectormath
+from tnp.executors.llvm import scalars, vectormath
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.scalars import elementary
 from tnp.executors.llvm.scalars.registers import Register
@@ -231,3 +232,29 @@ def test_nothing_in_them_is_fast(name):
         text = loop(code, "k", build(name, d), [d] * vectormath.FUNCTIONS[name], [d])
         assert "fadd" in code.module_text() or "fma" in code.module_text()
         assert " fast " not in code.module_text() + text + METADATA
+
+
+@pytest.mark.parametrize("name", [*elementary.OWN, "fmod"])
+def test_loops_take_vectors_on_aarch64(name, monkeypatch):
+    """Compiled for it, not run: there is no vector library, so all are ours, and no loop calls a function an element."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    triple = "aarch64-unknown-linux-gnu"
+    try:
+        machine = llvm.Target.from_triple(triple).create_target_machine(cpu="neoverse-n1", opt=3)
+    except RuntimeError:
+        pytest.skip("this llvmlite has no code generator for AArch64")
+    here = dataclasses.replace(engine.target(), triple=triple, features="", vector_bits=128)
+    for module in (engine, vectormath):
+        monkeypatch.setattr(module, "target", lambda: here)
+    monkeypatch.setattr(vectormath, "has_fma", lambda: True)
+    monkeypatch.setattr(vectormath, "is_vectorised", lambda name, d: False)
+    for d in DTYPES:
+        code = Code()
+        nargs = vectormath.FUNCTIONS.get(name, 2)
+        text = loop(code, "k", lambda c, v, d=d: [scalars.emit(c, name, v, d)], [d] * nargs, [d])
+        module = llvm.parse_assembly(f'target triple = "{triple}"\n{code.module_text()}\n{text}{METADATA}')
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        builder.getModulePassManager().run(module, builder)
+        assert "vector.body:" in str(module)

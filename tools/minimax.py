@@ -111,7 +111,7 @@ FITS = (
     Fit("POW_LOG2", "the terms of log2((1 + s) / (1 - s)) / s from s**4 on, over s**4, of s**2", root(lambda s: ((log1p(s) - log1p(-s)) / s - 2 - 2 * s**2 / 3) / s**4 / log(2)), mpf("1e-20"), mpf("0.0295"), (8, 0)),
     Fit("POWF_LOG2", "log2(1 + f) / f", lambda f: log1p(f) / f / log(2), LEAST, MOST, (15, 0)),
     Fit("POWF_EXP2", "2**r", lambda r: mpf(2) ** r, mpf(-0.5), mpf(0.5), (8, 0)),
-    Fit("ERF", "erf(x) / x - 1, of x**2", root(lambda x: erf(x) / x - 1), mpf("1e-20"), mpf(1), (13, 6)),
+    Fit("ERF", "erf(x) / x - 1, of x**2", root(lambda x: erf(x) / x - 1), mpf("1e-20"), mpf(1), (13, 7)),
     Fit("LOG_ERFC", "log(erfc(x)); the error is erfc's", lambda x: log(erfc(x)), mpf(1), mpf(6), (17, 7), erfc),
     Fit("SIN", "(sin(r) / r - 1) / r**2, of r**2", root(lambda r: (sin(r) / r - 1) / r**2), mpf("1e-20"), EIGHTH**2, (6, 3)),
     Fit("COS", "(cos(r) - 1 + r**2 / 2) / r**4, of r**2", root(lambda r: (cos(r) - 1 + r**2 / 2) / r**4), mpf("1e-20"), EIGHTH**2, (6, 3)),

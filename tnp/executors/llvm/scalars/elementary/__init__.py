@@ -38,8 +38,8 @@ class Own:
 
 OWN: dict[str, Own] = {
     "cos": Own(circular.cos, (), {32: 1.75, 64: 1.75}, needs_fma=True),
-    "cosh": Own(exponentials.cosh, (), {32: 2.0, 64: 1.5}),
-    "erf": Own(errors.erf, (32, 64), {32: 2.0, 64: 1.75}),
+    "cosh": Own(exponentials.cosh, (), {32: 2.0, 64: 1.75}),
+    "erf": Own(errors.erf, (32, 64), {32: 1.75, 64: 2.0}),
     "exp": Own(exponentials.exp, (32, 64), {32: 1.25, 64: 1.25}),
     "exp2": Own(exponentials.exp2, (), {32: 1.25, 64: 1.25}),
     "expm1": Own(exponentials.expm1, (), {32: 1.5, 64: 1.5}),

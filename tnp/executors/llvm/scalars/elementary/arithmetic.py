@@ -96,14 +96,14 @@ def polynomial(x: Register, coefficients: Sequence[float]) -> Register:
     return multiply_add(x, terms[0], x.lift(constant))
 
 
-def nearest_integer(x: Register, scale: float) -> tuple[Register, Register]:
-    """The whole number nearest to ``x * scale`` (or next to it, at ties), and a number with it in its low bits.
+def nearest_integer(x: Register, scale: float, plus: int = 0) -> tuple[Register, Register]:
+    """The whole number nearest to ``x * scale`` (or next to it, at ties), and bits of which the lowest are that number plus ``plus``.
 
     ``abs(x * scale)`` is below a quarter of :attr:`Format.shift`.
     """
     f = format_of(x)
-    shifted = multiply_add(x, scale, f.shift)
-    return shifted - f.shift, shifted.bitcast(f.integer)
+    shifted = multiply_add(x, scale, f.shift + plus)
+    return shifted - (f.shift + plus), shifted.bitcast(f.integer)
 
 
 def power_of_two(biased: Register, dtype: DType) -> Register:

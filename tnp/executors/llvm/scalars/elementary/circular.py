@@ -11,6 +11,7 @@ that is a small function of the module with vector forms of its own, as in :mod:
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
@@ -79,10 +80,8 @@ fast:
   ret {type} %near
 }}"""
 
-_ATTRIBUTES = "noinline nounwind willreturn memory(none)"
 
-
-def _definition(symbol: str, name: str, dtype: DType, lanes: int, attributes: str) -> str:
+def _definition(name: str, symbol: str, dtype: DType, lanes: int, attributes: str) -> str:
     element, suffix = ("float", "f32") if dtype is dtypes.float32 else ("double", "f64")
     limit = constant(_FAR[dtype], dtype)
     if not lanes:
@@ -100,13 +99,5 @@ def _definition(symbol: str, name: str, dtype: DType, lanes: int, attributes: st
 def _unless_far(x: Register, near: Register, name: str) -> Register:
     code, dtype = x.code, x.dtype
     symbol = f"tnp_far_{name}_{x.type}"
-    names = []
-    for letter, lanes in vectormath.widths(dtype)[:2]:
-        vector = f"_ZGV{letter}N{lanes}vv_{symbol}"
-        code.require(f"@{vector}", _definition(vector, name, dtype, lanes, _ATTRIBUTES))
-        code.keep(f"@{vector}")
-        names.append(f"{vector}({vector})")
-    variants = f' "vector-function-abi-variant"="{",".join(names)}"' if names else ""
-    code.keep(f"@{symbol}")
-    code.require(f"@{symbol}", _definition(symbol, name, dtype, 0, _ATTRIBUTES + variants))
+    vectormath.define_with_forms(code, symbol, dtype, 2, partial(_definition, name))
     return Register(code, code.op(f"call {x.type} @{symbol}({x.type} {x.text}, {x.type} {near.text})"), dtype)

@@ -23,8 +23,8 @@ _HIGHEST = 6.0
 def erf(x: Register) -> Register:
     f, size = format_of(x), magnitude(x)
     small = multiply_add(size, polynomial(x * x, coefficients.ERF[f.bits]), size)
-    r, _, bits = reduced(polynomial(select(size > _HIGHEST, _HIGHEST, size), coefficients.LOG_ERFC[f.bits]))
+    r, _, bits = reduced(polynomial(select(size > _HIGHEST, _HIGHEST, size), coefficients.LOG_ERFC[f.bits]), f.bias)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r)
-    power = power_of_two(bits + f.bias, x.dtype)
+    power = power_of_two(bits, x.dtype)
     large = (1.0 - power) - power * tail
     return with_sign_of(select(size < 1.0, small, large), x)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 
 from tnp.core import dtypes
-from tnp.core.dtypes import DType
 from tnp.executors.llvm.scalars.elementary import coefficients
 from tnp.executors.llvm.scalars.elementary.arithmetic import (
-    FORMATS,
     clamped,
     format_of,
     magnitude,
@@ -38,55 +36,50 @@ _EXP2_RANGE = {dtypes.float64: (-1080.0, 1025.0), dtypes.float32: (-160.0, 129.0
 _LOWEST = {dtypes.float64: -40.0, dtypes.float32: -20.0}
 #: where sinh and cosh are infinite
 _HYPERBOLIC_HIGHEST = {dtypes.float64: 710.5, dtypes.float32: 89.6}
-#: below its square root's size, the cube of a number does not matter beside it
-_TANH_LIMITS = {dtypes.float64: 20.0, dtypes.float32: 10.0}
+#: from here on, 2 / (exp(x) + 1) does not matter beside 1
+_TANH_LIMITS = {dtypes.float64: 40.0, dtypes.float32: 20.0}
 
 
-def reduced(x: Register) -> tuple[Register, Register, Register]:
-    """r, what its rounding left (to be added to it), and a number with n in its low bits."""
+def reduced(x: Register, plus: int) -> tuple[Register, Register, Register]:
+    """r, what its rounding left (to be added to it), and bits of which the lowest are n + ``plus``."""
     high, low = LOG2_PARTS[x.dtype]
-    n, bits = nearest_integer(x, 1 / math.log(2.0))
+    n, bits = nearest_integer(x, 1 / math.log(2.0), plus)
     first = multiply_add(n, -high, x)
     r = multiply_add(n, -low, first)
     return r, multiply_add(n, -low, first - r), bits
 
 
-def power_of_two_halves(bits: Register, dtype: DType) -> tuple[Register, Register]:
-    """Two powers of two, each a normal number, whose product is 2**n."""
-    f = FORMATS[dtype]
-    twice = bits - (f.bits_of(f.shift) - 2 * f.bias)
-    half = (twice.bitcast(f.unsigned) >> 1).bitcast(f.integer)
-    return power_of_two(half, dtype), power_of_two(twice - half, dtype)
-
-
 def exp(x: Register) -> Register:
     f = format_of(x)
-    x = clamped(x, *_EXP_RANGE[x.dtype])
-    r, _, bits = reduced(x)
-    tail = multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r)
-    first, second = power_of_two_halves(bits, x.dtype)
-    return multiply_add(tail, first, first) * second
+    r, _, bits = reduced(clamped(x, *_EXP_RANGE[x.dtype]), 2 * f.bias)
+    return _scaled(multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r), bits)
 
 
 def exp2(x: Register) -> Register:
     x = clamped(x, *_EXP2_RANGE[x.dtype])
-    n, bits = nearest_integer(x, 1.0)
+    n, bits = nearest_integer(x, 1.0, 2 * format_of(x).bias)
     return exp2_of_parts(x - n, bits)
 
 
 def exp2_of_parts(r: Register, bits: Register) -> Register:
-    """2**(n + r), ``r`` between -1/2 and 1/2, of a number with n in its low bits."""
-    tail = multiply_add(r, math.log(2.0), r * r * polynomial(r, coefficients.EXP2[r.dtype.bits]))
-    first, second = power_of_two_halves(bits, r.dtype)
+    """2**(n + r), ``r`` between -1/2 and 1/2; the lowest of ``bits`` are n plus twice the bias."""
+    return _scaled(multiply_add(r, math.log(2.0), r * r * polynomial(r, coefficients.EXP2[r.dtype.bits])), bits)
+
+
+def _scaled(tail: Register, bits: Register) -> Register:
+    """(1 + ``tail``) · 2**n, by two halves of the power, each of which is a normal number's."""
+    f = format_of(tail)
+    half = (bits.bitcast(f.unsigned) >> 1).bitcast(f.integer)
+    first, second = power_of_two(half, tail.dtype), power_of_two(bits - half, tail.dtype)
     return multiply_add(tail, first, first) * second
 
 
 def expm1(x: Register) -> Register:
     """2**n · (exp(r) - 1) + (2**n - 1); n is one less on the way, for the largest numbers' sake."""
     f = format_of(x)
-    r, rest, bits = reduced(clamped(x, _LOWEST[x.dtype], _EXP_RANGE[x.dtype][1]))
+    r, rest, bits = reduced(clamped(x, _LOWEST[x.dtype], _EXP_RANGE[x.dtype][1]), f.bias - 1)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXPM1[f.bits]), rest)
-    power = power_of_two(bits + (f.bias - 1), x.dtype)
+    power = power_of_two(bits, x.dtype)
     result = multiply_add(power, tail, multiply_add(power, r, power - 0.5))
     return select(magnitude(x) < 2.0 ** -(f.fraction + 2), x, result + result)
 
@@ -110,14 +103,14 @@ def cosh(x: Register) -> Register:
 def _parts(size: Register) -> tuple[Register, ...]:
     """Of a positive number: r and what its rounding left, cosh(r) - 1, sinh(r) - r, and a quarter of 2**n + 2**-n and 2**n - 2**-n."""
     f = format_of(size)
-    size = clamped(size, 0.0, _HYPERBOLIC_HIGHEST[size.dtype])
-    r, rest, bits = reduced(size)
+    highest = _HYPERBOLIC_HIGHEST[size.dtype]
+    r, rest, bits = reduced(select(size > highest, highest, size), f.bias - 2)
     square = r * r
     cosine = square * polynomial(square, coefficients.COSH[f.bits])
     sine = square * r * polynomial(square, coefficients.SINH[f.bits])
-    up = power_of_two(bits + (f.bias - 2), size.dtype)
+    up = power_of_two(bits, size.dtype)
     # 2**-n, or 0 where it is too small to matter
-    exponent = (f.bits_of(f.shift) + (f.bias - 2)) - bits
+    exponent = (f.bits_of(f.shift) + 2 * (f.bias - 2)) - bits
     down = power_of_two(select(exponent < 0, 0, exponent), size.dtype)
     return r, rest, cosine, sine, up + down, up - down
 
@@ -129,8 +122,8 @@ def tanh(x: Register) -> Register:
     small = multiply_add(square * x, polynomial(square, coefficients.TANH[f.bits]), x)
     twice = size + size
     limit = _TANH_LIMITS[x.dtype]
-    r, _, bits = reduced(select(twice > 2 * limit, 2 * limit, twice))
+    r, _, bits = reduced(select(twice > limit, limit, twice), f.bias)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r)
-    power = power_of_two(bits + f.bias, x.dtype)
+    power = power_of_two(bits, x.dtype)
     large = 1.0 - 2.0 / multiply_add(power, tail, power + 1.0)
     return with_sign_of(select(size < 0.55, small, large), x)

@@ -59,7 +59,7 @@ def _of_double(a: Register, b: Register) -> Register:
     low = multiply_add(b, rest, low)
     low = select(magnitude(high) < 1100.0, low, 0.0)
     high = clamped(high, -1080.0, 1025.0)
-    n, bits = nearest_integer(high, 1.0)
+    n, bits = nearest_integer(high, 1.0, 2 * f.bias)
     return exp2_of_parts((high - n) + low, bits)
 
 
@@ -99,6 +99,6 @@ def _of_single(size: Register, exponent: Register) -> Register:
         above, polynomial(above, coefficients.POWF_LOG2[64]), as_number(biased, a.dtype, 2.0**52 + _DOUBLE.bias)
     )
     product = clamped(b * _limits(a, log), -200.0, 200.0)
-    n, bits = nearest_integer(product, 1.0)
-    result = polynomial(product - n, coefficients.POWF_EXP2[64]) * power_of_two(bits + _DOUBLE.bias, a.dtype)
+    n, bits = nearest_integer(product, 1.0, _DOUBLE.bias)
+    result = polynomial(product - n, coefficients.POWF_EXP2[64]) * power_of_two(bits, a.dtype)
     return result.to_float(dtypes.float32)

@@ -73,12 +73,18 @@ def inlined(name: str, *args: Register) -> Register:
     first = args[0]
     code, type_ = first.code, first.type
     function = f"@tnp_{name}_{type_}"
-    parameters = "ab"[: len(args)]
-    body = Code(code)
-    body.fast = False
-    result = OWN[name].function(*(Register(body, f"%{p}", first.dtype) for p in parameters))
-    head = f"define internal {type_} {function}({', '.join(f'{type_} %{p}' for p in parameters)})"
-    attributes = "alwaysinline nounwind willreturn memory(none)"
-    code.require(function, f"{head} {attributes} {{\n{body.text()}\n  ret {type_} {result.text}\n}}")
+    if not code.has(function):
+        code.require(function, _definition(name, function, len(args), first))
     operands = ", ".join(f"{type_} {a.text}" for a in args)
     return Register(code, code.op(f"call {type_} {function}({operands})"), first.dtype)
+
+
+def _definition(name: str, function: str, arity: int, like: Register) -> str:
+    body = Code(like.code)
+    body.fast = False  # by reordering, the sums that keep small errors would lose them
+    names = "ab"[:arity]
+    result = OWN[name].function(*(Register(body, f"%{n}", like.dtype) for n in names))
+    head = f"define internal {like.type} {function}({', '.join(f'{like.type} %{n}' for n in names)})"
+    return (
+        f"{head} alwaysinline nounwind willreturn memory(none) {{\n{body.text()}\n  ret {like.type} {result.text}\n}}"
+    )

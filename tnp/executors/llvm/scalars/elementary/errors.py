@@ -23,7 +23,7 @@ _HIGHEST = 6.0
 def erf(x: Register) -> Register:
     f, size = format_of(x), magnitude(x)
     small = multiply_add(size, polynomial(x * x, coefficients.ERF[f.bits]), size)
-    r, _, bits = reduced(polynomial(select(size > _HIGHEST, _HIGHEST, size), coefficients.LOG_ERFC[f.bits]), f.bias)
+    r, bits = reduced(polynomial(select(size > _HIGHEST, _HIGHEST, size), coefficients.LOG_ERFC[f.bits]), f.bias)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r)
     power = power_of_two(bits, x.dtype)
     large = (1.0 - power) - power * tail

@@ -40,10 +40,17 @@ _HYPERBOLIC_HIGHEST = {dtypes.float64: 710.5, dtypes.float32: 89.6}
 _TANH_LIMITS = {dtypes.float64: 40.0, dtypes.float32: 20.0}
 
 
-def reduced(x: Register, plus: int) -> tuple[Register, Register, Register]:
-    """r, what its rounding left (to be added to it), and bits of which the lowest are n + ``plus``."""
-    high, low = LOG2_PARTS[x.dtype]
+def reduced(x: Register, plus: int) -> tuple[Register, Register]:
+    """r, and bits of which the lowest are n + ``plus``."""
     n, bits = nearest_integer(x, 1 / math.log(2.0), plus)
+    high, low = LOG2_PARTS[x.dtype]
+    return multiply_add(n, -low, multiply_add(n, -high, x)), bits
+
+
+def _reduced_with_rest(x: Register, plus: int) -> tuple[Register, Register, Register]:
+    """As :func:`reduced`, with what r's rounding left (to be added to r) in the second place."""
+    n, bits = nearest_integer(x, 1 / math.log(2.0), plus)
+    high, low = LOG2_PARTS[x.dtype]
     first = multiply_add(n, -high, x)
     r = multiply_add(n, -low, first)
     return r, multiply_add(n, -low, first - r), bits
@@ -51,7 +58,7 @@ def reduced(x: Register, plus: int) -> tuple[Register, Register, Register]:
 
 def exp(x: Register) -> Register:
     f = format_of(x)
-    r, _, bits = reduced(clamped(x, *_EXP_RANGE[x.dtype]), 2 * f.bias)
+    r, bits = reduced(clamped(x, *_EXP_RANGE[x.dtype]), 2 * f.bias)
     return _scaled(multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r), bits)
 
 
@@ -77,7 +84,7 @@ def _scaled(tail: Register, bits: Register) -> Register:
 def expm1(x: Register) -> Register:
     """2**n · (exp(r) - 1) + (2**n - 1); n is one less on the way, for the largest numbers' sake."""
     f = format_of(x)
-    r, rest, bits = reduced(clamped(x, _LOWEST[x.dtype], _EXP_RANGE[x.dtype][1]), f.bias - 1)
+    r, rest, bits = _reduced_with_rest(clamped(x, _LOWEST[x.dtype], _EXP_RANGE[x.dtype][1]), f.bias - 1)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXPM1[f.bits]), rest)
     power = power_of_two(bits, x.dtype)
     result = multiply_add(power, tail, multiply_add(power, r, power - 0.5))
@@ -104,7 +111,7 @@ def _parts(size: Register) -> tuple[Register, ...]:
     """Of a positive number: r and what its rounding left, cosh(r) - 1, sinh(r) - r, and a quarter of 2**n + 2**-n and 2**n - 2**-n."""
     f = format_of(size)
     highest = _HYPERBOLIC_HIGHEST[size.dtype]
-    r, rest, bits = reduced(select(size > highest, highest, size), f.bias - 2)
+    r, rest, bits = _reduced_with_rest(select(size > highest, highest, size), f.bias - 2)
     square = r * r
     cosine = square * polynomial(square, coefficients.COSH[f.bits])
     sine = square * r * polynomial(square, coefficients.SINH[f.bits])
@@ -122,7 +129,7 @@ def tanh(x: Register) -> Register:
     small = multiply_add(square * x, polynomial(square, coefficients.TANH[f.bits]), x)
     twice = size + size
     limit = _TANH_LIMITS[x.dtype]
-    r, _, bits = reduced(select(twice > limit, limit, twice), f.bias)
+    r, bits = reduced(select(twice > limit, limit, twice), f.bias)
     tail = multiply_add(r * r, polynomial(r, coefficients.EXP[f.bits]), r)
     power = power_of_two(bits, x.dtype)
     large = 1.0 - 2.0 / multiply_add(power, tail, power + 1.0)

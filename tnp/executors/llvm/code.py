@@ -57,6 +57,10 @@ class Code:
         """Adds ``text`` (a declaration, a definition, attributes) to the module, once a key."""
         self._module.setdefault(key, text)
 
+    def has(self, key: str) -> bool:
+        """Whether that was required."""
+        return key in self._module
+
     def keep(self, function: str) -> None:
         """Keeps a function that only the vectoriser will refer to (``@_ZGVeN8v_sin``) from being dropped."""
         self._kept[function] = None

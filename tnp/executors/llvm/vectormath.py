@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.engine import load_library, target
 
-__all__ = ["FUNCTIONS", "call", "has_fma", "is_vectorised", "widths"]
+__all__ = ["FUNCTIONS", "call", "define_with_forms", "has_fma", "is_vectorised", "widths"]
 
 #: number of arguments of each function of libm that may be called
 FUNCTIONS = {
@@ -49,6 +50,31 @@ def widths(dtype: DType) -> tuple[tuple[str, int], ...]:
     if not t.triple.startswith("x86_64"):
         return ()
     return tuple((letter, bits // dtype.bits) for letter, bits in _WIDTHS if bits <= t.vector_bits)
+
+
+def define_with_forms(
+    code: Code, symbol: str, dtype: DType, arity: int, definition: Callable[[str, DType, int, str], str]
+) -> None:  # fmt: skip
+    """Adds a function to the module, and forms of it for vectors, which the vectoriser finds as it finds libmvec's.
+
+    ``definition(name, dtype, lanes, attributes)`` writes the function of vectors, or of one element for ``lanes`` 0. For what
+    has to branch: a straight line of instructions needs no forms.
+    """
+    attributes = "noinline nounwind willreturn memory(none)"
+    forms = widths(dtype)[:2]
+    if target().triple.startswith(("aarch64", "arm64")):
+        forms = (("n", 128 // dtype.bits),)
+    names = []
+    for letter, lanes in forms:
+        vector = f"_ZGV{letter}N{lanes}{'v' * arity}_{symbol}"
+        code.require(f"@{vector}", definition(vector, dtype, lanes, attributes))
+        code.keep(f"@{vector}")
+        names.append(f"{vector}({vector})")
+    if names:
+        attributes += f' "vector-function-abi-variant"="{",".join(names)}"'
+    # Kept as well: passes that specialise a function for a constant argument would change its type, not its forms'.
+    code.keep(f"@{symbol}")
+    code.require(f"@{symbol}", definition(symbol, dtype, 0, attributes))
 
 
 #: functions whose names LLVM must not recognise

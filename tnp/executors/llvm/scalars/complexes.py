@@ -11,13 +11,12 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.engine import target
-from tnp.executors.llvm.scalars.exponential import exp
+from tnp.executors.llvm.scalars import elementary
 from tnp.executors.llvm.scalars.registers import (
     Complex,
     Register,
     intrinsic,
     known_float,
-    libm,
     register_type,
     select,
 )
@@ -30,7 +29,7 @@ def _magnitude(a: Register) -> Register:
 
 
 def _abs(a: Complex) -> Register:
-    return libm("hypot", a.re, a.im)
+    return elementary.call("hypot", a.re, a.im)
 
 
 def _is_infinite(a: Register) -> Register:
@@ -155,10 +154,10 @@ def _exp(a: Complex) -> Complex:
     # Where exp(re) may overflow and the product not, a factor is kept apart.
     top = math.floor(math.log(2.0) * {dtypes.float32: 128, dtypes.float64: 1024}[a.re.dtype])
     large = (a.re > top) & (a.re < math.inf)
-    size = exp(select(large, a.re - float(top), a.re))
+    size = elementary.call("exp", select(large, a.re - float(top), a.re))
     rest = select(large, a.re.lift(math.exp(top)), 1.0)
-    re = size * libm("cos", a.im) * rest
-    im = select(a.im == 0, a.im, size * libm("sin", a.im) * rest)
+    re = size * elementary.call("cos", a.im) * rest
+    im = select(a.im == 0, a.im, size * elementary.call("sin", a.im) * rest)
     endless = (_magnitude(a.re) == math.inf) & ~_is_finite(a.im)
     vanished = intrinsic("copysign", a.im.lift(0.0), a.im)
     return Complex(
@@ -167,14 +166,16 @@ def _exp(a: Complex) -> Complex:
 
 
 def _expm1(a: Complex) -> Complex:
-    half_sine = libm("sin", a.im * 0.5)
-    re = libm("expm1", a.re) * libm("cos", a.im) - 2.0 * half_sine * half_sine
-    return Complex(re, exp(a.re) * libm("sin", a.im))
+    half_sine = elementary.call("sin", a.im * 0.5)
+    re = elementary.call("expm1", a.re) * elementary.call("cos", a.im) - 2.0 * half_sine * half_sine
+    return Complex(re, elementary.call("exp", a.re) * elementary.call("sin", a.im))
 
 
 def _log1p(a: Complex) -> Complex:
     shifted = a.re + 1.0
-    return Complex(libm("log", libm("hypot", shifted, a.im)), libm("atan2", a.im, shifted))
+    return Complex(
+        elementary.call("log", elementary.call("hypot", shifted, a.im)), elementary.call("atan2", a.im, shifted)
+    )
 
 
 def _scaled(a: Complex, factor: float) -> Complex:

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tnp.executors.llvm import vectormath
-from tnp.executors.llvm.scalars.exponential import exp
+from tnp.executors.llvm.scalars.elementary import call
 from tnp.executors.llvm.scalars.fmod import fmod
-from tnp.executors.llvm.scalars.registers import Register, intrinsic, known_float, libm, select
+from tnp.executors.llvm.scalars.registers import Register, intrinsic, known_float, select
 from tnp.executors.llvm.scalars.special import SPECIAL
 
 __all__ = ["FLOATS"]
 
 
-def _libm(name: str) -> Callable[..., Register]:
-    return lambda *args: libm(name, *args)
+def _function(name: str) -> Callable[..., Register]:
+    return lambda *args: call(name, *args)
 
 
 def _intrinsic(name: str) -> Callable[..., Register]:
@@ -69,14 +69,14 @@ def _floor_divide(a: Register, b: Register) -> Register:
 def _log_of_sum(log1p_exp: Callable[[Register], Register], log_of_2: float) -> Callable[..., Register]:
     """log(exp(a) + exp(b)), as the larger plus what the smaller adds."""
 
-    def call(a: Register, b: Register) -> Register:
+    def logarithm(a: Register, b: Register) -> Register:
         difference = a - b
         larger = select(difference > 0, a, b)
         result = larger + log1p_exp(-_magnitude(difference))
         # Equal infinities have no difference.
         return select(a == b, a + log_of_2, select(difference.isnan(), difference, result))
 
-    return call
+    return logarithm
 
 
 def _heaviside(a: Register, b: Register) -> Register:
@@ -95,11 +95,11 @@ _EXPONENTS: dict[float | None, Callable[[Register], Register]] = {
 
 def _power(a: Register, b: Register) -> Register:
     rule = _EXPONENTS.get(known_float(b.text))
-    return libm("pow", a, b) if rule is None else rule(a)
+    return call("pow", a, b) if rule is None else rule(a)
 
 
 FLOATS: dict[str, Callable[..., Any]] = {
-    **{name: _libm(name) for name in vectormath.FUNCTIONS},
+    **{name: _function(name) for name in vectormath.FUNCTIONS},
     **SPECIAL,
     "abs": _magnitude,
     "add": lambda a, b: a + b,
@@ -107,7 +107,6 @@ FLOATS: dict[str, Callable[..., Any]] = {
     "conj": lambda a: a,
     "copysign": _intrinsic("copysign"),
     "div": lambda a, b: a / b,
-    "exp": exp,
     "eq": lambda a, b: a == b,
     "floor": _intrinsic("floor"),
     "floor_divide": _floor_divide,
@@ -121,8 +120,8 @@ FLOATS: dict[str, Callable[..., Any]] = {
     "isinf": lambda a: _magnitude(a) == math.inf,
     "isnan": lambda a: a.isnan(),
     "le": lambda a, b: a <= b,
-    "logaddexp": _log_of_sum(lambda d: libm("log1p", exp(d)), math.log(2)),
-    "logaddexp2": _log_of_sum(lambda d: libm("log1p", libm("exp2", d)) * math.log2(math.e), 1.0),
+    "logaddexp": _log_of_sum(lambda d: call("log1p", call("exp", d)), math.log(2)),
+    "logaddexp2": _log_of_sum(lambda d: call("log1p", call("exp2", d)) * math.log2(math.e), 1.0),
     "logical_and": lambda a, b: (a != 0) & (b != 0),
     "logical_not": lambda a: a == 0,
     "logical_or": lambda a, b: (a != 0) | (b != 0),

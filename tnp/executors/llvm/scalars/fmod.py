@@ -47,8 +47,6 @@ fast:
   ret {type} %result
 }}"""
 
-_ATTRIBUTES = "noinline nounwind willreturn memory(none)"
-
 
 def _definition(name: str, dtype: DType, lanes: int, attributes: str) -> str:
     """The function of one element (``lanes`` 0) or of vectors."""
@@ -73,14 +71,5 @@ def fmod(a: Register, b: Register) -> Register:
     if not vectormath.has_fma():
         return Register(code, code.op(f"frem {a.type} {a.text}, {b.text}"), dtype)
     name = f"tnp_fmod_{a.type}"
-    names = []
-    for letter, lanes in vectormath.widths(dtype)[:2]:
-        vector = f"_ZGV{letter}N{lanes}vv_{name}"
-        code.require(f"@{vector}", _definition(vector, dtype, lanes, _ATTRIBUTES))
-        code.keep(f"@{vector}")
-        names.append(f"{vector}({vector})")
-    variants = f' "vector-function-abi-variant"="{",".join(names)}"' if names else ""
-    # Kept as well: passes that specialise a function for a constant argument would change its type, not its variants'.
-    code.keep(f"@{name}")
-    code.require(f"@{name}", _definition(name, dtype, 0, _ATTRIBUTES + variants))
+    vectormath.define_with_forms(code, name, dtype, 2, _definition)
     return Register(code, code.op(f"call {a.type} @{name}({a.type} {a.text}, {a.type} {b.text})"), dtype)

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.scalars.conversions import narrow, widen
-from tnp.executors.llvm.scalars.registers import Register, intrinsic, libm, select
+from tnp.executors.llvm.scalars.elementary import call
+from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
 
 __all__ = ["NARROW_BITS", "SPECIAL", "frexp", "ldexp"]
 
@@ -109,10 +110,10 @@ def _digamma(a: Register) -> Register:
         denominator = select(small, denominator * x, denominator)
         x = select(small, x + 1.0, x)
     s = 1.0 / (x * x)
-    result = libm("log", x) - 0.5 / x - s * _polynomial(s, _DIGAMMA_SERIES) - numerator / denominator
+    result = call("log", x) - 0.5 / x - s * _polynomial(s, _DIGAMMA_SERIES) - numerator / denominator
     result = select(x == math.inf, math.inf, result)
     fraction = a - intrinsic("rint", a)
-    reflected = result - math.pi / libm("tan", fraction * math.pi)
+    reflected = result - math.pi / call("tan", fraction * math.pi)
     reflected = select(fraction == 0, math.nan, reflected)
     result = select(negative, reflected, result)
     return select(a == 0, intrinsic("copysign", a.lift(math.inf), -a), result)
@@ -156,7 +157,7 @@ def _erfinv(a: Register) -> Register:
     magnitude = intrinsic("fabs", a)
     central = magnitude <= 0.85
     half = a * 0.5
-    r = intrinsic("sqrt", -libm("log", (1.0 - magnitude) * 0.5))
+    r = intrinsic("sqrt", -call("log", (1.0 - magnitude) * 0.5))
     far = r > 5.0
     variable = select(central, 0.180625 - half * half, select(far, r - 5.0, r - 1.6))
     top, bottom = (_polynomial_by_range(variable, central, far, [_AS241[i][part] for i in range(3)]) for part in (0, 1))
@@ -193,11 +194,11 @@ def _bits(a: Register) -> Register:
 def _on_bits(function: Callable[..., Register]) -> Callable[..., Register]:
     """A function of the bits of float16 or bfloat16 values."""
 
-    def call(*args: Register) -> Register:
+    def narrow_function(*args: Register) -> Register:
         bits = function(*(_bits(a) for a in args))
         return bits if args[0].dtype is dtypes.bfloat16 else bits.bitcast(dtypes.float16)
 
-    return call
+    return narrow_function
 
 
 def _narrow_nextafter(a: Register, b: Register) -> Register:

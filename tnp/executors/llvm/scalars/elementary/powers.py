@@ -1,0 +1,104 @@
+"""pow: 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, for it is multiplied by up to 1074.
+
+float32 goes through float64, which has these bits already.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tnp.core import dtypes
+from tnp.executors.llvm.scalars.elementary import coefficients
+from tnp.executors.llvm.scalars.elementary.arithmetic import (
+    FORMATS,
+    clamped,
+    magnitude,
+    multiply_add,
+    nearest_integer,
+    polynomial,
+    power_of_two,
+    product_with_rest,
+    sum_of_larger,
+)
+from tnp.executors.llvm.scalars.elementary.exponentials import exp2_of_parts
+from tnp.executors.llvm.scalars.elementary.logarithms import as_number, split
+from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
+
+__all__ = ["power"]
+
+_DOUBLE = FORMATS[dtypes.float64]
+
+#: 2 / log(2) and a third of it, in two parts
+_SCALE = (float.fromhex("0x1.71547652b82fep+1"), float.fromhex("0x1.777d0ffda0d24p-55"))
+_THIRD = (float.fromhex("0x1.ec709dc3a03fdp-1"), float.fromhex("0x1.d27f05548af0cp-55"))
+
+
+def power(a: Register, b: Register) -> Register:
+    wide = a.dtype is dtypes.float64
+    size = magnitude(a)
+    result = _of_double(size, b) if wide else _of_single(size, b)
+    whole = intrinsic("rint", b) == b
+    half = b * 0.5
+    odd = whole & (intrinsic("rint", half) != half)
+    # 1 to any power, and anything to the power of 0, even NaN
+    one = (b == 0.0) | ((size == 1.0) & ((a > 0.0) | ~b.isnan()))
+    result = select(one, 1.0, result)
+    result = select(odd, intrinsic("copysign", result, a), result)
+    return select((a < 0.0) & (a > -math.inf) & ~whole, math.nan, result)
+
+
+def _of_double(a: Register, b: Register) -> Register:
+    """``a**b`` for a positive ``a``, 0 and infinity included."""
+    f = _DOUBLE
+    subnormal = a < f.least_normal
+    m, exponent = split(select(subnormal, a * 2.0**54, a))
+    k = as_number(exponent, a.dtype, select(subnormal, a.lift(2.0**52 + f.bias + 54), 2.0**52 + f.bias))
+    log, rest = _log2(m, k)
+    log = _limits(a, log)
+    high, low = product_with_rest(b, log)
+    low = multiply_add(b, rest, low)
+    low = select(magnitude(high) < 1100.0, low, 0.0)
+    high = clamped(high, -1080.0, 1025.0)
+    n, bits = nearest_integer(high, 1.0, 2 * f.bias)
+    return exp2_of_parts((high - n) + low, bits)
+
+
+def _limits(a: Register, log: Register) -> Register:
+    """``log``, or the logarithm of 0 or infinity."""
+    ordinary = (a.bitcast(dtypes.uint64) - 1) < _DOUBLE.exponent_mask - 1
+    return select(ordinary, log, select(a == 0.0, -math.inf, a))
+
+
+def _log2(m: Register, k: Register) -> tuple[Register, Register]:
+    """k + log2(m) in two parts, by log(m) = 2 (s + s**3 / 3 + s**5 / 5 + ...) with s = (m - 1) / (m + 1)."""
+    above = m - 1.0
+    below, below_rest = sum_of_larger(1.0, m)
+    reciprocal = 1.0 / below
+    s = above * reciprocal
+    # of the quotient, by what s leaves of the dividend
+    product, product_rest = product_with_rest(s, below)
+    s_rest = ((above - product) - product_rest - s * below_rest) * reciprocal
+    z, z_rest = product_with_rest(s, s)
+    z_rest = multiply_add(s + s, s_rest, z_rest)
+    third, third_rest = product_with_rest(z, _THIRD[0])
+    third_rest = multiply_add(z, _THIRD[1], multiply_add(z_rest, _THIRD[0], third_rest))
+    factor, factor_rest = sum_of_larger(third, z * z * polynomial(z, coefficients.POW_LOG2[64]))
+    total, total_rest = sum_of_larger(_SCALE[0], factor)
+    total_rest = total_rest + (factor_rest + third_rest + _SCALE[1])
+    log, log_rest = product_with_rest(s, total)
+    log_rest = multiply_add(s, total_rest, multiply_add(s_rest, total, log_rest))
+    result, result_rest = sum_of_larger(k, log)
+    return result, result_rest + log_rest
+
+
+def _of_single(size: Register, exponent: Register) -> Register:
+    a, b = size.to_float(dtypes.float64), exponent.to_float(dtypes.float64)
+    m, biased = split(a)
+    above = m - 1.0
+    log = multiply_add(
+        above, polynomial(above, coefficients.POWF_LOG2[64]), as_number(biased, a.dtype, 2.0**52 + _DOUBLE.bias)
+    )
+    product = clamped(b * _limits(a, log), -200.0, 200.0)
+    n, bits = nearest_integer(product, 1.0, _DOUBLE.bias)
+    result = polynomial(product - n, coefficients.POWF_EXP2[64]) * power_of_two(bits, a.dtype)
+    return result.to_float(dtypes.float32)

@@ -18,10 +18,8 @@ Control flow is left to Python here. Each construct is one visitor method of :cl
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
-import linecache
 import os
 import sys
 import sysconfig
@@ -29,6 +27,8 @@ import threading
 import types
 from collections.abc import Callable
 from typing import Any
+
+from tnp.frontend.source_tree import tree_from_block, tree_from_file
 
 __all__ = ["is_user_data", "is_user_function", "rewrite"]
 
@@ -272,14 +272,9 @@ def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any])
 
 
 def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
-    node = _find_node(f)
-    if node is None:
-        return None
-    # The file may have changed since. A test runner rewrites what is asserted, so that cannot be compared.
-    original = _compiled(copy.deepcopy(node), f)
-    asserts = any(isinstance(n, ast.Assert) for n in ast.walk(node))
     private = _private_names(f.__code__)
-    if original is None or (not asserts and _outline(original, private) != _outline(f.__code__, private)):
+    node = _tree(f, private)
+    if node is None:
         return None
     names = _Names()
     names.visit(node)
@@ -291,6 +286,20 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
     else:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
     return _compiled(node, f)
+
+
+def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
+    """The syntax tree of ``f``; ``None`` if its source cannot be had or has become another."""
+    for find in (tree_from_block, tree_from_file):
+        node = find(f)
+        if node is None:
+            continue
+        # A test runner rewrites what is asserted, so that cannot be compared.
+        asserts = any(isinstance(n, ast.Assert) for n in ast.walk(node))
+        original = _compiled(find(f), f)
+        if original is not None and (asserts or _outline(original, private) == _outline(f.__code__, private)):
+            return node
+    return None
 
 
 def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
@@ -364,40 +373,3 @@ for _name in ("annotations", "division", "generator_stop"):
 def _count(code: types.CodeType) -> int:
     varargs = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
     return code.co_argcount + code.co_kwonlyargcount + varargs
-
-
-@functools.lru_cache(maxsize=32)
-def _parsed(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except SyntaxError:
-        return None
-
-
-def _find_node(f: types.FunctionType) -> Any:
-    """A copy of the syntax tree of ``f``, at its own lines; ``None`` if there is none or several could be it."""
-    wanted = f.__code__
-    tree = _parsed("".join(linecache.getlines(wanted.co_filename, f.__globals__)))
-    if tree is None:
-        return None
-    if wanted.co_name == "<lambda>":
-        # The innermost one in which all of the code stands; a conditional expression has no instruction of its own span.
-        places = [p for p in map(_place, wanted.co_positions()) if p is not None]
-        lambdas = [(_place(_span(n.body)), n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-        around = [(own, n) for own, n in lambdas if all(own[0] <= p[0] and p[1] <= own[1] for p in places)]
-        found: list[Any] = [n for own, n in around if own[0] == max(o[0] for o, _ in around)]
-    else:
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name]
-        found = [n for n in found if min(d.lineno for d in (n, *n.decorator_list)) == wanted.co_firstlineno]
-    return copy.deepcopy(found[0]) if len(found) == 1 else None
-
-
-def _place(span: tuple[Any, Any, Any, Any]) -> Any:
-    """The first and the last line and column of a span; ``None`` for one of an instruction that stands for no code."""
-    line, end_line, column, end_column = span
-    return None if None in span or (column, end_column) == (0, 0) else ((line, column), (end_line, end_column))
-
-
-def _span(node: ast.expr) -> tuple[Any, Any, int, Any]:
-    """Where an expression stands, as :meth:`code.co_positions` says it."""
-    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

@@ -1,0 +1,97 @@
+"""The syntax tree of a function: from the lines of its file that it stands on.
+
+Only those lines are parsed: reading a whole file for one function would take longer than tracing it. Where they do not
+make sense alone, and for lambdas, the file is parsed, once.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import linecache
+import types
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["tree_from_block", "tree_from_file"]
+
+
+def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
+    """The ``def`` of ``f``, at its own lines and columns, parsed without the rest of its file; ``None`` if that fails.
+
+    Where the block ends is told by indentation, which lines inside of strings and brackets may contradict: whether this is
+    the function, its code says.
+    """
+    code = f.__code__
+    lines = linecache.getlines(code.co_filename, f.__globals__)
+    first = code.co_firstlineno
+    if code.co_name == "<lambda>" or not 0 < first <= len(lines):
+        return None
+    block = _block(lines, first - 1)
+    indented = lines[first - 1][:1] in (" ", "\t")
+    before = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
+    try:
+        (statement,) = ast.parse(before + "".join(block)).body
+    except (SyntaxError, ValueError):
+        return None
+    if isinstance(statement, ast.If):
+        if len(statement.body) != 1:
+            return None
+        (statement,) = statement.body
+    return statement if isinstance(statement, ast.FunctionDef) and statement.name == code.co_name else None
+
+
+def _block(lines: Sequence[str], first: int) -> Sequence[str]:
+    """The lines from ``first`` on to the end of the definition that begins there, decorators included."""
+    indent = _indent(lines[first])
+    in_header = True
+    for i in range(first, len(lines)):
+        text = lines[i].strip()
+        if in_header:
+            # The header may go over several lines; it ends where a line ends with a colon.
+            in_header = not text.partition("#")[0].rstrip().endswith(":") and not text.startswith("def ")
+        elif text and not text.startswith(("#", ")")) and _indent(lines[i]) <= indent:
+            return lines[first:i]
+    return lines[first:]
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def tree_from_file(f: types.FunctionType) -> Any:
+    """The ``def`` or ``lambda`` of ``f``, at its own lines and columns; ``None`` if there is none or several could be it."""
+    wanted = f.__code__
+    tree = _parsed("".join(linecache.getlines(wanted.co_filename, f.__globals__)))
+    if tree is None:
+        return None
+    if wanted.co_name == "<lambda>":
+        # The innermost one in which all of the code stands; a conditional expression has no instruction of its own span.
+        places = [p for p in map(_place, wanted.co_positions()) if p is not None]
+        lambdas = [(_place(_span(n.body)), n) for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+        around = [(own, n) for own, n in lambdas if all(own[0] <= p[0] and p[1] <= own[1] for p in places)]
+        found: list[Any] = [n for own, n in around if own[0] == max(o[0] for o, _ in around)]
+    else:
+        found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == wanted.co_name]
+        found = [n for n in found if min(d.lineno for d in (n, *n.decorator_list)) == wanted.co_firstlineno]
+    return copy.deepcopy(found[0]) if len(found) == 1 else None
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return None
+
+
+def _place(span: tuple[Any, Any, Any, Any]) -> Any:
+    """The first and the last line and column of a span; ``None`` for one of an instruction that stands for no code."""
+    line, end_line, column, end_column = span
+    return None if None in span or (column, end_column) == (0, 0) else ((line, column), (end_line, end_column))
+
+
+def _span(node: ast.expr) -> tuple[Any, Any, int, Any]:
+    """Where an expression stands, as :meth:`code.co_positions` says it."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tnp.executors.llvm.graph import Graph, Node, Reduction, Update, View
 from tnp.executors.llvm.index import Index, Var, linear
 
-__all__ = ["Strides", "axis_order", "contiguous", "strides_of_nodes"]
+__all__ = ["Strides", "axis_order", "contiguous", "descending", "strides_of_nodes"]
 
 Strides = tuple[int, ...]
 
@@ -60,6 +60,12 @@ def _goes_inside(axis: int, other: int, operands: Sequence[Strides]) -> bool | N
             elif answer is None:
                 answer = True
     return answer
+
+
+def descending(shape: Sequence[int], operands: Sequence[Strides]) -> frozenset[int]:
+    """The axes along which NumPy's iterator goes from the end: no operand goes up in memory, and one goes down."""
+    steps = [{s[axis] for s in operands} if n > 1 else {0} for axis, n in enumerate(shape)]
+    return frozenset(axis for axis, found in enumerate(steps) if min(found, default=0) < 0 and max(found) <= 0)
 
 
 def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Node, Strides]:

@@ -34,6 +34,7 @@ __all__ = [
     "first_version",
     "is_version_of",
     "lower",
+    "needed_for",
     "origin",
     "places_of",
     "rule",
@@ -199,7 +200,7 @@ class Graph:
         return node
 
     def drop_what_is_unused(self) -> None:
-        used = _needed_for([*self.inputs, *self.outputs, *self.errors])
+        used = needed_for([*self.inputs, *self.outputs, *self.errors])
         self.nodes = [n for n in self.nodes if n in used]
 
     def look_for_errors_first(self) -> None:
@@ -207,7 +208,7 @@ class Graph:
 
         What of that is an update of an input is made one of a copy.
         """
-        needed = _needed_for(self.errors)
+        needed = needed_for(self.errors)
         for node in [n for n in self.nodes if n in needed and isinstance(n, Update) and n.base.op == "input"]:
             assert isinstance(node, Update)
             copy = Node("copy", node.shape, node.dtype, (node.base,), position=node.position - 0.5)
@@ -218,7 +219,7 @@ class Graph:
             node.position = position
 
 
-def _needed_for(nodes: Sequence[Node]) -> set[Node]:
+def needed_for(nodes: Sequence[Node]) -> set[Node]:
     """``nodes``, and what they are computed from."""
     found: set[Node] = set()
     stack = list(nodes)

@@ -155,7 +155,7 @@ def _fits(index: Index, lowest: int, limit: int) -> bool:
 
 
 def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int) -> None:
-    """Makes the kernel refuse indices that are not from ``lowest`` to below ``length``."""
+    """Makes the kernel refuse indices that are not from ``lowest``, which is 0 or less, to below ``length``."""
     while isinstance(indices, View) and indices.whole:
         indices = indices.source
     known = _known(indices, variables(indices.shape))
@@ -163,15 +163,19 @@ def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int
         return
     lowering.checked.add((indices, length, lowest))
     shape, dtype = indices.shape, indices.dtype
-    bits = dtype.bits - (dtype.kind == "i")
-    wrong = [
-        lowering.make(op, shape, dtypes.bool8, (indices, limit))
-        for op, limit, possible in (("lt", lowest, dtype.kind == "i"), ("ge", length, length < 2**bits))
-        if possible and limit >= -(2**bits)
-    ]
-    for bad in wrong:
-        dims = tuple(range(len(shape)))
-        lowering.graph.errors.append(lowering.reduce("any", (), dtypes.bool8, bad, dims) if shape else bad)
+    if dtype.kind == "u":
+        if length >= 2**dtype.bits:
+            return
+        counted = indices
+    else:  # as unsigned numbers from the lowest on, so that one comparison does
+        wide = lowering.make("convert_element_type", shape, dtypes.int64, (indices,)) if dtype.bits < 64 else indices
+        from_lowest = lowering.make("sub", shape, dtypes.int64, (wide, lowest)) if lowest else wide
+        counted = lowering.make("bitcast", shape, dtypes.uint64, (from_lowest,))
+        length -= lowest
+    wrong = lowering.make("ge", shape, dtypes.bool8, (counted, length))
+    if shape:
+        wrong = lowering.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(shape))))
+    lowering.graph.errors.append(wrong)
 
 
 @rule("take")

@@ -78,8 +78,8 @@ def _goes_inside(axis: int, other: int, operands: Sequence[Strides]) -> bool | N
 
 def descending(shape: Sequence[int], operands: Sequence[Strides]) -> frozenset[int]:
     """The axes along which NumPy's iterator goes from the end: no operand goes up in memory, and one goes down."""
-    steps = [{s[axis] for s in operands} if n > 1 else {0} for axis, n in enumerate(shape)]
-    return frozenset(axis for axis, found in enumerate(steps) if min(found, default=0) < 0 and max(found) <= 0)
+    steps = [{s[axis] for s in operands} for axis in range(len(shape))]
+    return frozenset(d for d, found in enumerate(steps) if shape[d] > 1 and min(found, default=0) < 0 >= max(found))
 
 
 def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Node, Strides]:

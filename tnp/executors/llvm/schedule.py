@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes
-from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version, variables
+from tnp.executors.llvm import scalars, scatters
+from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version
 from tnp.executors.llvm.index import Index, Var, disjoint
-from tnp.executors.llvm.layout import Strides, axis_order, contiguous, descending
+from tnp.executors.llvm.layout import Strides, axis_order
 
 __all__ = ["Access", "Group", "Nest", "Schedule", "Statement", "schedule"]
 
@@ -65,8 +65,8 @@ class Statement:
         self.loops: list[Var] = []
         self.reduced: set[Var] = set()
         self.ordered: set[Var] = set()
-        scattered = ordered_dims(node) if isinstance(node, Update) else ()
-        backwards = plan.backwards(node)
+        ordered = scatters.ordered_dims(node) if isinstance(node, Update) else ()
+        backwards = scatters.backwards(node, plan.strides) if isinstance(node, Update) else ()
         at = [Index()] * len(self.domain)
         for d in plan.order_of_axes(node, self.domain):
             if self.domain[d] == 1:
@@ -76,7 +76,7 @@ class Statement:
             at[d] = Index.of(var) * -1 + (self.domain[d] - 1) if d in backwards else Index.of(var)
             if d in dims:
                 self.reduced.add(var)
-            if d in scattered:
+            if d in ordered:
                 self.ordered.add(var)
         self.at = tuple(at)
         if isinstance(node, Reduction):
@@ -225,38 +225,12 @@ class _Plan:
         """The axes of a statement's domain as they lie in memory, outermost first."""
         if isinstance(node, Update):
             if node.lookups:
-                return self._order_of_scatter(node)
+                return scatters.axes(node, self.strides)
             node = node.target
         elif isinstance(node, Reduction):
             (node,) = node.sources
         strides = self.strides.get(node)
         return range(len(domain)) if strides is None else axis_order(domain, [strides])
-
-    def _order_of_scatter(self, update: Update) -> Sequence[int]:
-        """Those whose order counts as NumPy has them; outside of them the others that are further apart in the base's memory."""
-        shape = update.value.shape
-        scattered = ordered_dims(update)
-        strides = [self.strides[n] for n in (*update.ordered_by, update.value) if n in self.strides]
-        inside = [d for d in (axis_order(shape, strides) if update.ordered_by else range(len(shape))) if d in scattered]
-        own = variables(shape)
-        places = update.where(own)
-        steps = self.strides.get(update.base, contiguous(update.base.shape, range(len(update.base.shape)), 1))
-        looked_up = [abs(s) for i, s in zip(places, steps) if any(True for _ in i.lookups())]
-        apart = {
-            d: max(abs(s) for i, s in zip(places, steps) if own[d].terms.keys() & i.terms.keys())
-            for d in range(len(shape))
-            if d not in scattered and shape[d] > 1
-        }
-        free = sorted(apart, key=lambda d: -apart[d])
-        outside = [d for d in free if looked_up and apart[d] > min(looked_up)]
-        return [*outside, *inside, *(d for d in free if d not in outside)]
-
-    def backwards(self, node: Node) -> frozenset[int]:
-        """The axes of a scatter's value along which it goes from the end."""
-        if not isinstance(node, Update) or not node.ordered_by:
-            return frozenset()
-        strides = [self.strides[n] for n in (*node.ordered_by, node.value) if n in self.strides]
-        return descending(node.value.shape, strides)
 
     def trace(self, starts: Sequence[tuple[Node, Indices]]) -> tuple[list[Access], list[tuple[Node, Indices]]]:
         """What computing nodes at positions reads from memory, and what it computes on the way."""
@@ -328,12 +302,15 @@ class _Plan:
                 self.stored.add(node)
 
     def store_what_updates_would_overwrite(self) -> None:
-        """An update whose value is computed from other places of the memory that it writes takes it from a copy."""
+        """An update whose value or indices are computed from other places of the memory that it writes takes them from a
+        copy; a scatter even from the same ones, which an iteration before may have written."""
         for statement in self.statements():
             update = statement.node
             if not isinstance(update, Update):
                 continue
             memory = self.memory_of(update)
+            if not any(self.memory_of(load.node) is memory for load in statement.loads):
+                continue
             for node, at in statement.reads():
                 for load in self.trace([(node, at)])[0]:
                     if self.memory_of(load.node) is not memory or disjoint(load.at, statement.store.at):
@@ -392,17 +369,6 @@ class _Plan:
             return _cost(n) + sum(map(total, n.sources))
 
         return total(node)
-
-
-def ordered_dims(update: Update) -> frozenset[int]:
-    """The dimensions of an update's value along which several elements may go to one place: those of which no index of the
-    place alone depends. Only scatters have any."""
-    if not update.lookups:
-        return frozenset()
-    own = variables(update.value.shape)
-    places = update.where(own)
-    alone = {var for i in places if len(i.terms) == 1 for var in i.terms}
-    return frozenset(d for d, i in enumerate(own) if i.terms and not alone & i.terms.keys())
 
 
 def _times(statement: Statement, at: Indices) -> int:

@@ -22,7 +22,7 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.llvm import engine, indexing, launcher, threads  # noqa: F401 — indexing has rules of graph's
+from tnp.executors.llvm import engine, indexing, launcher, threads, views  # noqa: F401 — indexing and views register rules
 from tnp.executors.llvm.emit import Kernel, emit_kernel
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node, Refused, Update, View, lower, needed_for, takes

@@ -136,7 +136,8 @@ class Update(Node):
         ordered_by: Sequence[Node] = (),
     ) -> None:  # fmt: skip
         self.lookups = target.lookups if isinstance(target, View) else ()
-        super().__init__("update", base.shape, base.dtype, (base, value, *self.lookups), position=position)
+        op = "update" if not self.lookups else "scatter_add" if accumulates else "scatter"
+        super().__init__(op, base.shape, base.dtype, (base, value, *self.lookups), position=position)
         self.target = target
         self.accumulates = accumulates
         self.ordered_by = tuple(ordered_by)

@@ -234,7 +234,7 @@ class Replay:
             return math.inf
         if "v" in s.kind:
             return max(errors)
-        count = most if "r" in s.kind else 1
+        count = most if "r" in s.kind or ".at(" in s.text else 1
         eps = max(_eps(dtype), *(_eps(_computed_in(np.asarray(self.scope[r]).dtype)) for r in s.reads))
         size = max(1.0, _magnitude(value), *before)
         amplified = count * math.prod(max(1.0, b) for b in before) * max(1.0, _magnitude(value))
@@ -426,7 +426,17 @@ WRITES = {
           "{0}[...] = {0} - {0}.mean(axis={a}, keepdims=True)", "np.sum({1}, axis={a}, out={0})", "{0}[1:] += {0}[:-1].sum(0)"),
     "z": ("{0}[{I}] = {0}.max()", "np.maximum({0}, {1}, out={0})", "{0}.sort()", "np.clip({0}, -1, 1, out={0})"),
 }  # fmt: skip
-FAMILIES = (UNARY, BINARY, BINARY, TERNARY, {"v": VIEWS}, {"v": VIEWS}, {"v": COMBINED}, REDUCTIONS, CUMULATIVE, {"~rs": COMPOSED}, GATHERS, WRITES, WRITES, WRITES)  # fmt: skip
+#: several elements may go to one place; {q} is a sequence of indices in a few dimensions
+SCATTERS = {
+    "": ("{0}[{i}] = {v}", "{0}[{i}] = {1}", "{0}[{i}] = {1}[:{i}.shape[0]]", "{0}[{i}] += {1}", "{0}[{i}] += {v}", "{0}[{i}] = {0}[{i}[::-1]]", "{0}[..., {i}] = {v}", "{0}[:, {i}] -= 1",
+         "{0}[{i}, {i}[::-1]] = {v}", "{0}[{i}, 0] = {1}", "{0}[0, {i}] += {v}", "np.add.at({0}, {i}, {1})", "np.add.at({0}, {i}, {v})", "np.add.at({0}, ({i}, {i}), 2)", "np.subtract.at({0}, {i}, {0}[{i}])",
+         "{0}[{I}][{i}] = {v}", "{0}[1:][{i} - 1] += 1", "{0}.T[{i}] = {v}", "{0}[{q}] = {v}", "{0}[{q}] += {1}", "np.add.at({0}, {q}, 3)", "{0}[{q}, 0] = {v}", "{0}[::-1][{q}] = {0}[{q}]",
+         "{0}[np.arange({0}.shape[0])] = {0}[::-1]", "{0}[np.arange({0}.shape[0]), 0] += {v}", "np.add.at({0}, abs({0}).astype(np.int64) % {0}.shape[0], 1)", "np.put_along_axis({0}, np.argsort({0}, {a}), {v}, {a})",
+         "{0}[np.arange(12).reshape(3, 4)[::-1] % {0}.shape[0]] = {v}", "{0}[{i}[0], {i}] = {v}", "for k in range({k}):\n    {0}[{i} - k] += k", "np.add.at({0}, np.arange({1}.size).reshape({1}.shape) % {0}.shape[0], {1})",
+         "np.put_along_axis({0}, np.zeros(np.shape({0})[:-1] + ({k},), np.int64), {v}, -1)", "{0}[np.arange({1}.size).reshape({1}.shape) % {0}.size] = {1}"),
+    "c": ("{0}[{i}] *= 2", "{0}[{i}] = {1} * {1}", "np.add.at({0}, {i}, {1} * 2)"),
+}  # fmt: skip
+FAMILIES = (UNARY, BINARY, BINARY, TERNARY, {"v": VIEWS}, {"v": VIEWS}, {"v": COMBINED}, REDUCTIONS, CUMULATIVE, {"~rs": COMPOSED}, GATHERS, WRITES, WRITES, WRITES, SCATTERS)  # fmt: skip
 NUMBERS = ("0", "1", "-2", "3", "2.5", "True", "7", "1e3", "-0.0", "np.float32(1.5)", "np.int64(4)")
 
 
@@ -567,17 +577,18 @@ def _reshaped(random: Random, size: int) -> str:
 
 def _statement(random: Random, replay: Replay, number: int) -> Statement | None:
     family = random.choice(FAMILIES)
+    writes = family is WRITES or family is SCATTERS
     kind = random.choice(list(family)) if family is not WRITES else random.choice(["", "", "", *WRITES])
     text = random.choice(family[kind])
     variables = [n for n in replay.variables if n not in ("s", "i") or random.random() < 0.3]
     recent = variables + variables[-3:]
     names = [random.choice(recent) for _ in range(3)]
     first = np.asarray(replay.scope[names[0]])
-    if family is BINARY or family is TERNARY or ("{1}" in text and family is not WRITES):
+    if family is BINARY or family is TERNARY or ("{1}" in text and not writes):
         # What has the first one's shape is more often of use.
         fitting = [n for n in variables if _broadcasts(first.shape, np.shape(replay.scope[n]))]
         names[1:] = [random.choice(fitting) if fitting and random.random() < 0.9 else n for n in names[1:]]
-    elif family is WRITES:
+    elif writes:
         fitting = [n for n in variables if _broadcasts(np.shape(replay.scope[n]), first.shape, into=True)]
         names[1] = random.choice(fitting) if fitting and random.random() < 0.8 else names[1]
     if "{i}" in text:
@@ -596,7 +607,7 @@ def _statement(random: Random, replay: Replay, number: int) -> Statement | None:
     else:
         some = f"axis={tuple(sorted(random.sample(range(rank), random.randint(1, rank))))}"
     index_1, index_2 = _two_indices(random, first.shape)
-    target = names[0] if family is WRITES else f"v{number}"
+    target = names[0] if writes else f"v{number}"
     stretched = tuple(n if n != 1 else random.choice([1, 3]) for n in first.shape)
     if first.dtype.kind == "b" and "**" in text:
         return None  # known to differ: NumPy's bool ** 2 is int8, the NumPy language's int64
@@ -608,11 +619,12 @@ def _statement(random: Random, replay: Replay, number: int) -> Statement | None:
         *names, n=target, a=axes[0], b=axes[1], p=", ".join(map(str, permutation)) or "()", I=_index(random, first.shape), A=some,
         K=random.choice(["", ", keepdims=True"]), J=index_1, L=index_2, S=_reshaped(random, first.size), T=random.choice(DTYPES).replace("bool", "bool_"),
         B=random.choice([stretched, (2, *stretched)]), W=random.choice([1, 2, 3]), k=random.randint(1, 3), k2=random.randint(0, 3), i="i", v=random.choice(NUMBERS),
+        q=random.choice(("[0, -1, 0]", "[[0, 1], [1, 0]]", "[1]", "[-1, 0], [0, 0]", "[0, 1, 1, 0], None")),
         R=tuple(-1 if d == axes[0] % rank else 1 for d in range(rank)) if rank else (),
     )  # fmt: skip
     if "astype" in made and first.dtype.kind in "fc":
         kind += "d"
-    if family is not WRITES and family[kind if kind in family else kind[:-1]] is not COMPOSED:
+    if not writes and family[kind if kind in family else kind[:-1]] is not COMPOSED:
         made = f"{target} = {made}"
     reads = tuple(dict.fromkeys(n for n in (*names, target) if n in replay.variables and _names(made, n)))
     return Statement(made, reads, target, kind)

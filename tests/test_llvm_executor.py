@@ -107,6 +107,23 @@ def test_results_lie_in_memory_as_numpys(order, step):
     compare(lambda x: (x * 2 + 1, x.T * 2 + 1, (x + 1).sum(axis=0), np.exp(x).cumsum(axis=1)), x)
 
 
+@pytest.mark.parametrize("shape", [(3, 4, 5), (50, 60, 70), (2, 3, 4, 5)], ids=str)
+def test_results_lie_in_memory_as_numpys_in_any_order_of_axes(shape):
+    x = np.random.default_rng(0).random(shape)
+    for axes in itertools.permutations(range(len(shape))):
+        f = compare(
+            lambda x: (x * 2 + 1, x.sum(axis=1) - 1, x.reshape(-1) - 1, np.cumsum(x[..., ::-1] * 3, axis=0)),
+            x.transpose(axes),
+            calls=1,
+        )
+        assert "one by one" not in str(tnp.explain(f))
+
+
+def test_transposing_in_an_operation_gives_its_memory_order():
+    f = compare(lambda x, y: (x.transpose(0, 2, 1) + 1, (x + y).swapaxes(0, 1) * 2), *np.random.default_rng(0).random((2, 4, 5, 6)))  # fmt: skip
+    assert "one by one" not in str(tnp.explain(f))
+
+
 def test_other_strides_compile_once_each_and_alternate():
     f = tnp.jit(lambda x: np.exp(x).sum(axis=0) * 2)
     x = np.random.default_rng(0).random((12, 12))

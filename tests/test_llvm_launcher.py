@@ -309,6 +309,17 @@ def test_new_arrays_are_contiguous(make, kernels):
     assert type(b) is np.ndarray and b.shape == () and b.dtype == "c16"
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (60, 70, 80), (3, 1, 4)], ids=str)
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (0, 2, 1), (1, 0, 2)])
+def test_new_arrays_lie_in_memory_as_is_asked(make, kernels, shape, axes):
+    like = np.empty([shape[a] for a in axes]).transpose(np.argsort(axes))
+    assert like.shape == shape
+    spec = Spec([Input("float")], [Output("array", shape, F8, strides=like.strides)], single=True)
+    a = launch(make, kernels, "nothing", spec)(1.0)
+    assert (a.shape, a.strides, a.flags.owndata, a.flags.writeable) == (shape, like.strides, True, True)
+    assert (a.flags.c_contiguous, a.flags.f_contiguous) == (like.flags.c_contiguous, like.flags.f_contiguous)
+
+
 def test_an_input_written_in_place_is_returned_itself(make, kernels):
     spec = Spec([array_input(np.zeros(2)), array_input(np.zeros(2), True)], [Output("input", index=1)], single=True)
     a, b = np.array([1.0, 2.0]), np.zeros(2)

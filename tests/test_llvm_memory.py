@@ -412,7 +412,7 @@ def test_allocations_that_fail_leave_nothing_behind(pool):
         for start in range(30):
             try:
                 testing.set_nomemory(start, start + n)
-                pool.array(pool.address, dtype, 1, shape, 4 * MB, memory.NEW_ARRAY["C"])
+                pool.array(pool.address, dtype, 1, shape, None, 4 * MB, memory.NEW_ARRAY["C"])
             except (MemoryError, ctypes.ArgumentError):
                 failures += 1
             finally:

@@ -77,7 +77,8 @@ def is_view(bsym: BoundSymbol) -> bool:
     """Whether all that a symbol does is to look at its argument's memory."""
     if bsym.sym.is_prim:
         return OpTags.VIEW in bsym.sym.tags
-    return bool(bsym.subsymbols) and all(map(is_view, bsym.subsymbols))
+    # A store to all of an array, turned round, is made of nothing but views of the value.
+    return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["common_subexpressions", "dead_code", "dead_stores", "forward_stores", "with_arguments_used"]
+__all__ = ["common_subexpressions", "dead_code", "memory_of_results", "with_arguments_used"]
 
 
 def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
@@ -30,59 +30,6 @@ def dead_code(trace: Trace) -> Trace:
     return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, reversed(kept))
 
 
-def forward_stores(trace: Trace) -> Trace:
-    """With what was stored to an argument read from where it was computed, not from the argument.
-
-    So reads need not wait for the store. Updates go on in the argument's memory, and views that the caller gets look at it.
-    """
-    shown = _memory_of_results(trace)
-    names: dict[str, Any] = {}
-    lines: list[BoundSymbol] = []
-    for b in trace.bound_symbols:
-        stays = (
-            b.sym.name in ("copy_", "python_return")
-            or b.has_tag_inside(OpTags.UPDATE)
-            or b.has_tag_inside(OpTags.EFFECT)
-        )
-        if names and not stays and not any(p.name in shown for p in b.flat_outputs):
-            b = b.substitute({k: v for k, v in names.items() if any(p.name == k for p in b.flat_inputs)})
-        if b.sym.name == "copy_":
-            value = b.args[0]
-            names[b.output.name] = names.get(value.name, value)
-        lines.append(b)
-    return Trace.like(trace, lines) if names else trace
-
-
-def dead_stores(trace: Trace) -> Trace:
-    """Without the stores to arguments after which nothing can raise or act before the next store to the same argument."""
-    last: dict[str, int] = {}
-    dead: set[int] = set()
-    for i, b in enumerate(trace.bound_symbols):
-        if b.sym.name == "copy_":
-            destination = b.args[1].name
-            if destination in last:
-                dead.add(last[destination])
-            last[destination] = i
-        elif _is_seen(b):
-            last.clear()
-    names: dict[str, Any] = {}
-    kept: list[BoundSymbol] = []
-    for i, b in enumerate(trace.bound_symbols):
-        b = b.substitute(names)
-        if i in dead:
-            names[b.output.name] = b.args[0]
-        else:
-            kept.append(b)
-    return Trace.like(trace, kept) if dead else trace
-
-
-def _is_seen(b: BoundSymbol) -> bool:
-    """Whether the caller may find out in what order ``b`` and a store ran."""
-    if b.subsymbols:
-        return any(map(_is_seen, b.subsymbols))
-    return any(t in b.sym.tags for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))
-
-
 def with_arguments_used(trace: Trace) -> Trace:
     """With only those arguments that the program reads."""
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
@@ -101,7 +48,7 @@ def common_subexpressions(trace: Trace) -> Trace:
     Results that are returned, or that views that are returned look at, stay apart: they are different memory to the
     caller. So do arrays made of nothing, and effects.
     """
-    returned = _memory_of_results(trace)
+    returned = memory_of_results(trace)
     seen: dict[Any, BoundSymbol] = {}
     names: dict[str, Any] = {}
     kept: list[BoundSymbol] = []
@@ -125,7 +72,8 @@ def common_subexpressions(trace: Trace) -> Trace:
     return Trace.like(trace, kept) if names else trace
 
 
-def _memory_of_results(trace: Trace) -> set[str]:
+def memory_of_results(trace: Trace) -> set[str]:
+    """The names of what is returned, and of what views that are returned look at."""
     result = {p.name for p in flat_proxies(trace.bound_symbols[-1].args) if isinstance(p, TensorProxy)}
     for bsym in reversed(trace.bound_symbols):
         if OpTags.VIEW in bsym.sym.tags and any(p.name in result for p in bsym.flat_outputs):

@@ -30,6 +30,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     #: for each group, the groups that must run before it
     before: list[set[int]] = []
     last_effect: int | None = None
+    last_store: int | None = None
 
     def reach(groups: set[int]) -> set[int]:
         """The groups that ``groups`` need, themselves included."""
@@ -49,6 +50,9 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             needs.add(group_of[last_effect])
         if b.sym.name == "copy_":
             needs.update(group_of)  # what was computed before may be from what it overwrites
+        # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
+        if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
+            needs.add(group_of[last_store])
         # When an operation raises, the updates before it have happened, and none after it.
         raises = not isinstance(b, Fusable) and b.has_tag_inside(OpTags.MAY_RAISE)
         updates = b.has_tag_inside(OpTags.UPDATE)
@@ -75,6 +79,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             producer[p.name] = i
         if is_effect:
             last_effect = i
+        if b.sym.name == "copy_":
+            last_store = i
         if raises:
             last_raising, written_since = i, []
         elif updates:
@@ -120,7 +126,9 @@ def _fuse_once(
     new = Trace.like(trace)
     groups = find_regions(trace.bound_symbols)
     needed_after = _needed_after(groups)
-    places = {b.args[0].name: b.args[1] for b in trace.bound_symbols if b.sym.name == "copy_"}
+    copies = [b for b in trace.bound_symbols if b.sym.name == "copy_"]
+    places = {b.args[0].name: b.args[1] for b in copies}
+    stored = {b.output.name: b.args[1].name for b in copies}
     working = [g for g in groups if g[0].sym.name != "copy_" and OpTags.PROGRAM not in g[0].sym.tags]
     for group, needed in zip(groups, needed_after):
         first = group[0]
@@ -128,7 +136,7 @@ def _fuse_once(
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, needed)
-        stores = _stores(inputs, outputs, places)
+        stores = _stores(inputs, outputs, places, stored)
         name = f"{first.fuser.name}_fusion{count}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
@@ -150,14 +158,20 @@ def _fuse_once(
     return new, count
 
 
-def _stores(inputs: list[Proxy], outputs: list[Proxy], places: Mapping[str, Proxy]) -> dict[int, int]:
-    """Outputs that end up in an argument's memory → that argument among the inputs, where it is put if it was not there."""
+def _stores(
+    inputs: list[Proxy], outputs: list[Proxy], places: Mapping[str, Proxy], stored: Mapping[str, str]
+) -> dict[int, int]:
+    """Outputs that end up in an argument's memory → that argument among the inputs, where it is put if it was not there.
+
+    ``places`` are what is stored where, and ``stored`` the names of arguments after something was stored to them.
+    """
     stores: dict[int, int] = {}
     for k, p in enumerate(outputs):
         place = places.get(p.name)
         if place is None:
             continue
-        at = next((j for j, q in enumerate(inputs) if q.name == place.name), len(inputs))
+        found = [j for j, q in enumerate(inputs) if stored.get(q.name, q.name) == place.name]
+        at = found[-1] if found else len(inputs)
         if at == len(inputs):
             inputs.append(place)
         if at not in stores.values():

@@ -20,8 +20,9 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
-from tnp.transforms.dce import dead_code
+from tnp.transforms.dce import common_subexpressions, dead_code
 from tnp.transforms.define_sizes import define_sizes
+from tnp.transforms.stores import dead_stores, forward_stores, restore_stores
 
 __all__ = ["masked_values"]
 
@@ -37,14 +38,15 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     fusers = [e for e in executors if hasattr(e, "can_fuse")]
     if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
         return trace
+    forwarding, forwarded = forward_stores(trace)
+    before = common_subexpressions(forwarding)  # a mask computed twice is one mask
     gathered: set[str] = set()
     while True:
-        attempt = _Attempt(trace, fusers, gathered)
+        attempt = _Attempt(before, fusers, gathered)
         new = attempt.run()
-        if new is None:
-            gathered |= attempt.needed
-        else:
-            return dead_code(new) if attempt.masked else trace
+        if new is not None:
+            return restore_stores(dead_stores(dead_code(new)), forwarded) if attempt.masked else trace
+        gathered |= attempt.needed
 
 
 def _prims(bsyms: Sequence[BoundSymbol]) -> Iterator[BoundSymbol]:

@@ -22,11 +22,11 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.llvm import engine, launcher, threads
+from tnp.executors.llvm import engine, indexing, launcher, threads, views  # noqa: F401 — indexing and views register rules
 from tnp.executors.llvm.emit import Kernel, emit_kernel
 from tnp.executors.llvm.engine import Unavailable
-from tnp.executors.llvm.graph import Graph, Node, Refused, Update, lower, takes
-from tnp.executors.llvm.layout import Strides, axis_order, contiguous, strides_of_nodes
+from tnp.executors.llvm.graph import Graph, Node, Refused, Update, View, lower, needed_for, takes
+from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import Schedule, schedule
 from tnp.executors.registry import register_executor
 
@@ -101,13 +101,16 @@ def is_available() -> bool:
 
 
 def _pays(graph: Graph, whole: bool) -> bool:
-    """Whether a region is more than one operation on few elements, and more than moving elements about.
+    """Whether a region is more than one operation on few elements, and more than moving elements about: what gathers and
+    scatters do is not that.
 
     One that is the ``whole`` program is called with less ado than NumPy is from Python.
     """
-    work = [n for n in graph.nodes if n.op not in ("input", "number", "view", "full", "empty", "copy", "iota")]
-    computing = [n for n in work if not isinstance(n, Update)]
-    if not computing:
+    used = needed_for(graph.outputs)
+    by_index = {n for n in used if isinstance(n, View | Update) and n.lookups}
+    plain = ("input", "number", "view", "full", "empty", "copy", "iota")
+    work = [n for n in used if n in by_index or n.op not in plain]
+    if all(isinstance(n, Update) and n not in by_index for n in work):
         return False
     return whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
 
@@ -175,15 +178,14 @@ class FusedRegion:
         strides = strides_of_nodes(self.graph, [k[1] for k in key])
         fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
         for _, node in fresh:  # a view that leaves the region is a copy
-            strides[node] = contiguous(node.shape, axis_order(node.shape, [strides[node]]), node.dtype.itemsize)
-        orders = [_order(node, strides[node]) for _, node in fresh]
+            strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
         plan = schedule(self.graph, strides)
         kernel = emit_kernel(self.name, self.graph, plan, strides, _function_attributes(), fast=self.fast)
         self.kernels[key] = kernel
         self.schedules[key] = plan
         written = set(self.updates.values())
         inputs = [_input(n, k, j in written) for j, (n, k) in enumerate(zip(self.graph.inputs, key))]
-        outputs = [_output(n, self.region.outputs[k], order) for (k, n), order in zip(fresh, orders)]
+        outputs = [_output(n, self.region.outputs[k], strides[n]) for k, n in fresh]
         spec = launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
         return spec, engine.compile_ir(kernel.ir, self.name), kernel.cost > RELEASE_COST
 
@@ -219,23 +221,9 @@ def _input(node: Node, key: Any, is_written: bool) -> launcher.Input:
     return launcher.Input(kind, node.shape, strides, _numpy_dtype(node.dtype), is_written)
 
 
-def _output(node: Node, proxy: TensorProxy, order: str) -> launcher.Output:
+def _output(node: Node, proxy: TensorProxy, strides: Strides) -> launcher.Output:
     kind = "scalar" if proxy.scalar else "array"
-    return launcher.Output(kind, node.shape, _numpy_dtype(node.dtype), order=order)
-
-
-def _order(node: Node, strides: Strides) -> str:
-    """The order of an output's memory. Raises :class:`Unavailable` for those that are neither C nor Fortran."""
-    lengths = [(n, s) for n, s in zip(node.shape, strides) if n > 1]
-    for order, inside_out in (("C", lengths[::-1]), ("F", lengths)):
-        step = node.dtype.itemsize
-        for n, s in inside_out:
-            if s != step:
-                break
-            step *= n
-        else:
-            return order
-    raise Unavailable("an output's layout")
+    return launcher.Output(kind, node.shape, _numpy_dtype(node.dtype), strides=strides)
 
 
 def _numpy_dtype(dtype: DType) -> Any:

@@ -19,9 +19,29 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.index import Index, Lookup
+from tnp.executors.llvm.index import Index, Var
 
-__all__ = ["Graph", "Node", "Reduction", "Refused", "Scan", "Update", "View", "lower", "takes"]
+__all__ = [
+    "Graph",
+    "Indices",
+    "Lowering",
+    "Node",
+    "Reduction",
+    "Refused",
+    "Scan",
+    "Update",
+    "View",
+    "first_version",
+    "is_version_of",
+    "lower",
+    "needed_for",
+    "origin",
+    "places_of",
+    "rule",
+    "takes",
+    "variables",
+    "with_zeros",
+]
 
 Indices = tuple[Index, ...]
 
@@ -70,17 +90,20 @@ class Node:
 class View(Node):
     """Elements of ``source`` in other places: ``where`` maps a position in the view to one in the source.
 
-    ``lookups`` are the arrays of indices that this depends on. ``repeats`` says that elements may stand in several places.
+    ``lookups`` are the arrays of indices that this depends on. ``repeats`` says that elements may stand in several places,
+    ``whole`` that each stands in one at least.
     """
 
     def __init__(
         self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], *, position: int,
-        lookups: Sequence[Node] = (), repeats: bool = False,
+        lookups: Sequence[Node] = (), repeats: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
         super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
         self.source = source
         self.where = where
+        self.lookups = tuple(lookups)
         self.repeats = repeats or bool(lookups)
+        self.whole = whole
 
 
 class Reduction(Node):
@@ -102,11 +125,22 @@ class Scan(Node):
 
 
 class Update(Node):
-    """``base`` with the elements that the view ``target`` of it selects replaced by those of ``value``."""
+    """``base`` with the elements that the view ``target`` of it selects replaced by those of ``value``, or those added to them.
 
-    def __init__(self, base: Node, target: Node, value: Node, *, position: int) -> None:
-        super().__init__("update", base.shape, base.dtype, (base, value), position=position)
+    If the target depends on arrays of indices, it is a *scatter*: several elements of the value may go to one place. They do
+    in the order of the value's elements; ``ordered_by`` are the arrays of indices by whose layout NumPy chooses another.
+    """
+
+    def __init__(
+        self, base: Node, target: Node, value: Node, *, position: int, accumulates: bool = False,
+        ordered_by: Sequence[Node] = (),
+    ) -> None:  # fmt: skip
+        self.lookups = target.lookups if isinstance(target, View) else ()
+        op = "update" if not self.lookups else "scatter_add" if accumulates else "scatter"
+        super().__init__(op, base.shape, base.dtype, (base, value, *self.lookups), position=position)
         self.target = target
+        self.accumulates = accumulates
+        self.ordered_by = tuple(ordered_by)
 
     @property
     def base(self) -> Node:
@@ -118,15 +152,45 @@ class Update(Node):
 
     def start_from(self, copy: Node) -> None:
         """Makes it an update of ``copy``, which has the elements of its base."""
-        self.args = (copy, self.value)
+        self.args = (copy, *self.args[1:])
 
     def where(self, indices: Indices) -> Indices:
         """The position in the base of a position in the value."""
-        node, at = self.target, indices
-        while isinstance(node, View):
-            at = node.where(at)
-            node = node.source
-        return at
+        return origin(self.target, indices)[1]
+
+
+def origin(node: Node, at: Indices) -> tuple[Node, Indices]:
+    """The array that a chain of views starts from, and where an element stands in it."""
+    while isinstance(node, View):
+        node, at = node.source, node.where(at)
+    return node, at
+
+
+def with_zeros(at: Indices, dims: Sequence[int]) -> Indices:
+    """``at`` with a zero inserted at each of ``dims``."""
+    rest = iter(at)
+    return tuple(Index() if d in dims else next(rest) for d in range(len(at) + len(dims)))
+
+
+def places_of(node: Node) -> tuple[Node, list[View]]:
+    """The array in whose memory an array's elements have places of their own, and the views from there to it, last first."""
+    chain: list[View] = []
+    while isinstance(node, View) and not node.repeats:
+        chain.append(node)
+        node = node.source
+    return node, chain
+
+
+def variables(shape: Sequence[int]) -> Indices:
+    """A position in an array of that shape, in variables of its own."""
+    return tuple(Index.of(Var(f"v{d}", n)) for d, n in enumerate(shape))
+
+
+def first_version(node: Node) -> Node:
+    """What a series of updates, of which ``node`` is the last, started from."""
+    while isinstance(node, Update):
+        node = node.base
+    return node
 
 
 class Graph:
@@ -142,6 +206,39 @@ class Graph:
     def add(self, node: Node) -> Node:
         self.nodes.append(node)
         return node
+
+    def drop_what_is_unused(self) -> None:
+        used = needed_for([*self.inputs, *self.outputs, *self.errors])
+        self.nodes = [n for n in self.nodes if n in used]
+
+    def look_for_errors_first(self) -> None:
+        """Moves what :attr:`errors` are computed from before everything else, so that it is known before anything is written.
+
+        What of that is an update of an input is made one of a copy.
+        """
+        needed = needed_for(self.errors)
+        for node in [n for n in self.nodes if n in needed and isinstance(n, Update) and n.base.op == "input"]:
+            assert isinstance(node, Update)
+            copy = Node("copy", node.shape, node.dtype, (node.base,), position=node.position - 0.5)
+            node.start_from(copy)
+            needed.add(self.add(copy))
+        self.nodes.sort(key=lambda n: (n.op not in ("input", "number"), n not in needed, n.position))
+        for position, node in enumerate(self.nodes):
+            node.position = position
+
+
+def needed_for(nodes: Sequence[Node]) -> set[Node]:
+    """``nodes``, and what they are computed from."""
+    found: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += node.sources
+            if isinstance(node, Update):
+                stack += (node.target, *node.ordered_by)
+    return found
 
 
 # What is taken
@@ -172,7 +269,7 @@ def _is_plain(bsym: BoundSymbol) -> bool:
     return bool(arrays) and all(a.device is cpu and all(type(n) is int and n > 0 for n in a.shape) for a in arrays)
 
 
-class _Rule:
+class Rule:
     """How a prim becomes nodes, and which uses of it are taken."""
 
     def __init__(self, lower: Callable[..., Any], checker: Callable[[BoundSymbol], bool]) -> None:
@@ -180,17 +277,20 @@ class _Rule:
         self.checker = checker
 
 
-_LOWER: dict[str, _Rule] = {}
+_LOWER: dict[str, Rule] = {}
 
 
 def _always(bsym: BoundSymbol) -> bool:
     return True
 
 
-def _rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Callable[..., Any]:
+def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Callable[..., Any]:
+    """Decorates what becomes of prims: ``f(lowering, output, *args, **kwargs)`` gives the node of ``output``."""
+
     def decorate(f: Any) -> Any:
         for name in names:
-            _LOWER[name] = _Rule(f, checker)
+            assert OpTags.EFFECT not in prims.registry[name].tags
+            _LOWER[name] = Rule(f, checker)
         return f
 
     return decorate
@@ -199,9 +299,11 @@ def _rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Call
 # From bound symbols to nodes
 
 
-class _Lowering:
+class Lowering:
     def __init__(self) -> None:
         self.graph = Graph()
+        #: arrays of indices that have been checked, with the limits
+        self.checked: set[tuple[Node, int, int]] = set()
         self.nodes: dict[str, Node] = {}
         self.position = 0
 
@@ -219,50 +321,58 @@ class _Lowering:
 
     def view(
         self, source: Node, shape: Sequence[int], where: Callable[[Indices], Indices], lookups: Sequence[Node] = (), *,
-        repeats: bool = False,
+        repeats: bool = False, whole: bool = False,
     ) -> Node:  # fmt: skip
+        """A view; the array itself if it undoes the views before it."""
         self.position += 1
-        return self.graph.add(View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats))
-
-    def check_bounds(self, indices: Node, length: int, *, lowest: int) -> None:
-        """Makes the kernel refuse indices that are not from ``lowest`` to below ``length``."""
-        if any(isinstance(n, Update) and _root_of(n.base).op == "input" for n in self.graph.nodes):
-            raise Refused("an index may be out of bounds after arguments have been written")
-        shape, dtype = indices.shape, indices.dtype
-        bits = dtype.bits - (dtype.kind == "i")
-        wrong = [
-            self.make(op, shape, dtypes.bool8, (indices, limit))
-            for op, limit, possible in (("lt", lowest, dtype.kind == "i"), ("ge", length, length < 2**bits))
-            if possible and limit >= -(2**bits)
-        ]
-        for bad in wrong:
-            dims = range(len(shape))
-            self.graph.errors.append(self.reduce("any", (), dtypes.bool8, bad, tuple(dims)) if shape else bad)
+        made = View(source, shape, where, position=self.position, lookups=lookups, repeats=repeats, whole=whole)
+        node, start = source, variables(shape)
+        at = where(start) if isinstance(source, View) else start
+        while isinstance(node, View):
+            node, at = node.source, node.where(at)
+            if node.shape == made.shape and at == start:
+                return node
+        return self.graph.add(made)
 
     def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
         """A reduction; one over lengths of 1 alone only drops them."""
         if all(source.shape[d] == 1 for d in dims):
-            return self.view(source, shape, lambda at: _with_zeros(at, dims))
+            return self.view(source, shape, lambda at: with_zeros(at, dims))
         self.position += 1
         return self.graph.add(Reduction(op, shape, dtype, source, dims, position=self.position))
 
-    def update(self, base: Node, value: Node) -> Node:
-        """``base``, a view of some array or that array, after ``value`` has been written to it."""
-        chain: list[View] = []
-        root = base
-        while isinstance(root, View) and not root.repeats:
-            chain.append(root)
-            root = root.source
+    def update(
+        self, base: Node, value: Node, select: Callable[[Node], Node] | None = None, *, accumulates: bool = False,
+        ordered_by: Sequence[Node] = (),
+    ) -> Node:  # fmt: skip
+        """``base`` after ``value`` has been written to the view ``select`` of it (default: to all of it).
+
+        ``base`` may be a view itself; then the array that it looks at is what changes.
+        """
+        root, chain = places_of(base)
         if isinstance(root, View):
             # Its elements have no places of their own.
-            base = root = self.make("copy", root.shape, root.dtype, (root,))
-            for step in reversed(chain):
-                base = self.view(base, step.shape, step.where)
+            root = self.make("copy", root.shape, root.dtype, (root,))
+            base = self.through(chain, root)
+        value = self.apart(value, root)
+        target = base if select is None else select(base)
         self.position += 1
-        made: Node = self.graph.add(Update(root, base, value, position=self.position))
+        made: Node = self.graph.add(
+            Update(root, target, value, position=self.position, accumulates=accumulates, ordered_by=ordered_by)
+        )
+        return self.through(chain, made)
+
+    def through(self, chain: Sequence[View], node: Node) -> Node:
+        """``node`` seen through the views of :func:`places_of`."""
         for step in reversed(chain):
-            made = self.view(made, step.shape, step.where)
-        return made
+            node = self.view(node, step.shape, step.where, whole=step.whole)
+        return node
+
+    def apart(self, node: Node, root: Node) -> Node:
+        """``node``; if it is the very memory of ``root``, as a value that can be kept elsewhere while that is written."""
+        if first_version(node) is first_version(root):
+            return self.make("copy", node.shape, node.dtype, (node,))
+        return node
 
     def lower(self, bsym: BoundSymbol) -> None:
         if bsym.sym is update:
@@ -284,12 +394,13 @@ class _Lowering:
             self.lower(sub)
         base = self.node(bsym.args[0])
         made = self.nodes[bsym.output.name]
-        if base.op == "input" and not _is_version_of(made, base):
+        if base.op == "input" and not is_version_of(made, base):
             # All of an array that the region was given is replaced: written to its memory, not to new one.
             self.nodes[bsym.output.name] = self.update(base, made)
 
 
-def _is_version_of(node: Node, base: Node) -> bool:
+def is_version_of(node: Node, base: Node) -> bool:
+    """Whether ``node`` is what became of ``base`` by updates, or a view of it."""
     while True:
         if isinstance(node, View):
             node = node.source
@@ -311,7 +422,7 @@ def lower(
 
     ``stores`` gives for an output the input that it will replace.
     """
-    lowering = _Lowering()
+    lowering = Lowering()
     for p in inputs:
         if isinstance(p, TensorProxy):
             node = lowering.make("input", p.shape, p.dtype)
@@ -326,9 +437,11 @@ def lower(
     found = [lowering.nodes[p.name] for p in outputs]
     for k, j in (stores or {}).items():
         place = lowering.graph.inputs[j]
-        if not _is_version_of(found[k], place) and found[k].shape == place.shape and found[k] is not place:
+        if not is_version_of(found[k], place) and found[k].shape == place.shape and found[k] is not place:
             found[k] = lowering.update(place, found[k])
     lowering.graph.outputs = found
+    lowering.graph.drop_what_is_unused()
+    lowering.graph.look_for_errors_first()
     return lowering.graph
 
 
@@ -351,20 +464,20 @@ def _is_natural(x: Any) -> bool:
     return type(x) in (int, bool) and x >= 0
 
 
-@_rule(*rows, "where", "ldexp", "complex", "real", "imag", checker=_is_supported)
-def _elementwise(lowering: _Lowering, output: TensorProxy, *args: Any) -> Node:
+@rule(*rows, "where", "ldexp", "complex", "real", "imag", checker=_is_supported)
+def _elementwise(lowering: Lowering, output: TensorProxy, *args: Any) -> Node:
     raise AssertionError("replaced below: each prim has its name bound")
 
 
 def _bind_elementwise(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: _Lowering, output: TensorProxy, *args: Any) -> Node:
+    def lower_one(lowering: Lowering, output: TensorProxy, *args: Any) -> Node:
         return lowering.make(name, output.shape, output.dtype, args)
 
     return lower_one
 
 
 for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
-    _LOWER[_name] = _Rule(_bind_elementwise(_name), _is_supported)
+    _LOWER[_name] = Rule(_bind_elementwise(_name), _is_supported)
 
 
 def _converts(bsym: BoundSymbol) -> bool:
@@ -375,8 +488,8 @@ def _converts(bsym: BoundSymbol) -> bool:
     return scalars.supports("convert_element_type", (source, target))
 
 
-@_rule("convert_element_type", checker=_converts)
-def _convert(lowering: _Lowering, output: TensorProxy, a: Any, dtype: DType) -> Node:
+@rule("convert_element_type", checker=_converts)
+def _convert(lowering: Lowering, output: TensorProxy, a: Any, dtype: DType) -> Node:
     if not isinstance(a, Node):
         return lowering.make("full", (), dtype, (a,))
     if a.op == "number":
@@ -384,23 +497,23 @@ def _convert(lowering: _Lowering, output: TensorProxy, a: Any, dtype: DType) -> 
     return lowering.make("convert_element_type", output.shape, dtype, (a,))
 
 
-@_rule("clone")
-def _clone(lowering: _Lowering, output: TensorProxy, a: Node) -> Node:
+@rule("clone")
+def _clone(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
     return lowering.make("copy", a.shape, a.dtype, (a,))
 
 
-@_rule("bitcast", checker=lambda b: scalars.supports("bitcast", (b.args[0].dtype, b.args[1])))
-def _bitcast(lowering: _Lowering, output: TensorProxy, a: Node, dtype: DType) -> Node:
+@rule("bitcast", checker=lambda b: scalars.supports("bitcast", (b.args[0].dtype, b.args[1])))
+def _bitcast(lowering: Lowering, output: TensorProxy, a: Node, dtype: DType) -> Node:
     return lowering.make("bitcast", a.shape, dtype, (a,))
 
 
-@_rule("full", checker=lambda b: is_number(b.args[1]))
-def _full(lowering: _Lowering, output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
+@rule("full", checker=lambda b: is_number(b.args[1]))
+def _full(lowering: Lowering, output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
     return lowering.make("full", output.shape, output.dtype, (value,))
 
 
-@_rule("empty")
-def _empty(lowering: _Lowering, output: TensorProxy, shape: Any, **_: Any) -> Node:
+@rule("empty")
+def _empty(lowering: Lowering, output: TensorProxy, shape: Any, **_: Any) -> Node:
     return lowering.make("empty", output.shape, output.dtype)
 
 
@@ -409,222 +522,10 @@ def _is_plain_iota(bsym: BoundSymbol) -> bool:
     return bsym.kwargs["dtype"].kind in "iuf" and all(is_number(x) for x in numbers)
 
 
-@_rule("iota", checker=_is_plain_iota)
-def _iota(lowering: _Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
+@rule("iota", checker=_is_plain_iota)
+def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
     start, step = lowering.node(start), lowering.node(step)
     return lowering.make("iota", output.shape, output.dtype, (start, step))
-
-
-# Views
-
-
-def _with_zeros(at: Indices, dims: Sequence[int]) -> Indices:
-    """``at`` with a zero inserted at each of ``dims``."""
-    rest = iter(at)
-    return tuple(Index() if d in dims else next(rest) for d in range(len(at) + len(dims)))
-
-
-@_rule("broadcast_in_dim")
-def _broadcast(lowering: _Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
-    if tuple(output.shape) == a.shape:
-        return a
-    return lowering.view(
-        a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
-        repeats=output.numel != a.size,
-    )  # fmt: skip
-
-
-@_rule("transpose")
-def _transpose(lowering: _Lowering, output: TensorProxy, a: Node, permutation: Any) -> Node:
-    inverse = [list(permutation).index(d) for d in range(len(permutation))]
-    return lowering.view(a, output.shape, lambda at: tuple(at[i] for i in inverse))
-
-
-@_rule("squeeze")
-def _squeeze(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(a, output.shape, lambda at: _with_zeros(at, dims))
-
-
-@_rule("slice")
-def _slice(lowering: _Lowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
-    steps = [1] * len(starts) if strides is None else list(strides)
-    return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
-
-
-@_rule("flip")
-def _flip(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-    return lowering.view(
-        a, output.shape, lambda at: tuple(i * -1 + (n - 1) if d in dims else i for d, (i, n) in enumerate(zip(at, a.shape)))
-    )  # fmt: skip
-
-
-@_rule("select", checker=lambda b: type(b.args[2]) is int)
-def _select(lowering: _Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
-    where = Index(index % a.shape[dim])
-    return lowering.view(a, output.shape, lambda at: (*at[:dim], where, *at[dim:]))
-
-
-@_rule("diagonal")
-def _diagonal(lowering: _Lowering, output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
-    def where(at: Indices) -> Indices:
-        *rest, along = at
-        left = iter(rest)
-        own = {dim1: along + max(0, -offset), dim2: along + max(0, offset)}
-        return tuple(own[d] if d in own else next(left) for d in range(len(a.shape)))
-
-    return lowering.view(a, output.shape, where)
-
-
-@_rule("unfold", checker=lambda b: b.args[0].ndim > 0)
-def _unfold(lowering: _Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
-    dim %= len(a.shape)
-    return lowering.view(
-        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1])),
-        repeats=True,
-    )  # fmt: skip
-
-
-@_rule("reshape")
-def _reshape(lowering: _Lowering, output: TensorProxy, a: Node, shape: Any) -> Node:
-    if tuple(output.shape) == a.shape:
-        return a
-    groups = _reshape_groups(output.shape, a.shape)
-
-    def where(at: Indices) -> Indices:
-        result: list[Index] = []
-        for new, old in groups:
-            flat = Index()
-            for d in new:
-                flat = flat * output.shape[d] + at[d]
-            parts: list[Index] = []
-            for n in reversed([a.shape[d] for d in old[1:]]):
-                flat, rest = flat.divide(n)
-                parts.append(rest)
-            if old:
-                result += [flat, *reversed(parts)]
-        return tuple(result)
-
-    return lowering.view(a, output.shape, where)
-
-
-def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:
-    """Runs of dimensions of the two shapes that hold as many elements, as short as they can be."""
-    groups: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(new) or j < len(old):
-        left, right = [], []
-        n = m = 1
-        if i < len(new):
-            left.append(i)
-            n *= new[i]
-            i += 1
-        if j < len(old):
-            right.append(j)
-            m *= old[j]
-            j += 1
-        while n != m:
-            if n < m:
-                left.append(i)
-                n *= new[i]
-                i += 1
-            else:
-                right.append(j)
-                m *= old[j]
-                j += 1
-        groups.append((left, right))
-    return groups
-
-
-# Arrays put together: each part is written to its place
-
-
-def _is_static_number(bsym: BoundSymbol) -> bool:
-    return is_number(bsym.args[1])
-
-
-@_rule("pad", checker=_is_static_number)
-def _pad(lowering: _Lowering, output: TensorProxy, a: Node, value: Any, config: Any) -> Node:
-    filled = lowering.make("full", output.shape, output.dtype, (value,))
-    starts, counts, places = [], [], []
-    for n, length, (low, _, interior) in zip(a.shape, output.shape, config):
-        step = interior + 1
-        first = max(0, -(low // step)) if low < 0 else 0
-        last = min(n - 1, (length - 1 - low) // step)
-        starts.append(first)
-        counts.append(last - first + 1)
-        places.append((low + first * step, step))
-    if any(c <= 0 for c in counts):
-        return filled
-    part = lowering.view(a, counts, lambda at: tuple(i + s for i, s in zip(at, starts)))
-    target = lowering.view(filled, counts, lambda at: tuple(i * s + f for i, (f, s) in zip(at, places)))
-    return _root_of(lowering.update(target, part))
-
-
-@_rule("concatenate")
-def _concatenate(lowering: _Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
-    made = lowering.make("empty", output.shape, output.dtype)
-    start = 0
-    for a in arrays:
-        target = lowering.view(made, a.shape, _shifted(dim, start))
-        made = _root_of(lowering.update(target, a))
-        start += a.shape[dim]
-    return made
-
-
-def _shifted(dim: int, start: int) -> Callable[[Indices], Indices]:
-    return lambda at: tuple(i + start if d == dim else i for d, i in enumerate(at))
-
-
-def _root_of(node: Node) -> Node:
-    while isinstance(node, View):
-        node = node.source
-    return node
-
-
-@_rule("slice_update")
-def _slice_update(lowering: _Lowering, output: TensorProxy, a: Node, b: Node, starts: Any, strides: Any = None) -> Node:
-    steps = [1] * len(starts) if strides is None else list(strides)
-    before = a
-    target = lowering.view(a, b.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
-    made = lowering.update(target, b)
-    # The last view of what was written undoes the slice: what stands below it is the array itself.
-    assert isinstance(made, View) and made.source.shape == before.shape
-    return made.source
-
-
-# Positions that are values
-
-
-def _lookup(indices: Node, at: Indices, length: int) -> Index:
-    return Index.of(Lookup(indices, at, length)) if length > 1 else Index()
-
-
-@_rule("take")
-def _take(lowering: _Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
-    length, rank = a.shape[dim], len(indices.shape)
-    lowering.check_bounds(indices, length, lowest=-length)
-    return lowering.view(
-        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at[dim : dim + rank], length), *at[dim + rank :]), [indices]
-    )  # fmt: skip
-
-
-@_rule("gather")
-def _gather(lowering: _Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
-    lowering.check_bounds(indices, a.shape[dim], lowest=0)
-    return lowering.view(
-        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at, a.shape[dim]), *at[dim + 1 :]), [indices]
-    )  # fmt: skip
-
-
-@_rule("index_get")
-def _index_get(lowering: _Lowering, output: TensorProxy, a: Node, indices: Any) -> Node:
-    rank = len(indices[0].shape)
-    for i, n in zip(indices, a.shape):
-        lowering.check_bounds(i, n, lowest=-n)
-    return lowering.view(
-        a, output.shape,
-        lambda at: (*(_lookup(i, at[:rank], n) for i, n in zip(indices, a.shape)), *at[rank:]), indices,
-    )  # fmt: skip
 
 
 # Reductions
@@ -636,18 +537,18 @@ def _is_reducible(bsym: BoundSymbol) -> bool:
 
 
 def _bind_reduction(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
         return lowering.reduce(name, output.shape, output.dtype, a, tuple(dims))
 
     return lower_one
 
 
 for _name in ("sum", "prod", "amax", "amin", "any", "all"):
-    _LOWER[_name] = _Rule(_bind_reduction(_name), _is_reducible)
+    _LOWER[_name] = Rule(_bind_reduction(_name), _is_reducible)
 
 
 def _bind_arg_reduction(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
         if a.shape[dim] == 1:
             return lowering.make("full", output.shape, output.dtype, (0,))
         lowering.position += 1
@@ -659,11 +560,11 @@ def _bind_arg_reduction(name: str) -> Callable[..., Node]:
 
 
 for _name in ("argmax", "argmin"):
-    _LOWER[_name] = _Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")
+    _LOWER[_name] = Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")
 
 
 def _bind_scan(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: _Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
         if a.shape[dim] == 1:
             return lowering.make("copy", a.shape, a.dtype, (a,))
         lowering.position += 1
@@ -673,7 +574,7 @@ def _bind_scan(name: str) -> Callable[..., Node]:
 
 
 for _name in ("cumsum", "cumprod", "cummax", "cummin"):
-    _LOWER[_name] = _Rule(_bind_scan(_name), lambda b: b.args[0].dtype.kind != "c" or b.sym.name == "cumsum")
+    _LOWER[_name] = Rule(_bind_scan(_name), lambda b: b.args[0].dtype.kind != "c" or b.sym.name == "cumsum")
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:
@@ -681,8 +582,8 @@ def _is_real_variance(bsym: BoundSymbol) -> bool:
     return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
 
 
-@_rule("var", checker=_is_real_variance)
-def _var(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
+@rule("var", checker=_is_real_variance)
+def _var(lowering: Lowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
     dims = tuple(dims)
     count = math.prod(a.shape[d] for d in dims)
     total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
@@ -692,6 +593,3 @@ def _var(lowering: _Lowering, output: TensorProxy, a: Node, dims: Any, *, correc
     squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
     total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)
     return lowering.make("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))
-
-
-assert not any(OpTags.EFFECT in prims.registry[name].tags for name in _LOWER)

@@ -164,6 +164,7 @@ out.kind:
   %out.nd.word = call i64 @word(ptr %out, i64 2)
   %out.nd = trunc i64 %out.nd.word to i32
   %out.shape = call ptr @pointer(ptr %out, i64 3)
+  %out.strides = call ptr @pointer(ptr %out, i64 6)
   %out.flags.word = call i64 @word(ptr %out, i64 5)
   %out.flags = trunc i64 %out.flags.word to i32
   %out.kind.word = call i64 @word(ptr %out, i64 0)
@@ -175,13 +176,13 @@ out.kind:
 out.array:
   call void @Py_IncRef(ptr %out.descr)
   %array.type = call ptr @pointer(ptr %descriptor, i64 7)
-  %plain = call ptr @PyArray_NewFromDescr(ptr %array.type, ptr %out.descr, i32 %out.nd, ptr %out.shape, ptr null, ptr null, i32 %out.flags, ptr null)
+  %plain = call ptr @PyArray_NewFromDescr(ptr %array.type, ptr %out.descr, i32 %out.nd, ptr %out.shape, ptr %out.strides, ptr null, i32 %out.flags, ptr null)
   br label %out.new
 out.pooled:
   %pool.function = call ptr @pointer(ptr %descriptor, i64 5)
   %pool = call ptr @pointer(ptr %descriptor, i64 6)
   %out.size = call i64 @word(ptr %out, i64 4)
-  %pooled = call ptr %pool.function(ptr %pool, ptr %out.descr, i32 %out.nd, ptr %out.shape, i64 %out.size, i32 %out.flags)
+  %pooled = call ptr %pool.function(ptr %pool, ptr %out.descr, i32 %out.nd, ptr %out.shape, ptr %out.strides, i64 %out.size, i32 %out.flags)
   br label %out.new
 out.new:
   %new = phi ptr [ %plain, %out.array ], [ %pooled, %out.pooled ]

@@ -65,7 +65,8 @@ class Input:
 class Output:
     """What a result is.
 
-    ``kind``: ``"array"``: new, of ``shape`` and ``dtype``, contiguous in ``order`` (``"C"`` or ``"F"``); ``"scalar"``: a NumPy scalar of ``dtype``;
+    ``kind``: ``"array"``: new, of ``shape`` and ``dtype``, its axes in any order but without gaps (``strides`` in bytes; C
+    order without); ``"scalar"``: a NumPy scalar of ``dtype``;
     ``"int"``, ``"float"``, ``"bool"``, ``"complex"``: a Python number, which the kernel writes as numbers are passed in;
     ``"input"``: the argument number ``index`` itself.
     """
@@ -74,7 +75,7 @@ class Output:
     shape: tuple[int, ...] = ()
     dtype: Any = None
     index: int = 0
-    order: str = "C"
+    strides: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ HEADER, RECORD, NEXT = 9, 7, 8
 
 #: A descriptor: kernel, release the GIL, number of inputs, of outputs, single, function and argument for pooled outputs,
 #: type of arrays, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags; for an int: low, high.
-#: An output: kind, descr, nd, dimensions, bytes, flags; or kind, index of the input.
+#: An output: kind, descr, nd, dimensions, bytes, flags, strides (0: C order); or kind, index of the input.
 _LAUNCH = Template("\n" + Path(__file__).with_suffix(".ll").read_text())
 
 
@@ -341,6 +342,12 @@ def _check(spec: Spec) -> None:
             raise ValueError(f"unknown kind of output {x.kind!r}")
         if x.kind == "input" and not 0 <= x.index < len(spec.inputs):
             raise ValueError(f"there is no input {x.index}")
+        if (
+            x.kind == "array"
+            and x.strides is not None
+            and not _is_dense(x.shape, x.strides, np.dtype(x.dtype).itemsize)
+        ):
+            raise ValueError(f"an array of shape {x.shape} does not fill its memory with strides {x.strides}")
     for x in (*spec.inputs, *spec.outputs):
         if x.kind in ("array", "scalar") and np.dtype(x.dtype).hasobject:
             raise ValueError(f"kernels do not take {x.dtype}")
@@ -348,6 +355,16 @@ def _check(spec: Spec) -> None:
             raise ValueError(f"kernels do not take scalars of {x.dtype}")
         if x.kind in ("array", "scalar") and not np.dtype(x.dtype).isnative:
             raise ValueError(f"kernels do not take {x.dtype} of the other byte order")
+
+
+def _is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether strides are those of an array whose axes, in some order, fill its memory."""
+    step = itemsize
+    for stride, n in sorted((s, n) for n, s in zip(shape, strides) if n > 1):
+        if stride != step:
+            return False
+        step *= n
+    return len(shape) == len(strides)
 
 
 class Launcher:
@@ -433,11 +450,11 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
             continue
         dtype = np.dtype(x.dtype) if x.kind in ("array", "scalar") else None
         size = math.prod(x.shape) * dtype.itemsize if x.kind == "array" else 0
-        flags = int(x.order == "F")  # of an array without memory, NumPy asks only whether there are any
+        flags = 0  # what NumPy gives an array that it makes
         if found := pooled_array(size):
-            number, pool = OUTPUT_KINDS["pooled"], found
-            flags = CARRAY if x.order == "C" else FARRAY
-        records.append([number, address(dtype), len(x.shape), integers(x.shape), size, flags])
+            number, pool, flags = OUTPUT_KINDS["pooled"], found, CARRAY
+        strides = 0 if x.strides is None else integers(x.strides)
+        records.append([number, address(dtype), len(x.shape), integers(x.shape), size, flags, strides])
     words = [kernel, int(release_gil), len(spec.inputs), len(spec.outputs), int(spec.single), *pool, id(np.ndarray), 0]
     for record in records:
         words += record + [0] * (RECORD - len(record))
@@ -485,7 +502,7 @@ def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owne
             if x.kind == "input":
                 data.append(data[x.index])
             else:
-                data.append(np.empty(x.shape, x.dtype, x.order) if x.kind == "array" else _number(x, 0))
+                data.append(np.ndarray(x.shape, x.dtype, strides=x.strides) if x.kind == "array" else _number(x, 0))
     except (MemoryError, ValueError):
         return slow(*args)
     if kernel((ctypes.c_void_p * max(1, len(data)))(*[a.ctypes.data for a in data])):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tnp.executors.llvm.graph import Graph, Node, Reduction, Update, View
 from tnp.executors.llvm.index import Index, Var, linear
 
-__all__ = ["Strides", "axis_order", "contiguous", "strides_of_nodes"]
+__all__ = ["Strides", "axis_order", "contiguous", "descending", "strides_of_new", "strides_of_nodes"]
 
 Strides = tuple[int, ...]
 
@@ -28,6 +28,20 @@ def contiguous(shape: Sequence[int], order: Sequence[int], itemsize: int) -> Str
         strides[axis] = step
         step *= shape[axis]
     return tuple(strides)
+
+
+def strides_of_new(shape: Sequence[int], like: Strides, itemsize: int) -> Strides:
+    """The strides of a new array that lies in memory as one with the strides ``like``.
+
+    C's or Fortran's in full where those differ from its strides along axes of one element only, as NumPy has it.
+    """
+    axes = range(len(shape))
+    made = contiguous(shape, axis_order(shape, [like]), itemsize)
+    for order in (axes, axes[::-1]):
+        found = contiguous(shape, order, itemsize)
+        if all(a == b for a, b, n in zip(made, found, shape) if n > 1):
+            return found
+    return made
 
 
 def axis_order(shape: Sequence[int], operands: Sequence[Strides]) -> tuple[int, ...]:
@@ -60,6 +74,12 @@ def _goes_inside(axis: int, other: int, operands: Sequence[Strides]) -> bool | N
             elif answer is None:
                 answer = True
     return answer
+
+
+def descending(shape: Sequence[int], operands: Sequence[Strides]) -> frozenset[int]:
+    """The axes along which NumPy's iterator goes from the end: no operand goes up in memory, and one goes down."""
+    steps = [{s[axis] for s in operands} for axis in range(len(shape))]
+    return frozenset(d for d, found in enumerate(steps) if shape[d] > 1 and min(found, default=0) < 0 >= max(found))
 
 
 def strides_of_nodes(graph: Graph, inputs: Sequence[Strides | None]) -> dict[Node, Strides]:

@@ -401,7 +401,7 @@ done:
 ; ---- arrays
 
 ; A new array in a block of the pool; null with a Python exception set
-define ptr @tnp_pool_array(ptr %state, ptr %descr, i32 %nd, ptr %shape, i64 %size, i32 %flags) nounwind uwtable {
+define ptr @tnp_pool_array(ptr %state, ptr %descr, i32 %nd, ptr %shape, ptr %strides, i64 %size, i32 %flags) nounwind uwtable {
 entry:
   %data = call ptr @tnp_pool_malloc(ptr %state, i64 %size)
   %none = icmp eq ptr %data, null
@@ -412,7 +412,7 @@ memory.error:
 make:
   %type = call ptr @pointer(ptr %state, i64 $array_type)
   call void @Py_IncRef(ptr %descr)
-  %array = call ptr @PyArray_NewFromDescr(ptr %type, ptr %descr, i32 %nd, ptr %shape, ptr null, ptr %data, i32 %flags, ptr null)
+  %array = call ptr @PyArray_NewFromDescr(ptr %type, ptr %descr, i32 %nd, ptr %shape, ptr %strides, ptr %data, i32 %flags, ptr null)
   %failed = icmp eq ptr %array, null
   br i1 %failed, label %error, label %hand.over
 error:

@@ -185,6 +185,7 @@ class _Pool:
             ctypes.py_object,
             ctypes.c_int,
             ctypes.c_void_p,
+            ctypes.c_void_p,
             ctypes.c_size_t,
             ctypes.c_int,
         )(self.array_address)
@@ -247,10 +248,11 @@ def _usable() -> _Pool | None:
 
 
 def pooled_array(size: int) -> tuple[int, int] | None:
-    """How native code makes a C-ordered array of ``size`` bytes; ``None``: as any other.
+    """How native code makes an array of ``size`` bytes; ``None``: as any other.
 
-    The address of ``ptr f(ptr pool, ptr descr, i32 nd, ptr shape, i64 size, i32 flags)``, which returns a new reference, or
-    null with a Python exception set, and its first argument. It borrows ``descr``, which must not hold objects.
+    The address of ``ptr f(ptr pool, ptr descr, i32 nd, ptr shape, ptr strides, i64 size, i32 flags)``, which returns a new
+    reference, or null with a Python exception set, and its first argument. Null for ``strides`` is the order of ``flags``.
+    It borrows ``descr``, which must not hold objects.
     """
     if not LARGE <= size < TOO_LARGE:
         return None
@@ -280,7 +282,7 @@ def empty(shape: int | Sequence[int], dtype: Any = float, order: str = "C") -> n
     if not plain and LARGE <= size < TOO_LARGE and (pool := _usable()):
         try:
             shape = (ctypes.c_ssize_t * max(1, len(dims)))(*dims)
-            return pool.array(pool.address, dtype, len(dims), shape, size, NEW_ARRAY[order])
+            return pool.array(pool.address, dtype, len(dims), shape, None, size, NEW_ARRAY[order])
         except MemoryError:
             pass  # NumPy may have what the pool has not, or a better message
     return np.empty(dims, dtype, order)  # type: ignore[call-overload]

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes
-from tnp.executors.llvm import scalars
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View
+from tnp.executors.llvm import scalars, scatters
+from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version
 from tnp.executors.llvm.index import Index, Var, disjoint
 from tnp.executors.llvm.layout import Strides, axis_order
 
@@ -50,8 +50,8 @@ class Access:
 class Statement:
     """A stored node and the loops that compute it.
 
-    ``loops`` are the variables of its domain, outermost first, and ``reduced`` those that a reduction runs over.
-    ``at`` is the position in the domain.
+    ``loops`` are the variables of its domain, outermost first, ``reduced`` those that a reduction runs over, and ``ordered``
+    those whose iterations may write to one place, so that their order counts. ``at`` is the position in the domain.
     """
 
     def __init__(self, node: Node, plan: _Plan) -> None:
@@ -64,31 +64,34 @@ class Statement:
             dims = frozenset((node.dim,)) if isinstance(node, Scan) else frozenset()
         self.loops: list[Var] = []
         self.reduced: set[Var] = set()
+        self.ordered: set[Var] = set()
+        ordered = scatters.ordered_dims(node) if isinstance(node, Update) else ()
+        backwards = scatters.backwards(node, plan.strides) if isinstance(node, Update) else ()
         at = [Index()] * len(self.domain)
         for d in plan.order_of_axes(node, self.domain):
             if self.domain[d] == 1:
                 continue
             var = plan.var(len(self.loops), self.domain[d])
             self.loops.append(var)
-            at[d] = Index.of(var)
+            at[d] = Index.of(var) * -1 + (self.domain[d] - 1) if d in backwards else Index.of(var)
             if d in dims:
                 self.reduced.add(var)
+            if d in ordered:
+                self.ordered.add(var)
         self.at = tuple(at)
         if isinstance(node, Reduction):
             store_at = tuple(i for d, i in enumerate(at) if d not in dims)
         else:
             store_at = node.where(self.at) if isinstance(node, Update) else self.at
         self.store = Access(node, store_at, True)
-        self.loads: list[Access] = []
-        self.visits: list[tuple[Node, Indices]] = []
-        self._trace_reads(plan)
+        self.loads, self.visits = plan.trace(self.reads())
 
     @property
     def parallel(self) -> list[Var]:
-        """The loops outside the first that is reduced."""
+        """The loops outside the first that is reduced, or whose order counts."""
         found: list[Var] = []
         for var in self.loops:
-            if var in self.reduced:
+            if var in self.reduced or var in self.ordered:
                 break
             found.append(var)
         return found
@@ -107,23 +110,11 @@ class Statement:
             return self.node.value, self.at
         return self.node, self.at
 
-    def _trace_reads(self, plan: _Plan) -> None:
-        seen: set[tuple[Node, Indices]] = set()
+    def reads(self) -> list[tuple[Node, Indices]]:
+        """What an iteration starts from: nodes at positions."""
         first, at = self.body
-        stack: list[tuple[Node, Indices]] = (
-            [(first, at)] if first is not self.node else list(operands_at(self.node, at))
-        )
-        while stack:
-            node, at = stack.pop()
-            if (node, at) in seen:
-                continue
-            seen.add((node, at))
-            stack += [(lookup.node, lookup.at) for i in at for lookup in i.lookups()]
-            if node in plan.stored:
-                self.loads.append(Access(node, at, False))
-            else:
-                self.visits.append((node, at))
-                stack += operands_at(node, at)
+        found = [(first, at)] if first is not self.node else list(operands_at(self.node, at))
+        return found + [(lookup.node, lookup.at) for i in self.store.at for lookup in i.lookups()]
 
     def accesses(self) -> Iterator[Access]:
         yield self.store
@@ -243,11 +234,32 @@ class _Plan:
     def order_of_axes(self, node: Node, domain: Sequence[int]) -> Sequence[int]:
         """The axes of a statement's domain as they lie in memory, outermost first."""
         if isinstance(node, Update):
+            if node.lookups:
+                return scatters.axes(node, self.strides)
             node = node.target
         elif isinstance(node, Reduction):
             (node,) = node.sources
         strides = self.strides.get(node)
         return range(len(domain)) if strides is None else axis_order(domain, [strides])
+
+    def trace(self, starts: Sequence[tuple[Node, Indices]]) -> tuple[list[Access], list[tuple[Node, Indices]]]:
+        """What computing nodes at positions reads from memory, and what it computes on the way."""
+        loads: list[Access] = []
+        visits: list[tuple[Node, Indices]] = []
+        seen: set[tuple[Node, Indices]] = set()
+        stack = list(starts)
+        while stack:
+            node, at = stack.pop()
+            if (node, at) in seen:
+                continue
+            seen.add((node, at))
+            stack += [(lookup.node, lookup.at) for i in at for lookup in i.lookups()]
+            if node in self.stored:
+                loads.append(Access(node, at, False))
+            else:
+                visits.append((node, at))
+                stack += operands_at(node, at)
+        return loads, visits
 
     def var(self, level: int, limit: int) -> Var:
         return self.variables.setdefault((level, limit), Var(f"i{level}", limit))
@@ -269,7 +281,7 @@ class _Plan:
             elif isinstance(node, Update):
                 self.stored.update((node, node.base))
         self.stored.update(self.graph.errors)
-        written = {_first_version(n) for n in self.graph.outputs}
+        written = {first_version(n) for n in self.graph.outputs}
         for node in list(self.graph.nodes):
             if isinstance(node, Update):
                 self._place(node, written)
@@ -300,18 +312,32 @@ class _Plan:
                 self.stored.add(node)
 
     def store_what_updates_would_overwrite(self) -> None:
-        """An update whose value is computed from other places of the memory that it writes takes it from a copy."""
+        """An update whose value or indices are computed from other places of the memory that it writes takes them from a
+        copy; a scatter even from the same ones, which an iteration before may have written."""
         for statement in self.statements():
             update = statement.node
             if not isinstance(update, Update):
                 continue
             memory = self.memory_of(update)
-            for load in statement.loads:
-                if self.memory_of(load.node) is not memory or load.at == statement.store.at:
-                    continue
-                if not disjoint(load.at, statement.store.at):
-                    self.stored.add(update.value)
-                    break
+            if not any(self.memory_of(load.node) is memory for load in statement.loads):
+                continue
+            for node, at in statement.reads():
+                for load in self.trace([(node, at)])[0]:
+                    if self.memory_of(load.node) is not memory or disjoint(load.at, statement.store.at):
+                        continue
+                    if statement.ordered or load.at != statement.store.at:
+                        self.stored.add(node)
+                        break
+
+    def store_what_is_scattered(self) -> None:
+        """What is scattered and costs much is computed before: a loop in a fixed order has neither vectors nor threads."""
+        for statement in self.statements():
+            if statement.ordered and isinstance(statement.node, Update):
+                node = statement.node.value
+                while isinstance(node, View) and node.source.size <= node.size:
+                    node = node.source
+                if node not in self.stored and self._inline_cost(node) > RECOMPUTE:
+                    self.stored.add(node)
 
     def memory_of(self, node: Node) -> Node:
         while node in self.owner:
@@ -358,13 +384,6 @@ class _Plan:
 
 #: what costs nothing to compute again
 _FREE = frozenset(("number", "full", "empty", "iota", "copy"))
-
-
-def _first_version(node: Node) -> Node:
-    """What a series of updates, of which ``node`` is the last, started from."""
-    while isinstance(node, Update):
-        node = node.base
-    return node
 
 
 def _times(statement: Statement, at: Indices) -> int:
@@ -425,7 +444,7 @@ def _can_join(plan: _Plan, group: Group, statement: Statement) -> bool:
 
 def _reduce_alike(a: Statement, b: Statement) -> bool:
     """Whether two statements fit into one body: a reduction over outer loops needs those around it reduced alike."""
-    if isinstance(a.node, Scan) or isinstance(b.node, Scan):
+    if isinstance(a.node, Scan) or isinstance(b.node, Scan) or a.ordered != b.ordered:
         return False
     if a.reduces_last and b.reduces_last:
         return True
@@ -515,7 +534,12 @@ def _plan_memory(plan: _Plan, result: Schedule) -> None:
         if memory in outputs or memory in errors or memory.op == "input" or memory in result.windows:
             continue
         nest, group, first = found[0]
-        if not isinstance(memory, Reduction) and all(g is group and a.at == first.at for _, g, a in found):
+        is_scattered = any(True for i in first.at for _ in i.lookups())
+        if (
+            not isinstance(memory, Reduction)
+            and not is_scattered
+            and all(g is group and a.at == first.at for _, g, a in found)
+        ):
             result.registers.add(memory)
         elif nest.outer and all(n is nest for n, _, _ in found):
             fixed = frozenset(
@@ -535,6 +559,7 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     plan.store_what_must_be()
     plan.store_what_is_deep()
     plan.store_what_updates_would_overwrite()
+    plan.store_what_is_scattered()
     plan.store_what_costs()
     plan.store_what_updates_would_overwrite()
     from tnp.executors.llvm.sliding import slide

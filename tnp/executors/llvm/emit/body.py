@@ -11,7 +11,7 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.graph import Indices, Node, View
+from tnp.executors.llvm.graph import Indices, Node, Update, View
 from tnp.executors.llvm.index import Index, Lookup, Quotient, Var
 from tnp.executors.llvm.schedule import Nest, Statement
 
@@ -263,4 +263,9 @@ class Body:
         """Computes a statement's element here and stores it."""
         node, at = statement.body
         value = self.compute(node, at) if node is statement.node else self.value(node, at)
+        if isinstance(statement.node, Update) and statement.node.accumulates:
+            base = statement.node.base
+            # Another iteration may have written there.
+            before = (self.load if statement.ordered else self.value)(base, statement.store.at)
+            value = scalars.emit(self.code, "add", [before, value], base.dtype)
         self.store(statement.node, statement.store.at, value)

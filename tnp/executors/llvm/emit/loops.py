@@ -356,7 +356,8 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     loops = group.inner(0)
     cost = sum(s.cost() * s.iterations() for s in group.statements)
     body = Body(module, nest)
-    if not loops or isinstance(group.statements[0].node, Scan):
+    first = group.statements[0]
+    if not loops or isinstance(first.node, Scan) or first.ordered:
         _emit_group(body, group, 0)
         yield module.call(body.finish(), 1, 0)
     elif all(s.reduces_last for s in group.statements):

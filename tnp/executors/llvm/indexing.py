@@ -1,0 +1,258 @@
+"""What becomes of prims that write to parts of arrays, and of those whose positions are values of the program.
+
+An element of an array of indices is an atom of index arithmetic, a :class:`~tnp.executors.llvm.index.Lookup`, so gathers are
+views like any other, and scatters are updates of such views. Indices that are known now (``np.arange(n)``, the 0 of
+``x[i, 0]``) are no lookups: positions that they give are plain ones, which never meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import (
+    Indices,
+    Lowering,
+    Node,
+    Update,
+    View,
+    first_version,
+    origin,
+    places_of,
+    rule,
+    variables,
+)
+from tnp.executors.llvm.index import Index, Lookup
+
+__all__: list[str] = []
+
+Where = Callable[[Indices], Indices]
+
+
+# Arrays put together: each part is written to its place
+
+
+def _part(lowering: Lowering, shape: Sequence[int], where: Where) -> Callable[[Node], Node]:
+    """The view of an array that an update writes to."""
+    return lambda a: lowering.view(a, shape, where)
+
+
+@rule("pad", checker=lambda b: is_number(b.args[1]))
+def _pad(lowering: Lowering, output: TensorProxy, a: Node, value: Any, config: Any) -> Node:
+    filled = lowering.make("full", output.shape, output.dtype, (value,))
+    starts, counts, places = [], [], []
+    for n, length, (low, _, interior) in zip(a.shape, output.shape, config):
+        step = interior + 1
+        first = max(0, -(low // step)) if low < 0 else 0
+        last = min(n - 1, (length - 1 - low) // step)
+        starts.append(first)
+        counts.append(last - first + 1)
+        places.append((low + first * step, step))
+    if any(c <= 0 for c in counts):
+        return filled
+    inside = lowering.view(a, counts, lambda at: tuple(i + s for i, s in zip(at, starts)))
+    target = _part(lowering, counts, lambda at: tuple(i * s + f for i, (f, s) in zip(at, places)))
+    return lowering.update(filled, inside, target)
+
+
+@rule("concatenate")
+def _concatenate(lowering: Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
+    made = lowering.make("empty", output.shape, output.dtype)
+    start = 0
+    for a in arrays:
+        made = lowering.update(made, a, _part(lowering, a.shape, _shifted(dim, start)))
+        start += a.shape[dim]
+    return made
+
+
+def _shifted(dim: int, start: int) -> Where:
+    return lambda at: tuple(i + start if d == dim else i for d, i in enumerate(at))
+
+
+@rule("slice_update")
+def _slice_update(lowering: Lowering, output: TensorProxy, a: Node, b: Node, starts: Any, strides: Any = None) -> Node:
+    steps = [1] * len(starts) if strides is None else list(strides)
+
+    def where(at: Indices) -> Indices:
+        return tuple(i * s + f for i, s, f in zip(at, steps, starts))
+
+    root, chain = places_of(a)
+    written = _already_written(root, chain, b, where)
+    if written is not None:
+        return lowering.through(chain, written)
+    return lowering.update(a, b, _part(lowering, b.shape, where))
+
+
+def _already_written(root: Node, chain: Sequence[View], part: Node, where: Where) -> Node | None:
+    """The version of ``root`` that differs from it only where ``part``, its own view of those elements, says.
+
+    There is one after a scatter to a slice (``x[1:][i] = v``): the slice was written in its place.
+    """
+    at = variables(part.shape)
+    found, place = origin(part, at)
+    wanted = where(at)
+    for step in chain:
+        wanted = step.where(wanted)
+    if place != wanted or first_version(found) is not first_version(root):
+        return None
+    version = found
+    while version is not root:
+        if not isinstance(version, Update) or not _goes_through(version, at, place):
+            return None
+        version = version.base
+    return found
+
+
+def _goes_through(update: Update, at: Indices, place: Indices) -> bool:
+    """Whether the target of an update is a view of the elements at ``place``, where ``at`` goes through them all."""
+    shape = tuple(i.range()[1] + 1 for i in at)
+    node = update.target
+    while isinstance(node, View):
+        if node.shape == shape and origin(node, at)[1] == place:
+            return True
+        node = node.source
+    return False
+
+
+# Positions that are values
+
+
+def _lookup(indices: Node, at: Indices, length: int) -> Index:
+    """The element of an array of indices at ``at``, as a position along a dimension of that length."""
+    known = _known(indices, at)
+    if known is not None and _fits(known, -length, length):
+        if _fits(known, 0, length):
+            return known
+        if _fits(known, -length, 0):
+            return known + length
+    return Index.of(Lookup(indices, at, length)) if length > 1 else Index()
+
+
+def _known(indices: Node, at: Indices) -> Index | None:
+    """An element of an array of indices as an expression in its position, if it is one."""
+    node, place = origin(indices, at)
+    if node.op == "convert_element_type" and node.sources:
+        found = _known(node.sources[0], place)
+    elif node.op == "iota" and all(type(x) is int for x in node.args):
+        start, step = node.args
+        found = place[0] * step + start
+    elif node.op == "full" and type(node.args[0]) is int:
+        found = Index(node.args[0])
+    else:
+        return None
+    bits = node.dtype.bits - (node.dtype.kind == "i")
+    lowest = -(2**bits) if node.dtype.kind == "i" else 0
+    return found if found is not None and node.dtype.kind in "iu" and _fits(found, lowest, 2**bits) else None
+
+
+def _fits(index: Index, lowest: int, limit: int) -> bool:
+    low, high = index.range()
+    return lowest <= low and high < limit
+
+
+def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int) -> None:
+    """Makes the kernel refuse indices that are not from ``lowest``, which is 0 or less, to below ``length``."""
+    while isinstance(indices, View) and indices.whole:
+        indices = indices.source
+    known = _known(indices, variables(indices.shape))
+    if (known is not None and _fits(known, lowest, length)) or (indices, length, lowest) in lowering.checked:
+        return
+    lowering.checked.add((indices, length, lowest))
+    shape, dtype = indices.shape, indices.dtype
+    if dtype.kind == "u":
+        if length >= 2**dtype.bits:
+            return
+        counted = indices
+    else:  # as unsigned numbers from the lowest on, so that one comparison does
+        wide = lowering.make("convert_element_type", shape, dtypes.int64, (indices,)) if dtype.bits < 64 else indices
+        from_lowest = lowering.make("sub", shape, dtypes.int64, (wide, lowest)) if lowest else wide
+        counted = lowering.make("bitcast", shape, dtypes.uint64, (from_lowest,))
+        length -= lowest
+    wrong = lowering.make("ge", shape, dtypes.bool8, (counted, length))
+    if shape:
+        wrong = lowering.reduce("any", (), dtypes.bool8, wrong, tuple(range(len(shape))))
+    lowering.graph.errors.append(wrong)
+
+
+@rule("take")
+def _take(lowering: Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    length, rank = a.shape[dim], len(indices.shape)
+    _check_bounds(lowering, indices, length, lowest=-length)
+    return lowering.view(
+        a, output.shape, lambda at: (*at[:dim], _lookup(indices, at[dim : dim + rank], length), *at[dim + rank :]), [indices]
+    )  # fmt: skip
+
+
+def _along(indices: Node, dim: int, length: int) -> Where:
+    """Positions of which only that along ``dim`` is looked up."""
+    return lambda at: (*at[:dim], _lookup(indices, at, length), *at[dim + 1 :])
+
+
+def _at_all(indices: Sequence[Node], lengths: Sequence[int]) -> Where:
+    """Positions of which the first are looked up in an array each, all at one place."""
+    rank = len(indices[0].shape)
+    return lambda at: (*(_lookup(i, at[:rank], n) for i, n in zip(indices, lengths)), *at[rank:])
+
+
+@rule("gather")
+def _gather(lowering: Lowering, output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    _check_bounds(lowering, indices, a.shape[dim], lowest=0)
+    return lowering.view(a, output.shape, _along(indices, dim, a.shape[dim]), [indices])
+
+
+@rule("index_get")
+def _index_get(lowering: Lowering, output: TensorProxy, a: Node, indices: Any) -> Node:
+    for i, n in zip(indices, a.shape):
+        _check_bounds(lowering, i, n, lowest=-n)
+    return lowering.view(a, output.shape, _at_all(indices, a.shape), indices)
+
+
+# Scatters
+
+
+def _scatter_to(
+    lowering: Lowering, a: Node, value: Node, where: Callable[[Sequence[Node]], Where], indices: Sequence[Node], *,
+    accumulates: bool, ordered_by: Sequence[Node] = (),
+) -> Node:  # fmt: skip
+    root, _ = places_of(a)
+    own = [lowering.apart(i, root) for i in indices]
+    return lowering.update(
+        a, value, lambda array: lowering.view(array, value.shape, where(own), own),
+        accumulates=accumulates, ordered_by=ordered_by,
+    )  # fmt: skip
+
+
+def _adds(bsym: BoundSymbol) -> bool:
+    return scalars.supports("add", (bsym.args[0].dtype,))
+
+
+@rule("index_put", checker=lambda b: not b.args[3] or _adds(b))
+def _index_put(lowering: Lowering, output: TensorProxy, a: Node, indices: Any, value: Node, accumulate: bool) -> Node:
+    for i, n in zip(indices, a.shape):
+        _check_bounds(lowering, i, n, lowest=-n)
+    # NumPy goes through indices and values as they lie in memory, except when it adds, has whole rows to write, or only a line.
+    rank = len(indices[0].shape)
+    in_order = accumulate or len(indices) < len(a.shape) or (len(indices) == 1 and rank == 1)
+    return _scatter_to(
+        lowering, a, value, lambda own: _at_all(own, a.shape), indices,
+        accumulates=accumulate, ordered_by=() if in_order else indices,
+    )  # fmt: skip
+
+
+def _bind_scatter(*, accumulates: bool) -> Callable[..., Node]:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, indices: Node, source: Node, dim: int) -> Node:
+        _check_bounds(lowering, indices, a.shape[dim], lowest=0)
+        value = lowering.view(source, indices.shape, lambda at: at)
+        return _scatter_to(
+            lowering, a, value, lambda own: _along(own[0], dim, a.shape[dim]), [indices], accumulates=accumulates
+        )
+
+    return lower_one
+
+
+rule("scatter")(_bind_scatter(accumulates=False))
+rule("scatter_add", checker=_adds)(_bind_scatter(accumulates=True))

@@ -1,0 +1,124 @@
+"""What becomes of prims that only look at elements in other places: views, functions from position to position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core.proxies import TensorProxy
+from tnp.executors.llvm.graph import Indices, Lowering, Node, rule, with_zeros
+from tnp.executors.llvm.index import Index
+
+__all__: list[str] = []
+
+
+@rule("broadcast_in_dim")
+def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
+    if tuple(output.shape) == a.shape:
+        return a
+    return lowering.view(
+        a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
+        repeats=output.numel != a.size, whole=True,
+    )  # fmt: skip
+
+
+@rule("transpose")
+def _transpose(lowering: Lowering, output: TensorProxy, a: Node, permutation: Any) -> Node:
+    inverse = [list(permutation).index(d) for d in range(len(permutation))]
+    return lowering.view(a, output.shape, lambda at: tuple(at[i] for i in inverse), whole=True)
+
+
+@rule("squeeze")
+def _squeeze(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    return lowering.view(a, output.shape, lambda at: with_zeros(at, dims), whole=True)
+
+
+@rule("slice")
+def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
+    steps = [1] * len(starts) if strides is None else list(strides)
+    return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
+
+
+@rule("flip")
+def _flip(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+    return lowering.view(
+        a, output.shape, lambda at: tuple(i * -1 + (n - 1) if d in dims else i for d, (i, n) in enumerate(zip(at, a.shape))),
+        whole=True,
+    )  # fmt: skip
+
+
+@rule("select", checker=lambda b: type(b.args[2]) is int)
+def _select(lowering: Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
+    where = Index(index % a.shape[dim])
+    return lowering.view(a, output.shape, lambda at: (*at[:dim], where, *at[dim:]))
+
+
+@rule("diagonal")
+def _diagonal(lowering: Lowering, output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
+    def where(at: Indices) -> Indices:
+        *rest, along = at
+        left = iter(rest)
+        own = {dim1: along + max(0, -offset), dim2: along + max(0, offset)}
+        return tuple(own[d] if d in own else next(left) for d in range(len(a.shape)))
+
+    return lowering.view(a, output.shape, where)
+
+
+@rule("unfold", checker=lambda b: b.args[0].ndim > 0)
+def _unfold(lowering: Lowering, output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
+    dim %= len(a.shape)
+    return lowering.view(
+        a, output.shape, lambda at: tuple(i * step + at[-1] if d == dim else i for d, i in enumerate(at[:-1])),
+        repeats=True,
+    )  # fmt: skip
+
+
+@rule("reshape")
+def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> Node:
+    if tuple(output.shape) == a.shape:
+        return a
+    groups = _reshape_groups(output.shape, a.shape)
+
+    def where(at: Indices) -> Indices:
+        result: list[Index] = []
+        for new, old in groups:
+            flat = Index()
+            for d in new:
+                flat = flat * output.shape[d] + at[d]
+            parts: list[Index] = []
+            for n in reversed([a.shape[d] for d in old[1:]]):
+                flat, rest = flat.divide(n)
+                parts.append(rest)
+            if old:
+                result += [flat, *reversed(parts)]
+        return tuple(result)
+
+    return lowering.view(a, output.shape, where, whole=True)
+
+
+def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Runs of dimensions of the two shapes that hold as many elements, as short as they can be."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(new) or j < len(old):
+        left, right = [], []
+        n = m = 1
+        if i < len(new):
+            left.append(i)
+            n *= new[i]
+            i += 1
+        if j < len(old):
+            right.append(j)
+            m *= old[j]
+            j += 1
+        while n != m:
+            if n < m:
+                left.append(i)
+                n *= new[i]
+                i += 1
+            else:
+                right.append(j)
+                m *= old[j]
+                j += 1
+        groups.append((left, right))
+    return groups

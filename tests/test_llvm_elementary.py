@@ -177,7 +177,7 @@ def test_errors_of_powers_are_as_stated(d, fused):
 
 
 @pytest.mark.parametrize("d", DTYPES, ids=str)
-@pytest.mark.parametrize("name", ["sin", "cos"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_angles_near_zeros_and_far_out(name, d):
     if not vectormath.has_fma():
         pytest.skip("without fused products libm computes it")
@@ -190,7 +190,7 @@ def test_angles_near_zeros_and_far_out(name, d):
     far = np.exp2(rng.uniform(13, {32: 127, 64: 1023}[d.bits], 3000)).astype(kind)
     x = np.concatenate([near, np.nextafter(near, kind.type(0)), far, -far])
     got = compiled(name, d)(x)
-    assert np.abs(got).max() <= 1
+    assert name == "tan" or np.abs(got).max() <= 1
     assert_exact_within(got, exactly(name, [x], d), elementary.OWN[name].ulps[d.bits], [x])
 
 

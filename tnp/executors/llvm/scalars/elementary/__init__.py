@@ -37,6 +37,7 @@ class Own:
 
 
 OWN: dict[str, Own] = {
+    "cbrt": Own(powers.cbrt, (), {32: 1.0, 64: 1.0}),
     "cos": Own(circular.cos, (), {32: 1.75, 64: 1.75}, needs_fma=True),
     "cosh": Own(exponentials.cosh, (), {32: 2.0, 64: 1.75}),
     "erf": Own(errors.erf, (32, 64), {32: 1.75, 64: 2.0}),
@@ -50,6 +51,7 @@ OWN: dict[str, Own] = {
     "pow": Own(powers.power, (32, 64), {32: 0.75, 64: 1.5}),
     "sin": Own(circular.sin, (), {32: 1.75, 64: 1.75}, needs_fma=True),
     "sinh": Own(exponentials.sinh, (64,), {32: 1.75, 64: 1.75}),
+    "tan": Own(circular.tan, (), {32: 3.5, 64: 3.5}, needs_fma=True),
     "tanh": Own(exponentials.tanh, (64,), {32: 1.5, 64: 1.5}),
 }
 

@@ -69,7 +69,7 @@ def _of_double(a: Register, b: Register) -> Register:
 
 def _limits(a: Register, log: Register) -> Register:
     """``log``, or the logarithm of 0 or infinity."""
-    ordinary = (a.bitcast(dtypes.uint64) - 1) < _DOUBLE.exponent_mask - 1
+    ordinary = (a.bitcast(dtypes.uint64) - 1) < _DOUBLE.bits_of(math.inf) - 1
     return select(ordinary, log, select(a == 0.0, -math.inf, a))
 
 
@@ -129,7 +129,7 @@ def cbrt(x: Register) -> Register:
     over = _cube_over(root, v)
     result = multiply_add(over * square, -1 / 3, root) * power_of_two(bits, x.dtype)
     result = select(subnormal, result * 2.0 ** (-lift // 3), result)
-    ordinary = (size.bitcast(f.unsigned) - 1) < f.exponent_mask - 1
+    ordinary = (size.bitcast(f.unsigned) - 1) < f.bits_of(math.inf) - 1
     return select(ordinary, with_sign_of(result, x), x)
 
 

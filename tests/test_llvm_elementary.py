@@ -214,8 +214,10 @@ def test_no_bit_depends_on_the_place(name, d):
 def test_ours_is_taken_where_it_is_faster_or_alone(monkeypatch):
     monkeypatch.setattr(vectormath, "has_fma", lambda: True)
     monkeypatch.setattr(vectormath, "is_vectorised", lambda name, d: True)
-    assert elementary.is_own("exp", dtypes.float64)
-    assert not elementary.is_own("exp2", dtypes.float64)
+    for bits, expected in ((512, {"exp", "log", "erf"}), (256, {"exp", "log"}), (128, set())):
+        here = dataclasses.replace(engine.target(), vector_bits=bits)
+        monkeypatch.setattr(elementary, "target", lambda here=here: here)
+        assert {name for name in ("exp", "log", "erf", "exp2") if elementary.is_own(name, dtypes.float64)} == expected
     monkeypatch.setattr(vectormath, "is_vectorised", lambda name, d: False)
     assert all(elementary.is_own(name, d) for name in elementary.OWN for d in DTYPES)
     assert not elementary.is_own("atan2", dtypes.float64)

@@ -258,3 +258,29 @@ def test_traced_arrays_do_not_outlive_their_trace():
     with pytest.warns(tnp.EagerFallbackWarning):
         g(np.ones(2))
     assert type(kept[-1]) is np.ndarray
+
+
+@pytest.mark.parametrize("executors", [None, ["llvm_everything"], ["numpy_prims"]], ids=str)
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("name", ["less", "equal", "not_equal", "greater_equal", "add", "maximum", "floor_divide"])
+def test_python_integers_beyond_a_dtype(name, dtype, executors):
+    """NumPy compares by value, and refuses in arithmetic; also where an earlier call had a number that fitted."""
+    function = getattr(np, name)
+    a = np.array([0, 1, 100, 127], dtype)
+    right = tnp.jit(lambda a, s: function(a, s), executors=executors)
+    left = tnp.jit(lambda a, s: function(s, a), executors=executors)
+    for number in (5, -2, 300, 255, -128, 2**31, 2**63, -(2**63) - 1, 2**70):
+        for jitted, args in ((right, (a, number)), (left, (number, a))):
+            with np.errstate(all="ignore"):
+                expected, error = outcome_of(function, *args)
+                found, raised = outcome_of(jitted, a, number)
+            assert type(raised) is type(error) and str(raised) == str(error)
+            if error is None:
+                assert_same(found, expected, exact=True)
+
+
+def outcome_of(f, *args):
+    try:
+        return f(*args), None
+    except Exception as error:
+        return None, error

@@ -113,6 +113,7 @@ FITS = (
     Fit("POWF_EXP2", "2**r", lambda r: mpf(2) ** r, mpf(-0.5), mpf(0.5), (8, 0)),
     Fit("ERF", "erf(x) / x - 1, of x**2", root(lambda x: erf(x) / x - 1), mpf("1e-20"), mpf(1), (13, 7)),
     Fit("LOG_ERFC", "log(erfc(x)); the error is erfc's", lambda x: log(erfc(x)), mpf(1), mpf(6), (17, 7), erfc),
+    Fit("CBRT", "(1 + f)**(-1/3)", lambda f: (1 + f) ** (-mpf(1) / 3), LEAST, MOST, (11, 6)),
     Fit("SIN", "(sin(r) / r - 1) / r**2, of r**2", root(lambda r: (sin(r) / r - 1) / r**2), mpf("1e-20"), EIGHTH**2, (6, 3)),
     Fit("COS", "(cos(r) - 1 + r**2 / 2) / r**4, of r**2", root(lambda r: (cos(r) - 1 + r**2 / 2) / r**4), mpf("1e-20"), EIGHTH**2, (6, 3)),
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -12,7 +14,7 @@ from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, check_order, normalize_operand
+from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol
 
 __all__ = ["fast_power", "loop_operands", "only_where", "ufunc_out"]
@@ -31,6 +33,7 @@ def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> t
     if dtype is None and casting == "same_kind":
         found = _of_one_dtype(name, xs)
         if found is not None:
+            _check_numbers(xs, next(x.dtype for x in xs if type(x) is TensorProxy))
             return list(xs), found
     operands = [normalize_operand(x) for x in xs]
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), dtype, casting)
@@ -42,7 +45,16 @@ def loop_operands(name: str, xs: tuple[Any, ...], dtype: Any, casting: str) -> t
         else as_array(x, d)
         for x, d in zip(operands, loop)
     ]  # fmt: skip
+    if shared and any_array:
+        _check_numbers(operands, loop[0])
     return converted, loop[len(xs) :]
+
+
+def _check_numbers(operands: Iterable[Any], dtype: dtypes.DType) -> None:
+    if dtype.kind in "iu":
+        for x in operands:
+            if is_number(x):
+                check_fits(x, dtype)
 
 
 def _of_one_dtype(name: str, xs: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -87,6 +99,10 @@ def _symbol_of(row: Row) -> Symbol:
         if len(xs) != row.nargs:
             raise TypeError(f"{row.numpy}() takes {row.nargs} positional arguments but {len(xs)} were given")
         check_order(order)
+        if row.name in _MIRRORED and dtype is None:
+            constant = _compare_beyond(row.name, *xs)
+            if constant is not None:
+                return constant if where is True else only_where(where, constant)
         operands, (result_dtype,) = loop_operands(row.numpy, xs, dtype, casting)
         if row.name in _MIRRORED and operands_differ(operands):
             result = _compare_signs(row.name, *operands)
@@ -106,6 +122,16 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "
 def operands_differ(operands: list[Any]) -> bool:
     """Whether a loop takes two dtypes: NumPy compares int64 with uint64 without converting either."""
     return len({x.dtype for x in operands if isinstance(x, TensorProxy)}) > 1
+
+
+def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
+    """A comparison of integers with a Python integer that their dtype does not hold, which NumPy decides by value."""
+    for x, number, sides in ((a, b, lambda s: (0, s)), (b, a, lambda s: (s, 0))):
+        if isinstance(x, TensorProxy) and is_number(number):
+            side = beyond(number, x.dtype)
+            if side:
+                return clang.full_like(x, getattr(operator, name)(*sides(side)), dtype=dtypes.bool8)
+    return None
 
 
 def _compare_signs(name: str, a: TensorProxy, b: TensorProxy) -> TensorProxy:

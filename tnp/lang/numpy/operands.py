@@ -8,16 +8,18 @@ import numpy as np
 
 from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype
+from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
 
 __all__ = [
     "as_array",
     "axes",
     "axis",
+    "beyond",
+    "check_fits",
     "check_order",
     "is_scalar_like",
     "normalize_operand",
@@ -35,15 +37,42 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, TensorProxy):
         return x if dtype is None else clang.convert(x, dtype)
     if isinstance(x, NumberProxy):
+        if dtype is not None:
+            check_fits(x, dtype)
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
     if isinstance(x, (tuple, list, range)):
         return _stack(list(x), dtype)
     if is_number(x):
         wanted = to_dtype(np.asarray(x).dtype) if dtype is None else dtype
+        check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
         return clang.full((), x.item(), dtype=to_dtype(x.dtype) if dtype is None else dtype)
     raise TypeError(f"cannot take {type(x).__name__} for an array")
+
+
+def beyond(x: Any, dtype: DType) -> int:
+    """-1 if ``x`` is a Python integer below all that an integer ``dtype`` holds, 1 if it is above, else 0.
+
+    Of a number known when the program runs, the trace depends on the answer; int64 is left to executors, which meet no larger
+    numbers unawares. Raises :class:`NeedsEager` for one that is not known now.
+    """
+    kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+    if kind is not int or dtype.kind not in "iu":
+        return 0
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    if isinstance(x, NumberProxy):
+        if dtype is dtypes.int64:
+            return 0
+        if x.value is None:
+            raise NeedsEager(f"it combines a number known only when it runs with {dtype} values")
+    return -1 if x < limits.min else 1 if x > limits.max else 0
+
+
+def check_fits(x: Any, dtype: DType) -> None:
+    """Raises NumPy's ``OverflowError`` for a Python integer that ``dtype`` does not hold."""
+    if beyond(x, dtype):
+        raise OverflowError(f"Python integer {x.value if isinstance(x, NumberProxy) else x} out of bounds for {dtype}")
 
 
 def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:

@@ -4,7 +4,7 @@ Each becomes an internal function of the module, which LLVM puts in place of its
 about an element holds wherever it stands: in a vector or in what remains after the vectors, on one thread or on many, the bits
 are the same. A vector function of a library, besides, would make its caller keep all constants on the stack around the call.
 
-``OWN`` says for each function which dtypes it is used for although libmvec has the function (where it is faster) and its
+``OWN`` says for each function where it is used although libmvec has the function (where it is faster), and its
 largest error in ulp, as measured against functions of wider types: all exponents at random, and densely where the results are
 neither 0 nor infinite. Where there is no libmvec, all are used, except those that need fused products on processors
 without. ``tests/test_llvm_elementary.py`` holds them to the errors.
@@ -14,12 +14,14 @@ Polynomials are ``tools/minimax.py``'s; the methods are described in the modules
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars.elementary import circular, errors, exponentials, logarithms, powers
 from tnp.executors.llvm.scalars.registers import Register, libm
 
@@ -28,29 +30,32 @@ __all__ = ["OWN", "Own", "call", "inlined", "is_own"]
 
 @dataclass(frozen=True)
 class Own:
-    """An implementation; ``preferred`` lists the bits of the dtypes for which it is faster than libmvec's."""
+    """An implementation; ``preferred`` has the bits of the dtypes for which it is faster than libmvec's, and from which width of
+    vectors on."""
 
     function: Callable[..., Register]
-    preferred: tuple[int, ...]
+    preferred: dict[int, int]
     ulps: dict[int, float]
     needs_fma: bool = False
 
 
 OWN: dict[str, Own] = {
-    "cos": Own(circular.cos, (), {32: 1.75, 64: 1.75}, needs_fma=True),
-    "cosh": Own(exponentials.cosh, (), {32: 2.0, 64: 1.75}),
-    "erf": Own(errors.erf, (32, 64), {32: 1.75, 64: 2.0}),
-    "exp": Own(exponentials.exp, (32, 64), {32: 1.25, 64: 1.25}),
-    "exp2": Own(exponentials.exp2, (), {32: 1.25, 64: 1.25}),
-    "expm1": Own(exponentials.expm1, (), {32: 1.5, 64: 1.5}),
-    "log": Own(logarithms.log, (64,), {32: 1.0, 64: 1.0}),
-    "log10": Own(logarithms.log10, (), {32: 1.25, 64: 1.25}),
-    "log1p": Own(logarithms.log1p, (), {32: 1.75, 64: 1.5}),
-    "log2": Own(logarithms.log2, (), {32: 1.25, 64: 1.25}),
-    "pow": Own(powers.power, (32, 64), {32: 0.75, 64: 1.5}),
-    "sin": Own(circular.sin, (), {32: 1.75, 64: 1.75}, needs_fma=True),
-    "sinh": Own(exponentials.sinh, (64,), {32: 1.75, 64: 1.75}),
-    "tanh": Own(exponentials.tanh, (64,), {32: 1.5, 64: 1.5}),
+    "cbrt": Own(powers.cbrt, {}, {32: 1.0, 64: 1.0}),
+    "cos": Own(circular.cos, {}, {32: 1.75, 64: 1.75}, needs_fma=True),
+    "cosh": Own(exponentials.cosh, {}, {32: 2.0, 64: 1.75}),
+    "erf": Own(errors.erf, {32: 512, 64: 512}, {32: 1.75, 64: 2.0}),
+    "exp": Own(exponentials.exp, {32: 256, 64: 256}, {32: 1.25, 64: 1.25}),
+    "exp2": Own(exponentials.exp2, {}, {32: 1.25, 64: 1.25}),
+    "expm1": Own(exponentials.expm1, {}, {32: 1.5, 64: 1.5}),
+    "log": Own(logarithms.log, {64: 256}, {32: 1.0, 64: 1.0}),
+    "log10": Own(logarithms.log10, {}, {32: 1.25, 64: 1.25}),
+    "log1p": Own(logarithms.log1p, {}, {32: 1.75, 64: 1.5}),
+    "log2": Own(logarithms.log2, {}, {32: 1.25, 64: 1.25}),
+    "pow": Own(powers.power, {32: 256, 64: 256}, {32: 0.75, 64: 1.5}),
+    "sin": Own(circular.sin, {}, {32: 1.75, 64: 1.75}, needs_fma=True),
+    "sinh": Own(exponentials.sinh, {64: 512}, {32: 1.75, 64: 1.75}),
+    "tan": Own(circular.tan, {}, {32: 3.5, 64: 3.5}, needs_fma=True),
+    "tanh": Own(exponentials.tanh, {64: 256}, {32: 1.5, 64: 1.5}),
 }
 
 
@@ -59,7 +64,7 @@ def is_own(name: str, dtype: DType) -> bool:
     own = OWN.get(name)
     if own is None or (own.needs_fma and not vectormath.has_fma()):
         return False
-    faster = dtype.bits in own.preferred and vectormath.has_fma()
+    faster = vectormath.has_fma() and target().vector_bits >= own.preferred.get(dtype.bits, math.inf)
     return faster or not vectormath.is_vectorised(name, dtype)
 
 

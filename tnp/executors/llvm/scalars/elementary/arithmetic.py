@@ -6,6 +6,7 @@ All of it is exact or rounded once in the way that is said, so it must not be re
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,20 +40,12 @@ class Format:
         return 1.5 * 2.0**self.fraction
 
     @property
-    def exponent_mask(self) -> int:
-        """The bits of infinity."""
-        return (2 * self.bias + 1) << self.fraction
-
-    @property
     def least_normal(self) -> float:
         return 2.0 ** (1 - self.bias)
 
     def bits_of(self, x: float) -> int:
-        """A power of two's bits, or the half of one more; for constants."""
-        power = self.bias
-        while x >= 2.0:
-            x, power = x / 2, power + 1
-        return (power << self.fraction) + int((x - 1.0) * 2**self.fraction)
+        """A constant as an integer of its bits."""
+        return int.from_bytes(struct.pack("<d" if self.bits == 64 else "<f", x), "little")
 
     def rounded(self, x: float, digits: int) -> float:
         """A constant with so many bits, the first included."""

@@ -1,4 +1,4 @@
-"""sin and cos, for processors with fused products.
+"""sin, cos and tan, for processors with fused products.
 
 x = q π/2 + r, with r between -π/4 and π/4; the quadrant q says which of ±sin(r) and ±cos(r) is meant, and both are computed. The
 multiple is subtracted in three parts of π/2. With fused products the first difference is exact however large the multiple, and the
@@ -27,7 +27,7 @@ from tnp.executors.llvm.scalars.elementary.arithmetic import (
 )
 from tnp.executors.llvm.scalars.registers import Register, constant, select
 
-__all__ = ["cos", "sin"]
+__all__ = ["cos", "sin", "tan"]
 
 #: π/2 in parts, each cut off rather than rounded: products of 0 with them keep their sign
 _PARTS = {
@@ -46,12 +46,18 @@ def _quadrant(x: Register) -> tuple[Register, Register]:
     return x, bits
 
 
-def _of_quadrant(r: Register, q: Register) -> Register:
-    """sin(r + q π/2). The sign is left out of the sum, in which that of zero would be lost."""
+def _sine_and_cosine(r: Register) -> tuple[Register, Register]:
+    """sin(r) without its sign, and cos(r): the sign is left out of the sum, in which that of zero would be lost."""
     f, size = format_of(r), magnitude(r)
     square = r * r
     sine = fma(size * square, polynomial(square, coefficients.SIN[f.bits]), size)
-    cosine = fma(square * square, polynomial(square, coefficients.COS[f.bits]), fma(square, -0.5, 1.0))
+    return sine, fma(square * square, polynomial(square, coefficients.COS[f.bits]), fma(square, -0.5, 1.0))
+
+
+def _of_quadrant(r: Register, q: Register) -> Register:
+    """sin(r + q π/2)."""
+    f = format_of(r)
+    sine, cosine = _sine_and_cosine(r)
     result = select((q & 1) != 0, cosine, with_sign_of(sine, r))
     sign = (q << (f.bits - 2)) & (-1 << (f.bits - 1))
     return (result.bitcast(f.integer) ^ sign).bitcast(r.dtype)
@@ -64,6 +70,17 @@ def sin(x: Register) -> Register:
 def cos(x: Register) -> Register:
     r, q = _quadrant(x)
     return _unless_far(x, _of_quadrant(r, q + 1), "cos")
+
+
+def tan(x: Register) -> Register:
+    """sin(r) / cos(r), or in odd quadrants -cos(r) / sin(r)."""
+    f = format_of(x)
+    r, q = _quadrant(x)
+    sine, cosine = _sine_and_cosine(r)
+    odd = (q & 1) != 0
+    quotient = select(odd, cosine, sine) / select(odd, sine, cosine)
+    sign = (r.bitcast(f.integer) ^ (q << (f.bits - 1))) & (-1 << (f.bits - 1))
+    return _unless_far(x, (quotient.bitcast(f.integer) ^ sign).bitcast(x.dtype), "tan")
 
 
 _TEMPLATE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "CBRT",
     "COS",
     "COSH",
     "ERF",
@@ -392,6 +393,33 @@ LOG_ERFC: dict[int, tuple[float, ...]] = {
         float.fromhex("0x1.66adee0000000p-6"),
         float.fromhex("-0x1.843af80000000p-9"),
         float.fromhex("0x1.8a1b000000000p-13"),
+    ),
+}
+
+#: (1 + f)**(-1/3)
+CBRT: dict[int, tuple[float, ...]] = {
+    # error 6.8e-10
+    64: (
+        float.fromhex("0x1.000000026f976p+0"),
+        float.fromhex("-0x1.5555552747f71p-2"),
+        float.fromhex("0x1.c71c4b8a12ceep-3"),
+        float.fromhex("-0x1.61f9c8503f9b8p-3"),
+        float.fromhex("0x1.2706d6f6195b8p-3"),
+        float.fromhex("-0x1.ff59f98de0456p-4"),
+        float.fromhex("0x1.c3cead4f2e24bp-4"),
+        float.fromhex("-0x1.976e330bcd2f7p-4"),
+        float.fromhex("0x1.969d3ac15dccap-4"),
+        float.fromhex("-0x1.9d034c1e5fde9p-4"),
+        float.fromhex("0x1.e2ed1d68a6b6fp-5"),
+    ),
+    # error 6.7e-06
+    32: (
+        float.fromhex("0x1.00003e0000000p+0"),
+        float.fromhex("-0x1.5541d40000000p-2"),
+        float.fromhex("0x1.c5e1b80000000p-3"),
+        float.fromhex("-0x1.683be20000000p-3"),
+        float.fromhex("0x1.4820fe0000000p-3"),
+        float.fromhex("-0x1.b7f7460000000p-4"),
     ),
 }
 

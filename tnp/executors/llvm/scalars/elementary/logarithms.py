@@ -7,6 +7,7 @@ polynomial of some length rather than the usual series of f / (2 + f): a loop ov
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tnp.core import dtypes
@@ -73,6 +74,7 @@ def as_number(exponent: Register, dtype: DType, less: Register | float) -> Regis
 
 
 def _logarithm(f: Register, k: Register, base: _Base) -> Register:
+    """k · log(2) + log(1 + f) to that base."""
     high, low = base.scale
     tail = f * f * polynomial(f, base.polynomial)
     if base.log2[1]:
@@ -82,14 +84,14 @@ def _logarithm(f: Register, k: Register, base: _Base) -> Register:
     elif vectormath.has_fma():
         rest = fma(f, high, fma(f, low, tail))
     else:
-        # a product that is exact, of the upper halves
-        fraction, upper = format_of(f), first_half(f)
-        short = fraction.rounded(high, fraction.fraction // 2)
+        # The product of the upper halves is exact.
+        format_, upper = format_of(f), first_half(f)
+        short = format_.rounded(high, format_.fraction // 2)
         rest = upper * short + (((f - upper) * short + f * (high - short + low)) + tail)
     return multiply_add(k, base.log2[0], rest)
 
 
-def _of(bases: dict[DType, _Base]):
+def _of(bases: dict[DType, _Base]) -> Callable[[Register], Register]:
     def call(x: Register) -> Register:
         f = format_of(x)
         subnormal = x < f.least_normal
@@ -99,7 +101,7 @@ def _of(bases: dict[DType, _Base]):
         k = as_number(exponent, x.dtype, select(subnormal, x.lift(whole + f.fraction + 1), whole))
         result = _logarithm(m - 1.0, k, bases[x.dtype])
         # 0 < x < inf in one comparison of bits
-        ordinary = (x.bitcast(f.unsigned) - 1) < f.exponent_mask - 1
+        ordinary = (x.bitcast(f.unsigned) - 1) < f.bits_of(math.inf) - 1
         return select(ordinary, result, select(x == 0.0, -math.inf, select(x < 0.0, math.nan, x)))
 
     return call

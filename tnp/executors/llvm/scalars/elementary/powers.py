@@ -1,4 +1,6 @@
-"""pow: 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, for it is multiplied by up to 1074.
+"""pow and cbrt.
+
+pow is 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, for it is multiplied by up to 1074.
 
 float32 goes through float64, which has these bits already.
 """
@@ -12,6 +14,7 @@ from tnp.executors.llvm.scalars.elementary import coefficients
 from tnp.executors.llvm.scalars.elementary.arithmetic import (
     FORMATS,
     clamped,
+    format_of,
     magnitude,
     multiply_add,
     nearest_integer,
@@ -19,12 +22,13 @@ from tnp.executors.llvm.scalars.elementary.arithmetic import (
     power_of_two,
     product_with_rest,
     sum_of_larger,
+    with_sign_of,
 )
 from tnp.executors.llvm.scalars.elementary.exponentials import exp2_of_parts
 from tnp.executors.llvm.scalars.elementary.logarithms import as_number, split
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
 
-__all__ = ["power"]
+__all__ = ["cbrt", "power"]
 
 _DOUBLE = FORMATS[dtypes.float64]
 
@@ -65,7 +69,7 @@ def _of_double(a: Register, b: Register) -> Register:
 
 def _limits(a: Register, log: Register) -> Register:
     """``log``, or the logarithm of 0 or infinity."""
-    ordinary = (a.bitcast(dtypes.uint64) - 1) < _DOUBLE.exponent_mask - 1
+    ordinary = (a.bitcast(dtypes.uint64) - 1) < _DOUBLE.bits_of(math.inf) - 1
     return select(ordinary, log, select(a == 0.0, -math.inf, a))
 
 
@@ -102,3 +106,38 @@ def _of_single(size: Register, exponent: Register) -> Register:
     n, bits = nearest_integer(product, 1.0, _DOUBLE.bias)
     result = polynomial(product - n, coefficients.POWF_EXP2[64]) * power_of_two(bits, a.dtype)
     return result.to_float(dtypes.float32)
+
+
+#: multiplied with subnormal numbers: powers of 8
+_LIFTS = {dtypes.float64: 54, dtypes.float32: 24}
+
+
+def cbrt(x: Register) -> Register:
+    """2**q · cbrt(v), v between 2**-1.5 and 2**1.5: p, about v**(-1/3) by a polynomial, then a step of Newton's to the root from v p**2."""
+    f, size = format_of(x), magnitude(x)
+    lift = _LIFTS[x.dtype]
+    subnormal = size < f.least_normal
+    m, exponent = split(select(subnormal, size * 2.0**lift, size))
+    k = as_number(exponent, x.dtype, 2.0**f.fraction + f.bias)
+    q, bits = nearest_integer(k, 1 / 3, f.bias)
+    rest = k - 3.0 * q
+    p = polynomial(m - 1.0, coefficients.CBRT[f.bits])
+    p = p * select(rest > 0.0, p.lift(2 ** (-1 / 3)), select(rest < 0.0, p.lift(2 ** (1 / 3)), 1.0))
+    v = m * select(rest > 0.0, p.lift(2.0), select(rest < 0.0, p.lift(0.5), 1.0))
+    square = p * p
+    root = v * square
+    over = _cube_over(root, v)
+    result = multiply_add(over * square, -1 / 3, root) * power_of_two(bits, x.dtype)
+    result = select(subnormal, result * 2.0 ** (-lift // 3), result)
+    ordinary = (size.bitcast(f.unsigned) - 1) < f.bits_of(math.inf) - 1
+    return select(ordinary, with_sign_of(result, x), x)
+
+
+def _cube_over(root: Register, v: Register) -> Register:
+    """``root**3 - v``, which is small."""
+    if root.dtype is dtypes.float32:
+        wide = root.to_float(dtypes.float64)
+        return (wide * wide * wide - v.to_float(dtypes.float64)).to_float(dtypes.float32)
+    square, square_rest = product_with_rest(root, root)
+    cube, cube_rest = product_with_rest(square, root)
+    return (cube - v) + (cube_rest + square_rest * root)

@@ -257,6 +257,8 @@ def _grows(text: str, shapes: Sequence[tuple[int, ...]]) -> bool:
     most = max(map(math.prod, shapes), default=0)
     if any(x in text for x in ("outer", "eye", "diag", ":, None", "dot", "inner", "@", "correlate")):
         return most**2 > 40 * MOST
+    if ".at(" in text or "[i" in text:
+        return math.prod(sorted(map(math.prod, shapes))[-2:]) > 10 * MOST
     try:
         return math.prod(np.broadcast_shapes(*shapes)) > MOST
     except ValueError:

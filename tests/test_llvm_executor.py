@@ -154,6 +154,35 @@ def test_integers_beyond_64_bits_raise_as_numpy_does():
         f(x, 2**70)
 
 
+def add_number(x, n):
+    return x + n
+
+
+def compare_number(x, n):
+    return np.where(x > n, x * 2, x - 1)
+
+
+def store_number(x, n):
+    x[1:] = n
+    return x * 2
+
+
+@pytest.mark.parametrize("number", [300, -1, 255, -300])
+@pytest.mark.parametrize("function", [add_number, compare_number, store_number])
+def test_integers_beyond_the_arrays_dtype_do_what_they_do_in_numpy(function, number):
+    f = tnp.jit(function)
+    for n in (3, number, 4):
+        mine, eagers = np.arange(4, dtype=np.uint8), np.arange(4, dtype=np.uint8)
+        try:
+            expected = function(eagers, n)
+        except OverflowError as error:
+            with pytest.raises(OverflowError, match=str(error)):
+                f(mine, n)
+        else:
+            assert_same(f(mine, n), expected)
+        assert_same(mine, eagers)
+
+
 def test_an_index_out_of_bounds_writes_nothing():
     def f(x, i):
         y = x[i] * 2

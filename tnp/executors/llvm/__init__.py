@@ -184,7 +184,7 @@ class FusedRegion:
         self.kernels[key] = kernel
         self.schedules[key] = plan
         written = set(self.updates.values())
-        inputs = [_input(n, k, j in written) for j, (n, k) in enumerate(zip(self.graph.inputs, key))]
+        inputs = [_input(n, k, j in written, self.graph) for j, (n, k) in enumerate(zip(self.graph.inputs, key))]
         outputs = [_output(n, self.region.outputs[k], strides[n]) for k, n in fresh]
         spec = launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
         return spec, engine.compile_ir(kernel.ir, self.name), kernel.cost > RELEASE_COST
@@ -214,11 +214,25 @@ def _key(node: Node, x: Any) -> Any:
     return ("scalar", ()) if isinstance(x, np.generic) and not node.shape else None
 
 
-def _input(node: Node, key: Any, is_written: bool) -> launcher.Input:
+def _input(node: Node, key: Any, is_written: bool, graph: Graph) -> launcher.Input:
     kind, strides = key
+    if kind == "int":
+        low, high = _limits(node, graph)
+        return launcher.Input(kind, low=low, high=high)
     if kind not in ("array", "scalar"):
         return launcher.Input(kind)
     return launcher.Input(kind, node.shape, strides, _numpy_dtype(node.dtype), is_written)
+
+
+def _limits(number: Node, graph: Graph) -> tuple[int, int]:
+    """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
+    low, high = launcher.INT64.min, launcher.INT64.max
+    for node in graph.nodes:
+        arrays = [a for a in node.sources if a.op != "number"]
+        if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":
+            limits = np.iinfo(_numpy_dtype(arrays[-1].dtype))
+            low, high = max(low, limits.min), min(high, limits.max)
+    return int(low), int(high)
 
 
 def _output(node: Node, proxy: TensorProxy, strides: Strides) -> launcher.Output:

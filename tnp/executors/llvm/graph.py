@@ -480,11 +480,18 @@ for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
     _LOWER[_name] = Rule(_bind_elementwise(_name), _is_supported)
 
 
+def _always_fits(number: type, dtype: DType) -> bool:
+    """Whether a Python number can be stored as ``dtype`` whatever it is: NumPy raises ``OverflowError`` for 300 as uint8."""
+    return dtype.kind not in "iu" or number is bool or (number is int and dtype is dtypes.int64)
+
+
 def _converts(bsym: BoundSymbol) -> bool:
     a, target = bsym.args
     source = a.dtype if isinstance(a, TensorProxy) else None
+    if isinstance(a, NumberProxy):
+        return _always_fits(a.python_type, target)
     if source is None:
-        return isinstance(a, bool | int | float | complex) or isinstance(a, NumberProxy)
+        return isinstance(a, bool | int | float | complex)
     return scalars.supports("convert_element_type", (source, target))
 
 

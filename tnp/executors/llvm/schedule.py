@@ -126,7 +126,10 @@ class Statement:
     def cost(self) -> float:
         """What an iteration costs, in additions."""
         own = 1.0 if isinstance(self.node, Reduction | Scan | Update) else scalars.cost(self.node.op, self.node.dtype)
-        return own + len(self.loads) + sum(_cost(n) for n, _ in self.visits)
+        inner = [_cost(n) for n, _ in self.visits]
+        total = own + len(self.loads) + sum(inner)
+        # Tests keep one bit of each element: whether 10⁵ indices are in bounds takes 15 µs, a + b * 2 of as many takes 63.
+        return total / 4 if self.node.op in ("any", "all") and max(inner, default=0) <= 1 else total
 
 
 def operands_at(node: Node, at: Indices) -> Iterator[tuple[Node, Indices]]:

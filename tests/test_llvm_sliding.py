@@ -1,7 +1,5 @@
 """Stages that follow each other row by row, with a window of rows between them."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code 
 def small_arrays_go_the_way_of_large_ones(monkeypatch):
     monkeypatch.setattr("tnp.executors.llvm.sliding.SMALL_BYTES", 0)
     monkeypatch.setattr("tnp.executors.llvm.sliding.ROWS_FOR_EACH_TWICE", 1)
-    monkeypatch.setattr(sys.modules["tnp.executors.llvm.schedule"], "RECOMPUTE", 1)
+    monkeypatch.setattr("tnp.executors.llvm.storage.RECOMPUTE", 1)
     monkeypatch.setattr("tnp.executors.llvm.emit.kernel.GRAIN", 1)
 
 

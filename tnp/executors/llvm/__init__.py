@@ -27,7 +27,7 @@ from tnp.executors.llvm.emit import Kernel, emit_kernel
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
-from tnp.executors.llvm.schedule import Schedule, schedule
+from tnp.executors.llvm.schedule import Schedule, memory_of_outputs, schedule
 from tnp.executors.registry import register_executor
 
 __all__ = ["FusedRegion", "LLVMExecutor", "executor", "is_available"]
@@ -67,10 +67,8 @@ class LLVMExecutor(FusionExecutor):
             return None
         if not self.everything and not _pays(graph, region.whole):
             return None
-        plan = schedule(graph)
         inputs = {node: j for j, node in enumerate(graph.inputs)}
-        memories = [plan.memory_of(node) for node in graph.outputs]
-        updates = {k: inputs[m] for k, m in enumerate(memories) if m in inputs}
+        updates = {k: inputs[m] for k, m in enumerate(memory_of_outputs(graph)) if m in inputs}
         compiled = FusedRegion(name, region, graph, updates, self.fast)
         return Fused(compiled.launcher.function, updates, compiled.describe)
 

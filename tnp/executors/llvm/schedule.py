@@ -1,15 +1,10 @@
-"""From a graph of values to loop nests: what is stored, where, and which loops are shared.
+"""From a graph of values to loop nests: which loops are shared, and what memory lives for one iteration only.
 
-1. **What is stored.** Outputs, reductions and updates are; so is a value that would otherwise be computed again so often
-   that memory traffic is cheaper, or that reads memory which is written before the value is used. Everything else is
-   computed where it is needed and never has memory.
-2. **Statements.** Each stored value is a loop over its domain: the dimensions of the elements that it goes through, those
-   that a reduction runs over included. Dimensions of length 1 are no loops.
-3. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows (:func:`_shared_depth`),
-   and if they share all of them, their bodies: then a value goes from one to the next in a register.
-4. **Memory.** A value that only its own nest reads has memory for one iteration of the shared loops.
-
-Loop variables are shared between statements by level and length, so positions can be compared as they are.
+1. **What is stored** (:mod:`storage`) and the **statements** that compute it (:mod:`statements`).
+2. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows (:func:`_shared_depth`),
+   and if they share all of them, their bodies: then a value goes from one to the next in a register. Nests that read each
+   other's neighbouring rows may follow each other row by row (:mod:`sliding`).
+3. **Memory.** A value that only its own nest reads has memory for one iteration of the shared loops.
 """
 
 from __future__ import annotations
@@ -18,172 +13,25 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tnp.core import dtypes
-from tnp.executors.llvm import scalars, scatters
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version
-from tnp.executors.llvm.index import Index, Var, disjoint
-from tnp.executors.llvm.layout import Strides, axis_order
+from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan
+from tnp.executors.llvm.index import Var, disjoint
+from tnp.executors.llvm.layout import Strides
+from tnp.executors.llvm.sliding import Window, slide
+from tnp.executors.llvm.statements import Access, Group, Nest, Statement
+from tnp.executors.llvm.storage import Plan
 
-__all__ = ["Access", "Group", "Nest", "Schedule", "Statement", "schedule"]
+__all__ = ["Schedule", "memory_of_outputs", "schedule"]
 
-#: a value is stored when computing it where it is used would cost this much more an element than once (additions)
-RECOMPUTE = 8
-#: operations between an element of what is stored and that of what it is computed from
-DEPTH = 60
 #: statements of different inner loops share outer ones if what one outer iteration touches has at most this many bytes
 INNER_BYTES = 256 * 1024
 #: so many outer iterations are enough for any number of threads
 OUTER_ITERATIONS = 8
 
 
-class Access:
-    """A read or write of a stored node's memory at a position."""
-
-    __slots__ = ("at", "node", "writes")
-
-    def __init__(self, node: Node, at: Indices, writes: bool) -> None:
-        self.node = node
-        self.at = at
-        self.writes = writes
-
-
-class Statement:
-    """A stored node and the loops that compute it.
-
-    ``loops`` are the variables of its domain, outermost first, ``reduced`` those that a reduction runs over, and ``ordered``
-    those whose iterations may write to one place, so that their order counts. ``at`` is the position in the domain.
-    """
-
-    def __init__(self, node: Node, plan: _Plan) -> None:
-        self.node = node
-        if isinstance(node, Reduction):
-            self.domain = node.sources[0].shape
-            dims = node.dims
-        else:
-            self.domain = node.value.shape if isinstance(node, Update) else node.shape
-            dims = frozenset((node.dim,)) if isinstance(node, Scan) else frozenset()
-        self.loops: list[Var] = []
-        self.reduced: set[Var] = set()
-        self.ordered: set[Var] = set()
-        ordered = scatters.ordered_dims(node) if isinstance(node, Update) else ()
-        backwards = scatters.backwards(node, plan.strides) if isinstance(node, Update) else ()
-        at = [Index()] * len(self.domain)
-        for d in plan.order_of_axes(node, self.domain):
-            if self.domain[d] == 1:
-                continue
-            var = plan.var(len(self.loops), self.domain[d])
-            self.loops.append(var)
-            at[d] = Index.of(var) * -1 + (self.domain[d] - 1) if d in backwards else Index.of(var)
-            if d in dims:
-                self.reduced.add(var)
-            if d in ordered:
-                self.ordered.add(var)
-        self.at = tuple(at)
-        if isinstance(node, Reduction):
-            store_at = tuple(i for d, i in enumerate(at) if d not in dims)
-        else:
-            store_at = node.where(self.at) if isinstance(node, Update) else self.at
-        self.store = Access(node, store_at, True)
-        self.loads, self.visits = plan.trace(self.reads())
-
-    @property
-    def parallel(self) -> list[Var]:
-        """The loops outside the first that is reduced, or whose order counts."""
-        found: list[Var] = []
-        for var in self.loops:
-            if var in self.reduced or var in self.ordered:
-                break
-            found.append(var)
-        return found
-
-    @property
-    def reduces_last(self) -> bool:
-        """Whether no loop that is not reduced stands inside one that is."""
-        return not any(var in self.reduced for var in self.loops[: len(self.loops) - len(self.reduced)])
-
-    @property
-    def body(self) -> tuple[Node, Indices]:
-        """What is computed at each point, and its position: the node whose value is stored or accumulated."""
-        if isinstance(self.node, Reduction | Scan):
-            return self.node.sources[0], self.at
-        if isinstance(self.node, Update):
-            return self.node.value, self.at
-        return self.node, self.at
-
-    def reads(self) -> list[tuple[Node, Indices]]:
-        """What an iteration starts from: nodes at positions."""
-        first, at = self.body
-        found = [(first, at)] if first is not self.node else list(operands_at(self.node, at))
-        return found + [(lookup.node, lookup.at) for i in self.store.at for lookup in i.lookups()]
-
-    def accesses(self) -> Iterator[Access]:
-        yield self.store
-        yield from self.loads
-
-    def iterations(self) -> int:
-        return math.prod(v.limit for v in self.loops)
-
-    def cost(self) -> float:
-        """What an iteration costs, in additions."""
-        own = 1.0 if isinstance(self.node, Reduction | Scan | Update) else scalars.cost(self.node.op, self.node.dtype)
-        inner = [_cost(n) for n, _ in self.visits]
-        total = own + len(self.loads) + sum(inner)
-        # Tests keep one bit of each element: whether 10⁵ indices are in bounds takes 15 µs, a + b * 2 of as many takes 63.
-        return total / 4 if self.node.op in ("any", "all") and max(inner, default=0) <= 1 else total
-
-
-def operands_at(node: Node, at: Indices) -> Iterator[tuple[Node, Indices]]:
-    """The nodes whose elements an element of ``node`` is computed from, and where those stand."""
-    if isinstance(node, View):
-        yield node.source, node.where(at)
-    else:
-        for source in node.sources:
-            yield source, at if source.shape else ()
-
-
-def _cost(node: Node) -> float:
-    if node.op in ("view", "full", "empty", "number", "copy", "input"):
-        return 0
-    return 1 if node.op == "iota" else scalars.cost(node.op, _operand_dtype(node))
-
-
-def _operand_dtype(node: Node) -> dtypes.DType:
-    return node.sources[-1].dtype if node.sources else node.dtype
-
-
-class Group:
-    """Statements that share all loops inside a nest's outer ones, and so one body."""
-
-    def __init__(self, statements: list[Statement]) -> None:
-        self.statements = statements
-
-    def inner(self, depth: int) -> list[Var]:
-        """The loops inside the ``depth`` outer ones."""
-        return self.statements[0].loops[depth:]
-
-
-class Nest:
-    """Loops over ``outer``, and in each of their iterations the groups, one after the other."""
-
-    def __init__(self, statement: Statement) -> None:
-        self.outer: list[Var] = statement.parallel
-        self.groups = [Group([statement])]
-        #: values of which a few rows are kept only, see :mod:`sliding`
-        self.windows: dict[Node, Any] = {}
-
-    def parts(self) -> list[Nest]:
-        """The nests that this one consists of."""
-        return [self]
-
-    def statements(self) -> Iterator[Statement]:
-        for group in self.groups:
-            yield from group.statements
-
-
 class Schedule:
     """The nests in order, the nodes that are stored and in whose memory, and which memory is one iteration's only."""
 
-    def __init__(self, nests: list[Nest], plan: _Plan) -> None:
+    def __init__(self, nests: list[Nest], plan: Plan) -> None:
         self.nests = nests
         self.stored = plan.stored
         self.memory_of = plan.memory_of
@@ -192,7 +40,7 @@ class Schedule:
         #: memory of one nest: owner → the nest and the dimensions that its outer loops fix
         self.scratch: dict[Node, tuple[Nest, frozenset[int]]] = {}
         #: memory of the rows that a stage of a nest needs of the stage before
-        self.windows: dict[Node, Any] = {}
+        self.windows: dict[Node, Window] = {}
 
     def describe(self) -> list[str]:
         """The nests as text: their loops, and inside those, what is computed."""
@@ -218,185 +66,7 @@ class Schedule:
         return f"{kind} in an argument" if where.op == "input" else kind
 
 
-# 1. What is stored
-
-
-class _Plan:
-    def __init__(self, graph: Graph, strides: dict[Node, Strides]) -> None:
-        self.graph = graph
-        self.strides = strides
-        self.variables: dict[tuple[int, int], Var] = {}
-        self.stored: set[Node] = {n for n in graph.nodes if n.op == "input"}
-        #: the node whose memory a stored node has
-        self.owner: dict[Node, Node] = {}
-        self.consumers: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for source in node.sources:
-                self.consumers.setdefault(source, []).append(node)
-
-    def order_of_axes(self, node: Node, domain: Sequence[int]) -> Sequence[int]:
-        """The axes of a statement's domain as they lie in memory, outermost first."""
-        if isinstance(node, Update):
-            if node.lookups:
-                return scatters.axes(node, self.strides)
-            node = node.target
-        elif isinstance(node, Reduction):
-            (node,) = node.sources
-        strides = self.strides.get(node)
-        return range(len(domain)) if strides is None else axis_order(domain, [strides])
-
-    def trace(self, starts: Sequence[tuple[Node, Indices]]) -> tuple[list[Access], list[tuple[Node, Indices]]]:
-        """What computing nodes at positions reads from memory, and what it computes on the way."""
-        loads: list[Access] = []
-        visits: list[tuple[Node, Indices]] = []
-        seen: set[tuple[Node, Indices]] = set()
-        stack = list(starts)
-        while stack:
-            node, at = stack.pop()
-            if (node, at) in seen:
-                continue
-            seen.add((node, at))
-            stack += [(lookup.node, lookup.at) for i in at for lookup in i.lookups()]
-            if node in self.stored:
-                loads.append(Access(node, at, False))
-            else:
-                visits.append((node, at))
-                stack += operands_at(node, at)
-        return loads, visits
-
-    def var(self, level: int, limit: int) -> Var:
-        return self.variables.setdefault((level, limit), Var(f"i{level}", limit))
-
-    def statements(self) -> list[Statement]:
-        roots = sorted(
-            (n for n in self.stored if n.op not in ("input", "empty")),
-            key=lambda n: n.position,
-        )
-        return [Statement(n, self) for n in roots]
-
-    def store_what_must_be(self) -> None:
-        self.stored.update(self.graph.outputs)
-        for node in self.graph.nodes:
-            if isinstance(node, Reduction):
-                self.stored.add(node)
-            elif isinstance(node, Scan):
-                self.stored.add(node)
-            elif isinstance(node, Update):
-                self.stored.update((node, node.base))
-        self.stored.update(self.graph.errors)
-        written = {first_version(n) for n in self.graph.outputs}
-        for node in list(self.graph.nodes):
-            if isinstance(node, Update):
-                self._place(node, written)
-
-    def _place(self, update: Update, written: set[Node]) -> None:
-        """Writes an update to its base's memory if nobody wants the base as it was; stores what reads that memory and is
-        used later. Of inputs only those in ``written`` may be."""
-        base = update.base
-        later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
-        if base in self.graph.outputs or later or (base.op == "input" and base not in written):
-            copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
-            update.start_from(copy)
-            self.stored.add(copy)
-            self.owner[update] = copy
-            return
-        self.owner[update] = base
-        reads: dict[Node, bool] = {base: True}
-
-        def reads_base(node: Node) -> bool:
-            if node not in reads:
-                reads[node] = node not in self.stored and any(map(reads_base, node.sources))
-            return reads[node]
-
-        for node in self.graph.nodes:
-            if node is base or node.position > update.position or not reads_base(node):
-                continue
-            if any(c.position > update.position for c in self.consumers.get(node, ())):
-                self.stored.add(node)
-
-    def store_what_updates_would_overwrite(self) -> None:
-        """An update whose value or indices are computed from other places of the memory that it writes takes them from a
-        copy; a scatter even from the same ones, which an iteration before may have written."""
-        for statement in self.statements():
-            update = statement.node
-            if not isinstance(update, Update):
-                continue
-            memory = self.memory_of(update)
-            if not any(self.memory_of(load.node) is memory for load in statement.loads):
-                continue
-            for node, at in statement.reads():
-                for load in self.trace([(node, at)])[0]:
-                    if self.memory_of(load.node) is not memory or disjoint(load.at, statement.store.at):
-                        continue
-                    if statement.ordered or load.at != statement.store.at:
-                        self.stored.add(node)
-                        break
-
-    def store_what_is_scattered(self) -> None:
-        """What is scattered and costs much is computed before: a loop in a fixed order has neither vectors nor threads."""
-        for statement in self.statements():
-            if statement.ordered and isinstance(statement.node, Update):
-                node = statement.node.value
-                while isinstance(node, View) and node.source.size <= node.size:
-                    node = node.source
-                if node not in self.stored and self._inline_cost(node) > RECOMPUTE:
-                    self.stored.add(node)
-
-    def memory_of(self, node: Node) -> Node:
-        while node in self.owner:
-            node = self.owner[node]
-        return node
-
-    def store_what_is_deep(self) -> None:
-        """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
-        depth: dict[Node, int] = {}
-        for node in self.graph.nodes:
-            inner = [depth.get(s, 0) for s in node.sources if s not in self.stored]
-            depth[node] = 1 + max(inner, default=0)
-            if depth[node] > DEPTH and node.shape:
-                self.stored.add(node)
-
-    def store_what_costs(self) -> None:
-        """Stores values that would be computed too often, first those by which most is saved, of equals the last."""
-        while True:
-            executed: dict[Node, int] = {}
-            for statement in self.statements():
-                for node, at in statement.visits:
-                    executed[node] = executed.get(node, 0) + _times(statement, at)
-            saved = {
-                node: self._inline_cost(node) * (times / node.size - 1)
-                for node, times in executed.items()
-                if node.shape and not isinstance(node, View) and node.op not in _FREE and times > node.size
-            }
-            paying = [node for node, additions in saved.items() if additions > RECOMPUTE]
-            if not paying:
-                return
-            self.stored.add(max(paying, key=lambda n: (saved[n] * n.size, n.position)))
-
-    def _inline_cost(self, node: Node) -> float:
-        seen: set[Node] = set()
-
-        def total(n: Node) -> float:
-            if n in seen or (n in self.stored and n is not node):
-                return 0.0
-            seen.add(n)
-            return _cost(n) + sum(map(total, n.sources))
-
-        return total(node)
-
-
-#: what costs nothing to compute again
-_FREE = frozenset(("number", "full", "empty", "iota", "copy"))
-
-
-def _times(statement: Statement, at: Indices) -> int:
-    """How often a value at that position is computed: in every loop down to the innermost that it depends on."""
-    needed = set().union(*(i.variables() for i in at)) if at else set()
-    deepest = max((level for level, var in enumerate(statement.loops) if var in needed), default=-1)
-    return math.prod(var.limit for var in statement.loops[: deepest + 1])
-
-
-# 3. Which loops are shared
+# Which loops are shared
 
 
 def _aligned(a: Indices, b: Indices, outer: Sequence[Var]) -> int:
@@ -407,7 +77,7 @@ def _aligned(a: Indices, b: Indices, outer: Sequence[Var]) -> int:
     return len(outer)
 
 
-def _conflicts(plan: _Plan, a: Statement, b: Statement) -> Iterator[tuple[Indices, Indices]]:
+def _conflicts(plan: Plan, a: Statement, b: Statement) -> Iterator[tuple[Indices, Indices]]:
     """The positions of accesses of ``a`` and ``b`` to the same memory, one of them a write."""
     for x in a.accesses():
         memory = plan.memory_of(x.node)
@@ -416,7 +86,7 @@ def _conflicts(plan: _Plan, a: Statement, b: Statement) -> Iterator[tuple[Indice
                 yield x.at, y.at
 
 
-def _shared_depth(plan: _Plan, nest: Nest, statement: Statement) -> int:
+def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
     depth = 0
     for x, y in zip(nest.outer, statement.parallel):
         if x is not y:
@@ -428,7 +98,7 @@ def _shared_depth(plan: _Plan, nest: Nest, statement: Statement) -> int:
     return depth
 
 
-def _can_join(plan: _Plan, group: Group, statement: Statement) -> bool:
+def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
     first = group.statements[0]
     if len(first.loops) != len(statement.loops) or any(x is not y for x, y in zip(first.loops, statement.loops)):
         return False
@@ -454,7 +124,7 @@ def _reduce_alike(a: Statement, b: Statement) -> bool:
     return not a.reduced or not b.reduced or a.reduced == b.reduced
 
 
-def _touch(plan: _Plan, nest: Nest, statement: Statement) -> bool:
+def _touch(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Whether a statement uses memory that the nest uses too."""
     used = {plan.memory_of(a.node) for s in nest.statements() for a in s.accesses()}
     return any(plan.memory_of(a.node) in used for a in statement.accesses())
@@ -465,7 +135,7 @@ def _inner_bytes(statement: Statement, depth: int) -> int:
     return inner * statement.body[0].dtype.itemsize * (1 + len(statement.loads))
 
 
-def _nests(plan: _Plan, statements: Sequence[Statement]) -> list[Nest]:
+def _nests(plan: Plan, statements: Sequence[Statement]) -> list[Nest]:
     nests: list[Nest] = []
     for statement in statements:
         for nest in reversed(nests):
@@ -479,19 +149,19 @@ def _nests(plan: _Plan, statements: Sequence[Statement]) -> list[Nest]:
     return nests
 
 
-def _writes_after_errors(plan: _Plan, nest: Nest, statement: Statement) -> bool:
+def _writes_after_errors(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Nothing of the caller's is written before it is known that nothing is wrong."""
     writes = plan.memory_of(statement.node).op == "input"
     return writes and any(s.node in plan.graph.errors for s in nest.statements())
 
 
-def _must_follow(plan: _Plan, nest: Nest, statement: Statement) -> bool:
+def _must_follow(plan: Plan, nest: Nest, statement: Statement) -> bool:
     if _writes_after_errors(plan, nest, statement):
         return True
     return any(True for other in nest.statements() for _ in _conflicts(plan, other, statement))
 
 
-def _merge(plan: _Plan, nest: Nest, statement: Statement) -> bool:
+def _merge(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Puts a statement into a nest if that is possible and pays."""
     if not _touch(plan, nest, statement):
         return False
@@ -519,10 +189,10 @@ def _merge(plan: _Plan, nest: Nest, statement: Statement) -> bool:
     return True
 
 
-# 4. Memory
+# Memory
 
 
-def _plan_memory(plan: _Plan, result: Schedule) -> None:
+def _plan_memory(plan: Plan, result: Schedule) -> None:
     outputs = {plan.memory_of(n) for n in plan.graph.outputs}
     errors = set(plan.graph.errors)
     uses: dict[Node, list[tuple[Nest, Group, Access]]] = {}
@@ -558,20 +228,29 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     ``strides`` say how values lie in memory, and so in which order loops go; C order where they do not.
     """
     _separate_outputs(graph)
-    plan = _Plan(graph, strides or {})
+    plan = Plan(graph, strides or {})
     plan.store_what_must_be()
     plan.store_what_is_deep()
     plan.store_what_updates_would_overwrite()
     plan.store_what_is_scattered()
     plan.store_what_costs()
     plan.store_what_updates_would_overwrite()
-    from tnp.executors.llvm.sliding import slide
-
     outer = {plan.memory_of(n) for n in (*graph.outputs, *graph.errors, *graph.inputs)}
     nests = slide(_nests(plan, plan.statements()), plan.memory_of, outer)
     result = Schedule(nests, plan)
     _plan_memory(plan, result)
     return result
+
+
+def memory_of_outputs(graph: Graph) -> list[Node]:
+    """The node in whose memory each output of a graph will be: an input that it updates, or one of its own.
+
+    Outputs become distinct stored nodes, as in :func:`schedule`.
+    """
+    _separate_outputs(graph)
+    plan = Plan(graph, {})
+    plan.store_what_must_be()
+    return [plan.memory_of(n) for n in graph.outputs]
 
 
 def _separate_outputs(graph: Graph) -> None:

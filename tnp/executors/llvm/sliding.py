@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from tnp.executors.llvm.graph import Node
+from tnp.executors.llvm.graph import Node, Update
 from tnp.executors.llvm.index import Index, disjoint
-from tnp.executors.llvm.schedule import Access, Nest
+from tnp.executors.llvm.statements import Access, Nest
 
 __all__ = ["Sliding", "Stage", "Window", "slide"]
 
@@ -116,6 +116,8 @@ class _Attempt:
         between = {
             m: k for m, k in made.items() if any(_uses(nest, {m: k}, self.memory_of) for nest in self.nests[k + 1 :])
         }
+        if any(isinstance(s.node, Update) and s.node.lookups for nest in producers for s in nest.statements()):
+            raise _NoWindow  # a scatter that adds must not run twice
         self._check_what_is_written(between)
         ranges: list[tuple[int, int] | None] = [None] * len(producers) + [(0, 0)]
         dims: dict[Node, int] = {}

@@ -13,7 +13,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Indices, Node, Update, View
 from tnp.executors.llvm.index import Index, Lookup, Quotient, Var
-from tnp.executors.llvm.schedule import Nest, Statement
+from tnp.executors.llvm.statements import Nest, Statement
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory, Module

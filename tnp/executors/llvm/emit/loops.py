@@ -12,8 +12,8 @@ from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combin
 from tnp.executors.llvm.emit.body import Body, entry
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.schedule import Group, Nest, Statement
 from tnp.executors.llvm.sliding import Sliding
+from tnp.executors.llvm.statements import Group, Nest, Statement
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module

@@ -1,0 +1,197 @@
+"""What is stored, and in whose memory.
+
+Outputs, reductions and updates are stored; so is a value that would otherwise be computed again so often that memory traffic
+is cheaper, or that reads memory which is written before the value is used. Everything else is computed where it is needed
+and never has memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tnp.executors.llvm import scatters
+from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version
+from tnp.executors.llvm.index import Var, disjoint
+from tnp.executors.llvm.layout import Strides, axis_order
+from tnp.executors.llvm.statements import Access, Statement, cost_of, operands_at
+
+__all__ = ["Plan"]
+
+#: a value is stored when computing it where it is used would cost this much more an element than once (additions)
+RECOMPUTE = 8
+#: operations between an element of what is stored and that of what it is computed from
+DEPTH = 60
+#: what costs nothing to compute again
+_FREE = frozenset(("number", "full", "empty", "iota", "copy"))
+
+
+class Plan:
+    def __init__(self, graph: Graph, strides: dict[Node, Strides]) -> None:
+        self.graph = graph
+        self.strides = strides
+        self.variables: dict[tuple[int, int], Var] = {}
+        self.stored: set[Node] = {n for n in graph.nodes if n.op == "input"}
+        #: the node whose memory a stored node has
+        self.owner: dict[Node, Node] = {}
+        self.consumers: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for source in node.sources:
+                self.consumers.setdefault(source, []).append(node)
+
+    def order_of_axes(self, node: Node, domain: Sequence[int]) -> Sequence[int]:
+        """The axes of a statement's domain as they lie in memory, outermost first."""
+        if isinstance(node, Update):
+            if node.lookups:
+                return scatters.axes(node, self.strides)
+            node = node.target
+        elif isinstance(node, Reduction):
+            (node,) = node.sources
+        strides = self.strides.get(node)
+        return range(len(domain)) if strides is None else axis_order(domain, [strides])
+
+    def trace(self, starts: Sequence[tuple[Node, Indices]]) -> tuple[list[Access], list[tuple[Node, Indices]]]:
+        """What computing nodes at positions reads from memory, and what it computes on the way."""
+        loads: list[Access] = []
+        visits: list[tuple[Node, Indices]] = []
+        seen: set[tuple[Node, Indices]] = set()
+        stack = list(starts)
+        while stack:
+            node, at = stack.pop()
+            if (node, at) in seen:
+                continue
+            seen.add((node, at))
+            stack += [(lookup.node, lookup.at) for i in at for lookup in i.lookups()]
+            if node in self.stored:
+                loads.append(Access(node, at, False))
+            else:
+                visits.append((node, at))
+                stack += operands_at(node, at)
+        return loads, visits
+
+    def var(self, level: int, limit: int) -> Var:
+        return self.variables.setdefault((level, limit), Var(f"i{level}", limit))
+
+    def statements(self) -> list[Statement]:
+        roots = sorted(
+            (n for n in self.stored if n.op not in ("input", "empty")),
+            key=lambda n: n.position,
+        )
+        return [Statement(n, self) for n in roots]
+
+    def store_what_must_be(self) -> None:
+        self.stored.update(self.graph.outputs)
+        for node in self.graph.nodes:
+            if isinstance(node, Reduction):
+                self.stored.add(node)
+            elif isinstance(node, Scan):
+                self.stored.add(node)
+            elif isinstance(node, Update):
+                self.stored.update((node, node.base))
+        self.stored.update(self.graph.errors)
+        written = {first_version(n) for n in self.graph.outputs}
+        for node in list(self.graph.nodes):
+            if isinstance(node, Update):
+                self._place(node, written)
+
+    def _place(self, update: Update, written: set[Node]) -> None:
+        """Writes an update to its base's memory if nobody wants the base as it was; stores what reads that memory and is
+        used later. Of inputs only those in ``written`` may be."""
+        base = update.base
+        later = [c for c in self.consumers.get(base, ()) if c.position > update.position]
+        if base in self.graph.outputs or later or (base.op == "input" and base not in written):
+            copy = self.graph.add(Node("copy", base.shape, base.dtype, (base,), position=update.position - 0.5))
+            update.start_from(copy)
+            self.stored.add(copy)
+            self.owner[update] = copy
+            return
+        self.owner[update] = base
+        reads: dict[Node, bool] = {base: True}
+
+        def reads_base(node: Node) -> bool:
+            if node not in reads:
+                reads[node] = node not in self.stored and any(map(reads_base, node.sources))
+            return reads[node]
+
+        for node in self.graph.nodes:
+            if node is base or node.position > update.position or not reads_base(node):
+                continue
+            if any(c.position > update.position for c in self.consumers.get(node, ())):
+                self.stored.add(node)
+
+    def store_what_updates_would_overwrite(self) -> None:
+        """An update whose value or indices are computed from other places of the memory that it writes takes them from a
+        copy; a scatter even from the same ones, which an iteration before may have written."""
+        for statement in self.statements():
+            update = statement.node
+            if not isinstance(update, Update):
+                continue
+            memory = self.memory_of(update)
+            if not any(self.memory_of(load.node) is memory for load in statement.loads):
+                continue
+            for node, at in statement.reads():
+                for load in self.trace([(node, at)])[0]:
+                    if self.memory_of(load.node) is not memory or disjoint(load.at, statement.store.at):
+                        continue
+                    if statement.ordered or load.at != statement.store.at:
+                        self.stored.add(node)
+                        break
+
+    def store_what_is_scattered(self) -> None:
+        """What is scattered and costs much is computed before: a loop in a fixed order has neither vectors nor threads."""
+        for statement in self.statements():
+            if statement.ordered and isinstance(statement.node, Update):
+                node = statement.node.value
+                while isinstance(node, View) and node.source.size <= node.size:
+                    node = node.source
+                if node not in self.stored and self._inlinecost_of(node) > RECOMPUTE:
+                    self.stored.add(node)
+
+    def memory_of(self, node: Node) -> Node:
+        while node in self.owner:
+            node = self.owner[node]
+        return node
+
+    def store_what_is_deep(self) -> None:
+        """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
+        depth: dict[Node, int] = {}
+        for node in self.graph.nodes:
+            inner = [depth.get(s, 0) for s in node.sources if s not in self.stored]
+            depth[node] = 1 + max(inner, default=0)
+            if depth[node] > DEPTH and node.shape:
+                self.stored.add(node)
+
+    def store_what_costs(self) -> None:
+        """Stores values that would be computed too often, first those by which most is saved, of equals the last."""
+        while True:
+            executed: dict[Node, int] = {}
+            for statement in self.statements():
+                for node, at in statement.visits:
+                    executed[node] = executed.get(node, 0) + _times(statement, at)
+            saved = {
+                node: self._inlinecost_of(node) * (times / node.size - 1)
+                for node, times in executed.items()
+                if node.shape and not isinstance(node, View) and node.op not in _FREE and times > node.size
+            }
+            paying = [node for node, additions in saved.items() if additions > RECOMPUTE]
+            if not paying:
+                return
+            self.stored.add(max(paying, key=lambda n: (saved[n] * n.size, n.position)))
+
+    def _inlinecost_of(self, node: Node) -> float:
+        seen: set[Node] = set()
+
+        def total(n: Node) -> float:
+            if n in seen or (n in self.stored and n is not node):
+                return 0.0
+            seen.add(n)
+            return cost_of(n) + sum(map(total, n.sources))
+
+        return total(node)
+
+
+def _times(statement: Statement, at: Indices) -> int:
+    """How often a value at that position is computed: in every loop down to the innermost that it depends on."""
+    needed = set().union(*(i.variables() for i in at)) if at else set()
+    deepest = max((level for level, var in enumerate(statement.loops) if var in needed), default=-1)
+    return math.prod(var.limit for var in statement.loops[: deepest + 1])

@@ -56,6 +56,8 @@ class Trace:
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         self._scopes: list[list[BoundSymbol]] = [self.bound_symbols]
+        #: the open scopes whose symbols are statements of the program, not parts of another symbol
+        self._bodies: list[list[BoundSymbol]] = [self.bound_symbols]
         self._callable: Callable[..., Any] | None = None
 
     @classmethod
@@ -94,7 +96,7 @@ class Trace:
     def record(self, bsym: BoundSymbol) -> None:
         """Appends a bound symbol to the innermost open scope."""
         scope = self._scopes[-1]
-        if scope is self.bound_symbols and bsym.location is None:
+        if scope is self._bodies[-1] and bsym.location is None:
             bsym.location = user_location()
         scope.append(bsym)
 
@@ -106,6 +108,24 @@ class Trace:
 
     def pop_scope(self) -> list[BoundSymbol]:
         return self._scopes.pop()
+
+    def push_body(self) -> list[BoundSymbol]:
+        """As :meth:`push_scope`, for the statements of a loop or a branch, until ``pop_body``."""
+        scope = self.push_scope()
+        self._bodies.append(scope)
+        return scope
+
+    def pop_body(self) -> list[BoundSymbol]:
+        """Closes the innermost body, and scopes inside it that an error left open."""
+        scope = self._bodies.pop()
+        while self._scopes.pop() is not scope:
+            pass
+        return scope
+
+    @property
+    def statements(self) -> list[BoundSymbol]:
+        """The innermost open body: where the statement being traced will be recorded."""
+        return self._bodies[-1]
 
     @property
     def scope(self) -> list[BoundSymbol]:

@@ -17,9 +17,7 @@ from tnp.testing.opinfo import EXECUTORS
 
 #: programs that run eagerly in this release, and why
 EAGER = {
-    "misc.newton_square_root": "a while loop asks for the values of arrays",
     "misc.report": "it prints",
-    "sequence.longest_common_subsequence": "an if asks for the values of arrays",
     "sequence.run_starts": "np.diff does not take an array whose length is a value",
 }
 

@@ -6,7 +6,7 @@
         nonlocal i, s
         i = item
         BODY
-    code = __tnp__.for_(x, __tnp_body0, None, ("s",), ("a",))
+    code = __tnp__.for_(x, __tnp_body0, (), ("s",), ("a",))
 
 so that the hook may run the body as Python does, or once for all rounds. The names that the body binds are shared with the
 function (``nonlocal``), and the hook finds them in the body's closure; it is told which of them are read later, and of which
@@ -146,12 +146,15 @@ class _Flow:
             body.insert(0, _at(ast.Assign([s.target], ast.Name(_ITEM, ast.Load())), s.target))
         made = [self._function("body", body, s, bound, (_ITEM,) if is_for else ())]
         name = made[0].name  # type: ignore[attr-defined]
-        orelse: ast.expr = ast.Constant(None)
+        orelse: ast.expr = ast.Constant(())
         if s.orelse:
-            after_else = _Place(in_body=True, tail=False, later=place.later | self.live.after[id(s)])
-            other = self._function("else", self.block(s.orelse, after_else), s.orelse[0], bound_names(s.orelse))
+            read_later = place.later | self.live.after[id(s)]
+            bound_there = bound_names(s.orelse)
+            described = [_tuple(bound_there & read_later), _tuple(_stored_names(s.orelse))]
+            after_else = _Place(in_body=True, tail=False, later=read_later)
+            other = self._function("else", self.block(s.orelse, after_else), s.orelse[0], bound_there)
             made.append(other)
-            orelse = ast.Name(other.name, ast.Load())
+            orelse = ast.Tuple([ast.Name(other.name, ast.Load()), *described], ast.Load())
         head = s.iter if is_for else self._thunk(s.test)
         hook = "for_" if is_for else "while_"
         call = self._hook(hook, head, ast.Name(name, ast.Load()), orelse, _tuple(bound & around), _tuple(stores))

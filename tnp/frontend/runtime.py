@@ -22,13 +22,14 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
-from tnp.frontend.control_flow import ControlFlow, is_unknown
+from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.rounds import enumerate_, range_, reversed_, zip_
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
+from tnp.frontend.trials import is_unknown
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.registry import by_id, symbol_of

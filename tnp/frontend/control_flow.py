@@ -11,7 +11,9 @@ A branch on a value that is known only when the program runs is traced on both s
 
 from __future__ import annotations
 
+import functools
 import operator
+import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -23,6 +25,7 @@ from tnp.frontend.branches import Branch
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
+from tnp.frontend.rewriter_flow import ITEM
 from tnp.frontend.rounds import rounds_of
 from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, is_unknown
 
@@ -31,6 +34,8 @@ __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
 #: a loop of at most so many rounds, a number that stands in the program, is written out: operations of several rounds fuse (the
 #: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
 UNROLLED = 8
+#: the same for a loop with loops in it, since their rounds multiply
+UNROLLED_AROUND = 5
 #: rounds after which a loop that is written out says so
 WARN_ROUNDS = 1_000
 #: rounds that a loop may be written out for; one of more runs eagerly, with the rest of the call
@@ -61,7 +66,7 @@ class ControlFlow:
                 _check_own_iterator(iterable, body)
             return _as_python(iterable, body, orelse)
         reason = "it has few rounds"
-        few = rounds.constant and len(rounds.indices()) <= UNROLLED
+        few = rounds.constant and len(rounds.indices()) <= (UNROLLED_AROUND if _has_loops(body.__code__) else UNROLLED)
         for _ in range(0 if few else PEELED + 1):
             if rounds.known and not rounds.begins():
                 return orelse[0]() if orelse else None
@@ -285,6 +290,13 @@ def _check_unrolling(rounds: int, reason: str) -> None:
         tracer.warned_of_unrolling = True
         text = f"a loop of over {WARN_ROUNDS:,} rounds is compiled round by round: {reason}"
         warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+
+
+@functools.cache
+def _has_loops(body: types.CodeType) -> bool:
+    """Whether there are ``for`` loops in a body."""
+    inside = [c for c in body.co_consts if isinstance(c, types.CodeType)]
+    return any(ITEM in c.co_varnames[: c.co_argcount] or _has_loops(c) for c in inside)
 
 
 def _check_own_iterator(iterator: Any, body: Any) -> None:

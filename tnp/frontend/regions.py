@@ -83,8 +83,8 @@ class Region:
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
         #: arrays whose present value was looked up in the region, as a value of its own
         self.handles: list[TracedArray] = []
-        #: storages that were marked as maybe sharing memory, once a mark
-        self.marked: list[Storage] = []
+        #: storages that were marked as maybe sharing memory with another
+        self.marked: list[tuple[Storage, Storage]] = []
         self._storages = {id(s): (s, s.value, s.origin, s.source, s.written) for s in tracer.inputs.storages}
         self._guards = dict(tracer.trace.value_guards)
         self._catching = tracer.catching
@@ -126,6 +126,7 @@ class Region:
         """Ends the recording and gives what was recorded. Storages are as before, except those made inside."""
         scope = self._end()
         self._restore_storages()
+        self._hand_on_marks()
         return scope
 
     def undo(self) -> None:
@@ -135,8 +136,8 @@ class Region:
         tracer = self.tracer
         del tracer.trace.statements[self._outer_length :]
         self._restore_storages()
-        for storage in reversed(self.marked):
-            storage.maybe_shared.pop()
+        for storage, other in self.marked:
+            storage.maybe_shared[:] = [s for s in storage.maybe_shared if s is not other]
         tracer.trace.value_guards.clear()
         tracer.trace.value_guards.update(self._guards)
         tracer.catching = self._catching
@@ -156,6 +157,7 @@ class Region:
         self.tracer.regions.remove(self)
         self._is_open = False
         trace.statements.extend(scope)
+        self._hand_on_marks()
         if self.tracer.regions:
             self.tracer.regions[-1].handles += self.handles
 
@@ -166,6 +168,10 @@ class Region:
         self._is_open = False
         self._forget_handles()
         return scope
+
+    def _hand_on_marks(self) -> None:
+        if self.tracer.regions:
+            self.tracer.regions[-1].marked += self.marked
 
     def _forget_handles(self) -> None:
         for handle in self.handles:

@@ -70,10 +70,11 @@ def view_handle(
 
 def mark_shared(a: Storage, b: Storage) -> None:
     """Says that it cannot be told whether two storages are the same memory."""
+    regions = state.current().regions
     for x, y in ((a, b), (b, a)):
         x.maybe_shared.append(y)
-        for region in state.current().regions:
-            region.marked.append(x)
+        if regions:
+            regions[-1].marked.append((x, y))
 
 
 class _ReadOnly(Storage):

@@ -27,10 +27,11 @@ from typing import Any
 
 from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
 
-__all__ = ["rewrite_flow", "thunk"]
+__all__ = ["ITEM", "rewrite_flow", "thunk"]
 
 _CODE = f"{PREFIX}code"
-_ITEM = f"{PREFIX}item"
+#: the argument of the body of a ``for`` loop
+ITEM = f"{PREFIX}item"
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,8 @@ class _Flow:
         stores = _stored_names(s.body)
         body = self.block(s.body, inside)
         if is_for:
-            body.insert(0, _at(ast.Assign([s.target], ast.Name(_ITEM, ast.Load())), s.target))
-        made = [self._function("body", body, s, bound, (_ITEM,) if is_for else ())]
+            body.insert(0, _at(ast.Assign([s.target], ast.Name(ITEM, ast.Load())), s.target))
+        made = [self._function("body", body, s, bound, (ITEM,) if is_for else ())]
         name = made[0].name  # type: ignore[attr-defined]
         orelse: ast.expr = ast.Constant(())
         if s.orelse:

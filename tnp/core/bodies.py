@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["Body", "bodies_of", "in_bodies", "is_control_flow", "map_bodies", "through"]
+__all__ = ["Body", "bodies_of", "carrying_bodies", "in_bodies", "is_control_flow", "map_bodies", "through"]
 
 
 class Body:
@@ -84,6 +84,11 @@ def is_control_flow(bsym: BoundSymbol) -> bool:
 def bodies_of(bsym: BoundSymbol) -> list[Body]:
     """The bodies among a bound symbol's arguments."""
     return [a for a in bsym.args if isinstance(a, Body)]
+
+
+def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
+    """The bodies whose results are what is carried: all but the test of a loop."""
+    return bodies_of(bsym)[1:] if bsym.sym.name == "while_loop" else bodies_of(bsym)
 
 
 def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:

@@ -64,6 +64,8 @@ class Loop(Trial):
             except Failure:
                 if before == (len(self.loose), len(self.rebound)):
                     raise
+                for name in self.rebound:  # what it is bound to at first may not be written at all
+                    self.storages.pop(id(self.variables[name].storage), None)
 
     def once(self, region: Region) -> Any:
         carried: dict[str, Proxy] = {}

@@ -326,12 +326,14 @@ def _key_expression(key: ast.expr) -> ast.expr:
 
 
 _cache: dict[types.CodeType, types.CodeType | None] = {}
+#: by ``id``, the codes of functions that stand in rewritten ones, some of which have nothing to hook
+_inside: dict[int, types.CodeType] = {}
 _lock = threading.Lock()
 
 
 def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
     """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
-    if RUNTIME in f.__code__.co_freevars:  # defined inside a rewritten function, so that it has hooks already
+    if RUNTIME in f.__code__.co_freevars or id(f.__code__) in _inside:  # it has the hooks that it needs already
         return f
     with _lock:
         if f.__code__ not in _cache:
@@ -381,6 +383,7 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
             is_made = c.co_name.startswith(PREFIX) or PREFIX in c.co_varnames[: c.co_argcount]
             c = _renamed(c, user if is_made else c)
         constants.append(c)
+    _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
     changes = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
     return code.replace(co_consts=tuple(constants), **changes)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tnp.core.bodies import Body, bodies_of, map_bodies, through
+from tnp.core.bodies import Body, bodies_of, carrying_bodies, map_bodies, through
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
@@ -70,18 +70,19 @@ class Block:
         kept_at = [k for k, p in enumerate(self.bsym.output) if p.name not in memory]
         first = len(made_bsym.args) - len(pairs)
         now_inits = [x for (p, _), x in zip(pairs, made_bsym.args[first:]) if p.name not in memory]
-        head = [_without(a, memory, self.bsym.output) if isinstance(a, Body) else a for a in made_bsym.args[:first]]
+        carrying = carrying_bodies(made_bsym)
+        head = [
+            _without(a, memory, self.bsym.output if a in carrying else ()) if isinstance(a, Body) else a
+            for a in made_bsym.args[:first]
+        ]
         output = tuple(self.bsym.output[k] for k in kept_at)
         return BoundSymbol(self.bsym.sym, (*head, *now_inits), {}, output, (), self.location)
 
 
 def _without(body: Body, memory: dict[str, Any], outputs: tuple[Proxy, ...]) -> Body:
-    """``body`` with carried arrays replaced by the memory that they are in."""
+    """``body`` with carried arrays replaced by the memory that they are in. ``outputs`` are what its first results are for."""
     args = [p for p in body.args if p.name not in memory]
-    if len(body.results) < len(outputs):  # the test of a loop
-        results = body.results
-    else:
-        results = tuple(r for k, r in enumerate(body.results) if k >= len(outputs) or outputs[k].name not in memory)
+    results = tuple(r for k, r in enumerate(body.results) if k >= len(outputs) or outputs[k].name not in memory)
     inner = Body((), body.bound_symbols, results).substitute(memory)  # its arguments are names like others here
     return Body(args, inner.bound_symbols, inner.results)
 
@@ -152,10 +153,8 @@ def _set_roots_of_variables(owner: Pass, b: BoundSymbol, memory: dict[str, Any],
 
 def _results(b: BoundSymbol, passes: list[Pass]) -> Iterator[tuple[Proxy, set[str]]]:
     """Each output with the roots, in its body, of what a body gives for it."""
-    for inner in passes:
+    for inner in passes[len(passes) - len(carrying_bodies(b)) :]:
         results = inner.bsyms[-1].args[0]
-        if len(results) < len(b.output):
-            continue
         for p, r in zip(b.output, results):
             if isinstance(r, TensorProxy):
                 yield p, set(inner.roots[r.name])

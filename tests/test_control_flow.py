@@ -642,6 +642,42 @@ def test_numbers_that_are_needed_after_a_loop_are_there():
     assert acquire.ROUNDS_AGAIN >= 20
 
 
+def test_numbers_that_a_while_loop_computes():
+    def f(x, n):
+        k = 1
+        while k < n:
+            k *= 2
+        return np.zeros(k) + x
+
+    def g(x, n):
+        k = 1
+        while k < n:
+            x *= k
+            k *= 2
+        return np.ones(k)
+
+    for function in (f, g):
+        same_as_eager(function, lambda: (np.ones(1), 20), lambda: (np.ones(1), 60))
+
+
+def test_a_condition_that_changes_an_object():
+    class Countdown:
+        def __init__(self, n):
+            self.n = n
+
+        def goes_on(self):
+            self.n -= 1
+            return self.n >= 0
+
+    def f(x):
+        c = Countdown(12)
+        while c.goes_on():
+            x[c.n] += c.n
+        return c.n
+
+    same_as_eager(f, lambda: (np.ones(12),))
+
+
 def test_objects_that_loops_change():
     class Counter:
         def __init__(self):

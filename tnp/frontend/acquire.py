@@ -60,7 +60,7 @@ def acquire(
     try:
         return _acquire(function, parameters, call, values, tracer)
     except NeedsEager:
-        if not tracer.rolled or tracer.rolled_rounds is None or tracer.rolled_rounds > ROUNDS_AGAIN:
+        if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
             raise
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
     prologue.clear()

@@ -94,22 +94,28 @@ class ControlFlow:
         done, tries = 0, 0
         reason = "its condition is known while tracing"
         while True:
-            if tracer is None:
+            if tracer is None or tries > PEELED:
                 holds = test()
             else:
                 region = Region(tracer, Variables(test))
                 region.open()
                 try:
                     holds = test()
+                except NeedsEager:  # maybe only since it stands in a region
+                    region.undo()
+                    tries = PEELED + 1
+                    continue
                 except BaseException:
                     region.undo()
                     raise
                 worth_it = is_unknown(holds) or (done == 0 and type(holds) is TracedNumber) or done >= UNROLLED
-                if worth_it and tries <= PEELED:
+                if worth_it:
                     region.undo()
                     tries += 1
                     try:
-                        broken = Loop(body, test, names, stores, None, tells=bool(orelse)).roll()
+                        known = not is_unknown(holds)
+                        loop = Loop(body, test, names, stores, None, tells=bool(orelse), knows_first_test=known)
+                        broken = loop.roll()
                     except Failure as failure:
                         reason = failure.reason
                         if not failure.settles:

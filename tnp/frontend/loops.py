@@ -28,11 +28,14 @@ class Loop(Trial):
     """
 
     def __init__(
-        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool
-    ) -> None:
+        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
+        knows_first_test: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
         #: whether it is asked if it ended with ``break``
         self.tells = tells
+        #: whether Python can tell if a ``while`` loop begins
+        self.knows_first_test = knows_first_test
         self.body, self.test, self.rounds = body, test, rounds
         #: arrays that variables are bound to anew, of which it is not known how they lie in memory
         self.loose: set[str] = set()
@@ -45,6 +48,7 @@ class Loop(Trial):
         Raises :class:`Failure`, with everything as before, if it cannot be one operation.
         """
         code = self.body.__code__
+        self._repeats = 1 if self.rounds is None else self.rounds.length() or 1
         if not self.tracer.rolls:
             raise Failure("what follows needs values that it computes")
         if code in self.tracer.unrollable:
@@ -89,13 +93,17 @@ class Loop(Trial):
         for name, handle in entries.items():
             self.variables[name] = handle
         tested, condition = self._trace_test(region)
-        code = self.body(*(() if self.rounds is None else (self.rounds.item(TracedNumber(index)),)))
+        self.tracer.repeats *= self._repeats
+        try:
+            code = self.body(*(() if self.rounds is None else (self.rounds.item(TracedNumber(index)),)))
+        finally:
+            self.tracer.repeats //= self._repeats
         leaves = self._leaving(code)
         self.check_effects(region)
         results, handles = self._results(region, carried, entries)
         stored = self.stored_results(region)
         scope = region.close()
-        self._check_worth(scope, stored)
+        self._check_worth([*tested, *scope], stored)
         return self._record(
             region, scope, index, (tested, condition), leaves,
             [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
@@ -156,7 +164,7 @@ class Loop(Trial):
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
         """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
-        known = self.rounds is not None and self.rounds.known
+        known = self.knows_first_test if self.rounds is None else self.rounds.known
         arrays = any(isinstance(p, TensorProxy) for b in scope for p in (*b.flat_inputs, *b.flat_outputs))
         if known and not arrays and not stored:
             raise Failure("it computes numbers only")
@@ -195,7 +203,5 @@ class Loop(Trial):
         return None if broken is None else TracedNumber(broken)
 
     def _count_rounds(self) -> None:
-        n = None if self.rounds is None else self.rounds.length()
-        known = self.tracer.rolled_rounds
-        self.tracer.rolled_rounds = None if n is None or known is None else known + n
         self.tracer.rolled = True
+        self.tracer.rolled_rounds += self._repeats * self.tracer.repeats

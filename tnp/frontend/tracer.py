@@ -69,10 +69,11 @@ class Tracer:
         self.regions: list[Region] = []
         #: of bodies that do not roll, why
         self.unrollable: dict[CodeType, str] = {}
-        #: rounds that rolled loops save Python, as far as they are known; ``None``: it is not known of one
-        self.rolled_rounds: int | None = 0
-        #: whether a loop has rolled
+        #: whether a loop has rolled, and how many rounds those that did have in all, as far as that is known
         self.rolled = False
+        self.rolled_rounds = 0
+        #: how often what is being traced is run by the loops around it
+        self.repeats = 1
         self.warned_of_unrolling = False
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True

@@ -4,10 +4,12 @@ One module a theme; :mod:`tests.programs.registry` lists them for ``tests/test_p
 """
 
 from . import (
+    branches,
     clustering,
     finance,
     image,
     linear_algebra,
+    loops,
     misc,
     ml,
     nbody,
@@ -22,10 +24,12 @@ from .registry import Call, Program, programs
 __all__ = [
     "Call",
     "Program",
+    "branches",
     "clustering",
     "finance",
     "image",
     "linear_algebra",
+    "loops",
     "misc",
     "ml",
     "nbody",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
+from tnp.core.bodies import Body, bodies_of
 from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
 
 __all__ = ["check_trace", "enabled"]
@@ -52,6 +53,8 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
     inner = dict(defined)
     for sub in bsym.subsymbols:
         _check_one(sub, inner, trace)
+    for body in bodies_of(bsym):
+        _check_body(body, defined, trace)
     for p in bsym.flat_outputs:
         if defined.get(p.name, _SIZE) != _SIZE:
             if all(p.name != q.name for q in bsym.flat_inputs):
@@ -63,3 +66,17 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
         for d in p.shape if isinstance(p, TensorProxy) else ():
             if type(d) is not int:
                 defined.setdefault(d.name, _SIZE)  # type: ignore[union-attr]
+
+
+def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:
+    """A body sees what is defined before it, and defines nothing outside."""
+    inner = dict(defined)
+    for p in body.args:
+        if inner.get(p.name, _SIZE) != _SIZE:
+            raise TraceCheckError(f"the body's argument {p.name} is defined before, in\n{trace}")
+        inner[p.name] = p.type_string()
+    for b in body.bound_symbols:
+        _check_one(b, inner, trace)
+    for q in flat_proxies(body.results):
+        if q.name not in inner:
+            raise TraceCheckError(f"a body gives {q.name}, which is not defined, in\n{trace}")

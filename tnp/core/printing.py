@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_import",
+    "block_lines",
     "bound_symbol_lines",
     "call_string",
     "compile_source",
     "literal",
     "name_of",
+    "print_as_block",
     "register_printer",
     "targets",
     "trace_source",
@@ -164,8 +166,32 @@ def targets(output: Any) -> str:
     return "_"
 
 
+Block = Callable[[BoundSymbol, dict[str, Any], bool], list[str]]
+
+#: by symbol id, how operations print that are statements of several lines
+_block_printers: dict[Any, Block] = {}
+
+
+def print_as_block(sym: Symbol) -> Callable[[Block], Block]:
+    """Has uses of ``sym`` print as the lines that ``f(bsym, context, comments)`` gives."""
+
+    def decorate(f: Block) -> Block:
+        _block_printers[sym.id] = f
+        return f
+
+    return decorate
+
+
+def block_lines(bsyms: Iterable[BoundSymbol], context: dict[str, Any], *, comments: bool = True) -> list[str]:
+    """The lines of bound symbols that stand one after the other."""
+    return [line for b in bsyms for line in bound_symbol_lines(b, context, comments=comments)]
+
+
 def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: bool = True) -> list[str]:
     """The lines that a bound symbol prints as: a statement, its result's type, its subsymbols as comments."""
+    block = _block_printers.get(bsym.sym.id) if OpTags.CONTROL_FLOW in bsym.sym.tags else None
+    if block is not None:
+        return block(bsym, context, comments)
     if bsym.sym.printer is not None and OpTags.PROGRAM in bsym.sym.tags:
         line = bsym.sym.printer(bsym, context)
         return [line] if comments or not line.startswith("#") else []
@@ -189,9 +215,7 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
 
 def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:
     """The trace as a Python function; ``context`` receives the names that it uses beside its imports."""
-    body: list[str] = []
-    for bsym in trace.bound_symbols:
-        body += [f"  {line}" for line in bound_symbol_lines(bsym, context, comments=comments)]
+    body = [f"  {line}" for line in block_lines(trace.bound_symbols, context, comments=comments)]
     if not body or all(line.lstrip().startswith("#") for line in body):
         body.append("  pass")
     imports = sorted(context.pop(_IMPORTS_KEY, ()), key=lambda line: (line.startswith("from"), line))

@@ -49,6 +49,8 @@ class OpTags(Enum):
     TAKES_OUT = auto()
     #: part of how a program is written down, not something to execute
     PROGRAM = auto()
+    #: a loop or a branch: bodies are among its arguments (:mod:`tnp.core.bodies`), and it runs as the Python that it prints
+    CONTROL_FLOW = auto()
 
 
 class Namespace:
@@ -213,8 +215,11 @@ class BoundSymbol:
         return tag in self.sym.tags
 
     def has_tag_inside(self, tag: OpTags) -> bool:
-        """Whether the symbol, or one that it is made of, has ``tag``."""
-        return tag in self.sym.tags or any(s.has_tag_inside(tag) for s in self.subsymbols)
+        """Whether the symbol, or one that it is made of or runs, has ``tag``."""
+        if tag in self.sym.tags or any(s.has_tag_inside(tag) for s in self.subsymbols):
+            return True
+        runs = self.args if OpTags.CONTROL_FLOW in self.sym.tags else ()
+        return any(a.has_tag_inside(tag) for a in runs if hasattr(a, "bound_symbols"))
 
     def replace(self, **changes: Any) -> BoundSymbol:
         """A copy with other ``sym``, ``args``, ``kwargs``, ``output``, ``subsymbols`` or ``location``."""
@@ -229,7 +234,7 @@ class BoundSymbol:
         def swap(p: Proxy) -> Any:
             return names.get(p.name, p)
 
-        return BoundSymbol(
+        return self.remade(
             self.sym,
             map_proxies(swap, self.args),
             map_proxies(swap, self.kwargs),
@@ -237,6 +242,10 @@ class BoundSymbol:
             [s.substitute(names) for s in self.subsymbols],
             self.location,
         )
+
+    def remade(self, *fields: Any) -> BoundSymbol:
+        """A bound symbol of this kind with these fields."""
+        return type(self)(*fields)
 
     def __str__(self) -> str:
         from tnp.core.printing import bound_symbol_lines

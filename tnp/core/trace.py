@@ -55,7 +55,11 @@ class Trace:
         self.row_major: set[str] = set()
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
+        #: whether the names are another trace's as well, so that they are copied before one is added
+        self._shares_names = False
         self._scopes: list[list[BoundSymbol]] = [self.bound_symbols]
+        #: the open scopes whose symbols are statements of the program, not parts of another symbol
+        self._bodies: list[list[BoundSymbol]] = [self.bound_symbols]
         self._callable: Callable[..., Any] | None = None
 
     @classmethod
@@ -67,14 +71,15 @@ class Trace:
         new.output = other.output
         new.value_guards = other.value_guards
         new.row_major = other.row_major
-        new._names = set(other._names)
-        new._counters = dict(other._counters)
+        new._names, new._counters = other._names, other._counters
+        new._shares_names = other._shares_names = True
         return new
 
     # Building
 
     def make_name(self, prefix: str) -> str:
         """A name not used yet: the prefix and the next number."""
+        self._own_names()
         counter = self._counters.get(prefix, 0)
         name = f"{prefix}{counter}"
         while name in self._names:
@@ -88,13 +93,14 @@ class Trace:
         """``wanted``, or it with a number behind it if that is taken."""
         if wanted in self._names:
             return self.make_name(f"{wanted}_")
+        self._own_names()
         self._names.add(wanted)
         return wanted
 
     def record(self, bsym: BoundSymbol) -> None:
         """Appends a bound symbol to the innermost open scope."""
         scope = self._scopes[-1]
-        if scope is self.bound_symbols and bsym.location is None:
+        if scope is self._bodies[-1] and bsym.location is None:
             bsym.location = user_location()
         scope.append(bsym)
 
@@ -107,6 +113,24 @@ class Trace:
     def pop_scope(self) -> list[BoundSymbol]:
         return self._scopes.pop()
 
+    def push_body(self) -> list[BoundSymbol]:
+        """As :meth:`push_scope`, for the statements of a loop or a branch, until ``pop_body``."""
+        scope = self.push_scope()
+        self._bodies.append(scope)
+        return scope
+
+    def pop_body(self) -> list[BoundSymbol]:
+        """Closes the innermost body, and scopes inside it that an error left open."""
+        scope = self._bodies.pop()
+        while self._scopes.pop() is not scope:
+            pass
+        return scope
+
+    @property
+    def statements(self) -> list[BoundSymbol]:
+        """The innermost open body: where the statement being traced will be recorded."""
+        return self._bodies[-1]
+
     @property
     def scope(self) -> list[BoundSymbol]:
         """The innermost open scope: where symbols called now are recorded."""
@@ -114,8 +138,15 @@ class Trace:
 
     def take_names(self, other: Trace) -> None:
         """Counts the names that ``other``, a trace made like this one, has made since as used here too."""
-        self._names |= other._names
-        self._counters.update(other._counters)
+        if other._names is not self._names:
+            self._own_names()
+            self._names |= other._names
+            self._counters.update(other._counters)
+
+    def _own_names(self) -> None:
+        if self._shares_names:
+            self._names, self._counters = set(self._names), dict(self._counters)
+            self._shares_names = False
 
     def depend_on_value(self, number: NumberProxy) -> None:
         """The trace holds only for calls in which ``number`` has the value that it has now."""

@@ -82,3 +82,15 @@ _set_attribute = executor.register_operator(
     "set_attribute", meta=prims.registry["set_attribute"].meta, fn=setattr, printer=_print_set_attribute
 )
 executor.register_implementation(prims.registry["set_attribute"], _set_attribute)
+
+
+def _print_assert(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    condition, *message = bsym.args
+    said = ", ".join(literal(x, context) for x in message)
+    return f"if not {literal(condition, context)}: raise AssertionError({said})"
+
+
+_assert = executor.register_operator(
+    "assert_", meta=prims.registry["assert_"].meta, fn=lambda *args: None, tags=prims.registry["assert_"].tags, printer=_print_assert
+)  # fmt: skip
+executor.register_implementation(prims.registry["assert_"], _assert)

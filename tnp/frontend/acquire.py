@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
+from tnp.core.bodies import Body, bodies_of
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import number_function
@@ -22,6 +23,7 @@ from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
+from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.sources import Prologue, Source
 from tnp.frontend.tracer import Tracer, is_traced
@@ -39,6 +41,11 @@ class Acquired:
     expressions: dict[str, str]
 
 
+#: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
+#: asks for values that are known then
+ROUNDS_AGAIN = 1_000
+
+
 def acquire(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
     prologue: Prologue, strict: bool = False,
@@ -48,10 +55,30 @@ def acquire(
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
     traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
     """
-    start = time.perf_counter()
     trace = Trace()
-    inputs = Inputs(trace, prologue)
-    tracer = Tracer(trace, inputs, strict=strict)
+    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
+    try:
+        return _acquire(function, parameters, call, values, tracer)
+    except NeedsEager:
+        if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
+            raise
+    # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
+    prologue.clear()
+    trace = Trace()
+    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
+    tracer.rolls = False
+    return _acquire(function, parameters, call, values, tracer)
+
+
+def _acquire(
+    function: Callable[..., Any],
+    parameters: list[str],
+    call: Callable[..., Any],
+    values: tuple[Any, ...],
+    tracer: Tracer,
+) -> Acquired:
+    start = time.perf_counter()
+    trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
     before = state.set_current(tracer)
     language = langs.set_current(lnp.language)
     try:
@@ -92,10 +119,29 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     inputs.finish(used)
     _guard_numbers(trace, inputs)
     trace.args = list(inputs.proxies)
+    _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
     prims.python_return(output)
     trace.output = output
     trace.bound_symbols[:0] = unpacking
+
+
+def _check_scopes(trace: Trace, output: Any) -> None:
+    """Raises :class:`NeedsEager` if the program reads what only the inside of a loop or a branch defines."""
+    inside = {p.name for b in trace.bound_symbols for body in bodies_of(b) for p in _defined_in(body)}
+    if not inside:
+        return
+    defined = {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    read = [*flat_proxies(output), *(p for b in trace.bound_symbols for p in b.flat_inputs)]
+    if any(p.name in inside and p.name not in defined for p in read):
+        raise NeedsEager("it keeps an array of the inside of a loop or a branch where tnp does not see it")
+
+
+def _defined_in(body: Body) -> Iterator[Proxy]:
+    for b in body.bound_symbols:
+        yield from b.flat_outputs
+        for inner in bodies_of(b):
+            yield from _defined_in(inner)
 
 
 def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
@@ -119,6 +165,8 @@ def _check_containers(inputs: Inputs) -> None:
 
 def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
+    if type(x) is TracedRange:
+        x = x.known()
     kind = type(x)
     inputs = state.current().inputs
     if kind is TracedArray:
@@ -167,6 +215,8 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
     def collect(bsyms: Any) -> None:
         for b in bsyms:
             collect(b.subsymbols)
+            for body in bodies_of(b):
+                collect(body.bound_symbols)
             for p in b.flat_outputs:
                 if isinstance(p, NumberProxy):
                     producers.setdefault(p.name, b)

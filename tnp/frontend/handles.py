@@ -9,6 +9,7 @@ A :class:`TracedNumber` stands for a Python number, a :class:`TracedObject` for 
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,7 +24,10 @@ from tnp.frontend import state as _tracer
 from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
-__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject"]
+__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials"]
+
+
+serials = itertools.count()
 
 
 class Storage:
@@ -33,15 +37,19 @@ class Storage:
     ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
     """
 
-    __slots__ = ("maybe_shared", "origin", "source", "value", "version", "writable")
+    __slots__ = ("maybe_shared", "origin", "serial", "source", "value", "version", "writable", "written")
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
         self.value = value
         self.origin = origin
         self.writable = writable
+        #: counts the values that it has had; never goes back
         self.version = 0
+        self.written = False
         self.maybe_shared: list[Storage] = []
         self.source: Any = None
+        #: tells which of two storages was made first
+        self.serial = next(serials)
 
     def replace(self, value: TensorProxy) -> None:
         """Gives the memory a new value."""
@@ -52,13 +60,21 @@ class Storage:
                 "it writes to an array that may or may not share memory with the result of a reshape; "
                 "use .copy() to make them separate"
             )
+        tracer = _tracer.running()
+        if tracer is not None and tracer.regions:
+            tracer.regions[-1].writes(self)
+        self.written = True
+        self.set_value(value)
+
+    def set_value(self, value: TensorProxy) -> None:
+        """Says what the memory holds; arrays that look at it find out when they are read."""
         self.value = value
         self.version += 1
 
     @property
     def dirty(self) -> bool:
         """Whether it is the caller's memory and was written."""
-        return self.origin is not None and self.version > 0
+        return self.origin is not None and self.written
 
 
 def _getter(name: str) -> Callable[[Any], Any]:
@@ -99,6 +115,9 @@ class TracedArray:
             with langs.language_context(self.storage.value.lang):
                 self._proxy = self.path(self.storage.value) if self.path else self.storage.value
             self._version = self.storage.version
+            regions = _tracer.current().regions
+            if regions:
+                regions[-1].handles.append(self)
         return self._proxy
 
     def __tnp_assign__(self, value: Any, at: Step | None = None) -> None:

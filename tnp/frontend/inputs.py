@@ -208,6 +208,7 @@ class Inputs:
             self.trace.row_major.add(proxy.name)
         storage = Storage(proxy, origin=proxy, writable=value.flags.writeable)
         storage.source = proxy.name
+        storage.serial = -1  # it was there before the program, wherever the program comes upon it
         self.storages.append(storage)
         strides = tuple(s // value.itemsize for s in value.strides) if value.itemsize else None
         if any(s % value.itemsize for s in value.strides):

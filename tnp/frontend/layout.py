@@ -128,10 +128,10 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         return tuple(s for i, s in enumerate(strides) if i != bsym.args[1])
     if name == "broadcast_in_dim":
         shape, dims = bsym.args[1], list(bsym.args[2])
-        return tuple(
-            0 if d not in dims or (a.shape[dims.index(d)] == 1 and n != 1) else strides[dims.index(d)]
-            for d, n in enumerate(shape)
-        )
+        known = [sizes.equal(m, shape[d]) for m, d in zip(a.shape, dims)]
+        if None in known:  # of length 1, and repeated, or as long as the other
+            return None
+        return tuple(strides[dims.index(d)] if d in dims and known[dims.index(d)] else 0 for d, n in enumerate(shape))
     if name == "diagonal":
         _, _, dim1, dim2 = bsym.args
         rest = tuple(s for i, s in enumerate(strides) if i not in (dim1, dim2))

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
+from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray
 from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
 from tnp.lang.numpy.registry import Returns
 
-__all__ = ["another_handle", "fresh_handle", "view_handle"]
+__all__ = ["another_handle", "fresh_handle", "mark_shared", "view_handle"]
 
 
 def another_handle(known: TracedArray) -> TracedArray:
@@ -59,13 +60,21 @@ def view_handle(
             steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
         if base.strides_ is None and any(b.sym.name == "reshape" for b in chain):
             copy = TracedArray(Storage(result), Path(), result, None)
-            copy.storage.maybe_shared.append(base.storage)
-            base.storage.maybe_shared.append(copy.storage)
+            mark_shared(copy.storage, base.storage)
             return copy
         read_only = returns == "read-only view" or any(repeats(b) for b in chain)
         storage = _ReadOnly(base.storage) if read_only else base.storage
         return TracedArray(storage, base.path + Path(steps), result, strides)
     return None
+
+
+def mark_shared(a: Storage, b: Storage) -> None:
+    """Says that it cannot be told whether two storages are the same memory."""
+    regions = state.current().regions
+    for x, y in ((a, b), (b, a)):
+        x.maybe_shared.append(y)
+        if regions:
+            regions[-1].marked.append((x, y))
 
 
 class _ReadOnly(Storage):
@@ -76,6 +85,8 @@ class _ReadOnly(Storage):
     def __init__(self, base: Storage) -> None:
         self.base = base
         self.maybe_shared = []
+        self.written = False
+        self.serial = base.serial
 
     value = property(lambda self: self.base.value)
     version = property(lambda self: self.base.version)

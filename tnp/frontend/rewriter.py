@@ -10,9 +10,12 @@ A user function is parsed once, and compiled again with these changes, its line 
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
 - ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
-- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that.
+- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that;
+- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take what is evaluated later as a
+  function, so that ``c`` and ``a`` may be values that are known only at run time;
+- ``for``, ``while`` and ``if`` become hooks as well, see :mod:`rewriter_flow`.
 
-Control flow is left to Python here. Each construct is one visitor method of :class:`_Rewriter`.
+Each construct is one visitor method of :class:`_Rewriter`.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from tnp.frontend.liveness import PREFIX
+from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 
 __all__ = ["is_user_data", "is_user_function", "rewrite"]
@@ -179,7 +184,65 @@ class _Rewriter(ast.NodeTransformer):
             # Python evaluates the value first, then the target, then the key; keep that order.
             made = self._hook("store", node, node.value, target.value, key)
             return ast.copy_location(ast.Expr(made), node)
+        for target in node.targets:
+            for part in ast.walk(target):
+                if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+                    part.value = self._hook("written", part, part.value)
         return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        can_move = _can_move(node.body, node.orelse)
+        self.generic_visit(node)
+        node.test = self._as_condition(node.test)
+        return self._hook("if_exp", node, node.test, thunk(node.body), thunk(node.orelse)) if can_move else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        can_move = _can_move(*node.values)
+        self.generic_visit(node)
+        if not can_move:
+            return node
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._hook(name, node, node.values[0], *map(thunk, node.values[1:]))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._hook("not_", node, self._as_condition(node.operand)) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        can_move = _can_move(*node.comparators)
+        self.generic_visit(node)
+        if len(node.ops) == 1 or not can_move:
+            return node
+        names = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)
+        return self._hook("compare", node, names, node.left, *map(thunk, node.comparators))
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        can_move = node.msg is None or _can_move(node.msg)
+        self.generic_visit(node)
+        if not can_move:
+            return node
+        message = [] if node.msg is None else [thunk(node.msg)]
+        return ast.copy_location(ast.Expr(self._hook("assert_", node, self._as_condition(node.test), *message)), node)
+
+    def visit_If(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._as_condition(node.test)
+        return node
+
+    visit_While = visit_If
+
+    def _as_condition(self, test: ast.expr) -> ast.expr:
+        """``test``, of which only the truth matters: hooks for ``and`` and ``or`` may give that alone."""
+        if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and _is_runtime(test.func.value):
+            if test.func.attr == "compare":
+                test.func.attr = "compare_test"
+            elif test.func.attr in ("and_", "or_"):
+                test.func.attr += "test"
+                test.args[0] = self._as_condition(test.args[0])
+                for later in test.args[1:]:
+                    assert isinstance(later, ast.Lambda)
+                    later.body = self._as_condition(later.body)
+        return test
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         """What is changed in place may be an array that was not traced."""
@@ -231,6 +294,20 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
+def _is_runtime(x: ast.expr) -> bool:
+    return isinstance(x, ast.Name) and x.id == RUNTIME
+
+
+def _can_move(*expressions: ast.expr) -> bool:
+    """Whether expressions mean the same in functions of their own."""
+    return not any(
+        isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+        or (isinstance(n, ast.Name) and (n.id in _FRAME_FUNCTIONS or n.id == "__class__"))
+        for e in expressions
+        for n in ast.walk(e)
+    )
+
+
 def _key_expression(key: ast.expr) -> ast.expr:
     """A subscript's key as an expression of its own: ``1:3`` becomes ``slice(1, 3)``."""
     if isinstance(key, ast.Slice):
@@ -248,12 +325,14 @@ def _key_expression(key: ast.expr) -> ast.expr:
 
 
 _cache: dict[types.CodeType, types.CodeType | None] = {}
+#: by ``id``, the codes of functions that stand in rewritten ones, some of which have nothing to hook
+_inside: dict[int, types.CodeType] = {}
 _lock = threading.Lock()
 
 
 def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
     """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
-    if RUNTIME in f.__code__.co_freevars:  # defined inside a rewritten function, so that it has hooks already
+    if RUNTIME in f.__code__.co_freevars or id(f.__code__) in _inside:  # it has the hooks that it needs already
         return f
     with _lock:
         if f.__code__ not in _cache:
@@ -285,7 +364,22 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
-    return _compiled(node, f)
+        rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
+    code = _compiled(node, f)
+    return None if code is None else _renamed(code, code)
+
+
+def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
+    """``code`` with what the rewriter made in it named after the user's function that it is part of."""
+    constants = []
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            is_made = c.co_name.startswith(PREFIX) or PREFIX in c.co_varnames[: c.co_argcount]
+            c = _renamed(c, user if is_made else c)
+        constants.append(c)
+    _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
+    changes = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
+    return code.replace(co_consts=tuple(constants), **changes)
 
 
 def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:

@@ -22,11 +22,14 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
+from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
+from tnp.frontend.rounds import enumerate_, range_, reversed_, zip_
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
+from tnp.frontend.trials import is_unknown
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.registry import by_id, symbol_of
@@ -36,7 +39,7 @@ __all__ = ["Runtime", "rewritten"]
 _MISSING = object()
 
 
-class Runtime:
+class Runtime(ControlFlow):
     """The hooks of one rewritten function, which knows where its global and closure names come from."""
 
     slice = slice
@@ -90,8 +93,11 @@ class Runtime:
 
     def owner(self, x: Any) -> Any:
         """``x``, of which an attribute is assigned: something of this trace, or else the program runs eagerly."""
-        if state.running() is not None and isinstance(x, (types.ModuleType, type, types.FunctionType)):
+        tracer = state.running()
+        if tracer is not None and isinstance(x, (types.ModuleType, type, types.FunctionType)):
             raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+        if tracer is not None and tracer.regions and not isinstance(x, np.ndarray):
+            raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
         return x
 
     def assigns(self, *names: str) -> None:
@@ -172,6 +178,9 @@ class Runtime:
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
+        tracer = state.running()
+        if tracer is not None and tracer.regions and f in _TAKING:
+            raise NeedsEager(f"it calls {f.__name__} in a loop or a branch")
         if _is_impure(f):
             raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)}, which may do something else at each call")
         if type(f) is types.FunctionType and f.__module__.partition(".")[0] == "numpy":
@@ -214,6 +223,10 @@ _IMPURE_MODULES = frozenset(
      "tempfile", "time", "uuid", "warnings", "_warnings")
 )  # fmt: skip
 _IMPURE_FUNCTIONS = frozenset((builtins.input, builtins.open, np.load, np.loadtxt, np.fromfile, np.save, np.savetxt))
+
+
+#: what changes an object or takes from an iterator, without a hook that would see it
+_TAKING = (builtins.next, builtins.setattr, builtins.delattr)
 
 
 def _is_impure(f: Any) -> bool:
@@ -392,6 +405,8 @@ def _fold(comparison: str) -> Callable[..., Any]:
                 if better.ndim or not _same_kind(x, best):
                     return builtin(items)
                 best = state.current().call(lnp.where, (better, x, best), {})[()]
+            elif is_unknown(better):
+                best = ControlFlow().if_exp(better, lambda x=x: x, lambda best=best: best)
             elif better:
                 best = x
         return best
@@ -423,10 +438,6 @@ def _len(x: Any) -> Any:
 
 def _type(x: Any, *rest: Any) -> Any:
     return x.__class__ if not rest else type(x, *rest)
-
-
-def _range(*xs: Any) -> range:
-    return range(*(operator.index(x) for x in xs))
 
 
 def _round(x: Any, ndigits: Any = None) -> Any:
@@ -466,7 +477,10 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     sum: _sum,
     len: _len,
     type: _type,
-    range: _range,
+    range: range_,
+    enumerate: enumerate_,
+    zip: zip_,
+    reversed: reversed_,
     round: _round,
     pow: _pow,
     isinstance: isinstance,
@@ -478,4 +492,4 @@ for _row in ROWS:
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print, np.errstate))
+_ALWAYS = frozenset((print, np.errstate, enumerate, zip, reversed))

@@ -81,6 +81,10 @@ class Prologue:
 
     def __init__(self, parameters: list[str]) -> None:
         self.parameters = parameters
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets every step, to begin again."""
         self.steps: list[Guard | tuple[str, str]] = []
         self.context: dict[str, Any] = {
             "ndarray": np.ndarray,

@@ -8,7 +8,8 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from types import CodeType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
+
+if TYPE_CHECKING:
+    from tnp.frontend.regions import Region
 
 __all__ = ["Tracer", "is_traced"]
 
@@ -61,6 +65,18 @@ class Tracer:
         #: how many ``try`` blocks the program is in
         self.catching = 0
         self.must_run_eagerly: NeedsEager | None = None
+        #: loops and branches being traced, the innermost last
+        self.regions: list[Region] = []
+        #: of bodies that do not roll, why
+        self.unrollable: dict[CodeType, str] = {}
+        #: whether a loop has rolled, and how many rounds those that did have in all, as far as that is known
+        self.rolled = False
+        self.rolled_rounds = 0
+        #: how often what is being traced is run by the loops around it
+        self.repeats = 1
+        self.warned_of_unrolling = False
+        #: whether loops may roll; where not, they run as Python runs them
+        self.rolls = True
 
     # Values in and out
 
@@ -106,7 +122,7 @@ class Tracer:
             if known is not None and known._version == known.storage.version:
                 return another_handle(known) if returns in _OTHER_OBJECTS else known
             if returns in VIEWS:
-                found = view_handle(result, seen, self.trace.bound_symbols[start:], returns)
+                found = view_handle(result, seen, self.trace.statements[start:], returns)
                 if found is not None:
                     return found
             return fresh_handle(result, seen, row_major)
@@ -138,7 +154,7 @@ class Tracer:
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
-        start = len(self.trace.bound_symbols)
+        start = len(self.trace.statements)
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
@@ -304,8 +320,7 @@ class Tracer:
             if storage.dirty and storage.value.name != storage.source:
                 assert storage.origin is not None
                 stored = prims.copy_(storage.value, storage.origin)
-                storage.value = stored
-                storage.version += 1
+                storage.set_value(stored)
                 storage.source = stored.name
 
     def attribute(self, a: TracedArray, name: str) -> Any:
@@ -314,7 +329,7 @@ class Tracer:
         if prop is not None:
             seen: dict[str, TracedArray] = {}
             value = self.value(a, seen)
-            start = len(self.trace.bound_symbols)
+            start = len(self.trace.statements)
             with langs.language_context(lnp.language):
                 result = prop(value)
             return self.handle(result, seen, start, "view" if name in ("T", "mT") else "argument")
@@ -333,7 +348,7 @@ class Tracer:
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
         setter = ARRAY_SETTERS.get(name)
-        if setter is None:
+        if setter is None or (name == "shape" and self.regions):
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
         setter(self, a, value)
 
@@ -366,6 +381,8 @@ class Tracer:
         name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
         if self.strict:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
+        if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
+            raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
         if any(s.dirty for s in self.inputs.storages) or any(
             b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols
         ):

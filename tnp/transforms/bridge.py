@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tnp.core.bodies import in_bodies
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, map_proxies
 from tnp.core.trace import Trace
@@ -36,6 +37,7 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
     """The claimed ``trace`` with conversions where values cross. Raises ``KeyError`` if there is no such conversion."""
     if not conversions:
         return trace
+    trace = in_bodies(lambda t: bridge(t, conversions), trace)
     new = Trace.like(trace)
     kinds = {p.name: kind_for_user(p) for p in trace.args if isinstance(p, TensorProxy)}
     converted: dict[tuple[str, str], TensorProxy] = {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tnp.core.bodies import is_control_flow, map_bodies, through
 from tnp.core.errors import NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, Symbol, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 
@@ -18,6 +19,11 @@ class Fusable(BoundSymbol):
     """A bound symbol that a fusing executor will take as part of a region."""
 
     __slots__ = ("fuser",)
+
+    def remade(self, *fields: Any) -> BoundSymbol:
+        made = Fusable(*fields)
+        made.fuser = self.fuser
+        return made
 
 
 class FusedSymbol(Symbol):
@@ -84,9 +90,12 @@ def is_view(bsym: BoundSymbol) -> bool:
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:
     """Claims ``bsym`` into ``new``. ``renamed`` are results that turned out to be other values, by name."""
     if renamed:
-        bsym = _with_names(bsym, renamed)
+        bsym = bsym.substitute(renamed)
     if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
         new.bound_symbols.append(bsym)
+        return
+    if is_control_flow(bsym):  # no executor takes it whole: what is in it is claimed as any program is
+        new.bound_symbols.append(map_bodies(lambda body: through(lambda t: claim(t, executors), body, new), bsym))
         return
     refused: list[str] = []
     for executor in executors:
@@ -137,11 +146,6 @@ class Update(BoundSymbol):
     """A claimed update: ``sym`` changes its first argument's memory, and the output is that memory afterwards."""
 
     __slots__ = ()
-
-
-def _with_names(bsym: BoundSymbol, names: dict[str, Any]) -> BoundSymbol:
-    made = bsym.substitute(names)
-    return made if type(bsym) is not Update else Update(*(getattr(made, f) for f in _FIELDS))
 
 
 def _transform(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tnp.core.bodies import in_bodies
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
@@ -17,6 +18,7 @@ def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
 
 def dead_code(trace: Trace) -> Trace:
     """Without the bound symbols whose results nothing reads. Effects stay, and so do arguments."""
+    trace = in_bodies(dead_code, trace)
     needed: set[str] = set()
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
@@ -39,7 +41,15 @@ def with_arguments_used(trace: Trace) -> Trace:
     return new
 
 
-_KEPT_APART = (OpTags.EFFECT, OpTags.RANDOM, OpTags.FACTORY, OpTags.PROGRAM, OpTags.LATE_GUARD, OpTags.UPDATE)
+_KEPT_APART = (
+    OpTags.CONTROL_FLOW,
+    OpTags.EFFECT,
+    OpTags.RANDOM,
+    OpTags.FACTORY,
+    OpTags.PROGRAM,
+    OpTags.LATE_GUARD,
+    OpTags.UPDATE,
+)
 
 
 def common_subexpressions(trace: Trace) -> Trace:
@@ -48,6 +58,7 @@ def common_subexpressions(trace: Trace) -> Trace:
     Results that are returned, or that views that are returned look at, stay apart: they are different memory to the
     caller. So do arrays made of nothing, and effects.
     """
+    trace = in_bodies(common_subexpressions, trace)
     returned = memory_of_results(trace)
     seen: dict[Any, BoundSymbol] = {}
     names: dict[str, Any] = {}

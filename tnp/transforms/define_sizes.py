@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tnp.core import prims
+from tnp.core.bodies import in_bodies
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
@@ -15,6 +16,7 @@ def define_sizes(trace: Trace) -> Trace:
 
     A size that is computed (the product of two) is defined by its computation where the trace shows that.
     """
+    trace = in_bodies(define_sizes, trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
     defined = {p.name for p in trace.args}
     lines: list[BoundSymbol] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tnp.core import prims
+from tnp.core.bodies import in_bodies
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
@@ -11,8 +12,12 @@ __all__ = ["del_last_used"]
 
 
 def del_last_used(trace: Trace) -> Trace:
-    """The trace with ``del`` after the last use of each array."""
-    used: set[str] = set()
+    """The trace with ``del`` after the last use of each array. What a loop or a branch got from outside stays."""
+    return _deleting(trace, set())
+
+
+def _deleting(trace: Trace, used: set[str]) -> Trace:
+    trace = in_bodies(lambda body: _deleting(body, {p.name for p in body.args}), trace)
     lines: list[BoundSymbol] = []
     python_del = prims.registry["python_del"]
     for b in reversed(trace.bound_symbols):

@@ -6,15 +6,18 @@ one step. Effects keep their order among each other.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tnp.core import prims
+from tnp.core.bodies import in_bodies, is_control_flow
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import _FIELDS, BoundSymbol, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
-from tnp.transforms.claim import Fusable, FusedSymbol, claim, is_view
+from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
+from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["find_regions", "fuse"]
 
@@ -48,7 +51,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         is_effect = b.has_tag_inside(OpTags.EFFECT) or OpTags.PROGRAM in b.sym.tags
         if is_effect and last_effect is not None:
             needs.add(group_of[last_effect])
-        if b.sym.name == "copy_":
+        if b.sym.name == "copy_" or (is_effect and is_control_flow(b)):
             needs.update(group_of)  # what was computed before may be from what it overwrites
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
         if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
@@ -111,33 +114,33 @@ def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: A
     What a fuser declines goes to the fusers behind it, and to all executors of single operations. ``run_singly`` compiles
     a trace for those alone.
     """
-    count = 0
+    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_singly), trace)
     if any(isinstance(b, Fusable) for b in trace.bound_symbols):
         trace = _views_outside(trace, executors)
     while any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        trace, count = _fuse_once(trace, executors, make_region, run_singly, count)
+        trace = _fuse_once(trace, executors, make_region, run_singly)
     return trace
 
 
-def _fuse_once(
-    trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any, count: int
-) -> tuple[Trace, int]:
-    """``trace`` with its regions given to their fusers, ``count`` of which have been taken before."""
+def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
+    """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
     groups = find_regions(trace.bound_symbols)
     needed_after = _needed_after(groups)
     copies = [b for b in trace.bound_symbols if b.sym.name == "copy_"]
     places = {b.args[0].name: b.args[1] for b in copies}
-    stored = {b.output.name: b.args[1].name for b in copies}
+    after_copy = {b.output.name: b.args[1].name for b in copies}
     working = [g for g in groups if g[0].sym.name != "copy_" and OpTags.PROGRAM not in g[0].sym.tags]
+    memory = _memory(trace)
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, needed)
-        stores = _stores(inputs, outputs, places, stored)
-        name = f"{first.fuser.name}_fusion{count}"
+        stores = _stores(inputs, outputs, places, after_copy, memory)
+        names = (f"{first.fuser.name}_fusion{i}" for i in itertools.count())
+        name = next(n for n in names if n not in new)
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
         function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone, whole), name)
@@ -146,7 +149,7 @@ def _fuse_once(
             rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]
             new.bound_symbols += claim(Trace.like(trace, _plain(group)), rest).bound_symbols
             continue
-        count += 1
+        new.add_name(name)
         updates = getattr(function, "updates", None)
         op: Symbol
         if updates is None:
@@ -155,15 +158,33 @@ def _fuse_once(
             op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function)
             op.updates, op.describe = updates, function.describe
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
-    return new, count
+    return new
+
+
+def _memory(trace: Trace) -> dict[str, str]:
+    """Of values that are made by updating others, the one that they begin with."""
+    memory: dict[str, str] = {}
+    for b in trace.bound_symbols:
+        if isinstance(b, Update) or (isinstance(b, Fusable) and OpTags.UPDATE in b.sym.tags):
+            memory[b.output.name] = memory.get(b.args[0].name, b.args[0].name)
+        elif b.sym.name == "copy_":
+            memory[b.output.name] = b.args[1].name
+        elif is_control_flow(b):
+            memory.update((name, memory.get(init.name, init.name)) for name, init in stored(b).items())
+    return memory
 
 
 def _stores(
-    inputs: list[Proxy], outputs: list[Proxy], places: Mapping[str, Proxy], stored: Mapping[str, str]
+    inputs: list[Proxy],
+    outputs: list[Proxy],
+    places: Mapping[str, Proxy],
+    stored: Mapping[str, str],
+    memory: Mapping[str, str],
 ) -> dict[int, int]:
     """Outputs that end up in an argument's memory → that argument among the inputs, where it is put if it was not there.
 
-    ``places`` are what is stored where, and ``stored`` the names of arguments after something was stored to them.
+    ``places`` are what is stored where, ``stored`` the names of arguments after something was stored to them, and ``memory``
+    what values begin with that are made by updates.
     """
     stores: dict[int, int] = {}
     for k, p in enumerate(outputs):
@@ -171,6 +192,8 @@ def _stores(
         if place is None:
             continue
         found = [j for j, q in enumerate(inputs) if stored.get(q.name, q.name) == place.name]
+        if not found and any(memory.get(q.name) == place.name for q in inputs):
+            continue  # one of the inputs is in that memory already, and the region updates it there
         at = found[-1] if found else len(inputs)
         if at == len(inputs):
             inputs.append(place)
@@ -234,9 +257,7 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
     for found in new:
         for b in found:
             if isinstance(b, Fusable) and names:
-                renamed = Fusable(*(getattr(b.substitute(names), f) for f in _FIELDS))
-                renamed.fuser = b.fuser
-                made.bound_symbols.append(renamed)
+                made.bound_symbols.append(b.substitute(names))
             else:
                 made.bound_symbols.append(b)
     return made

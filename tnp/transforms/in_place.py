@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tnp.core import sizes
+from tnp.core.bodies import is_control_flow
 from tnp.core.langs import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
@@ -23,6 +24,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.claim import FusedSymbol, Update, claim
+from tnp.transforms.in_place_bodies import Block, plan_block, stored
 
 __all__ = ["MemoryOperations", "in_place"]
 
@@ -52,6 +54,8 @@ class _Plan:
     in_region: set[tuple[int, int]] = field(default_factory=set)
     #: index of a producer → index of the update whose target it writes
     forwards: dict[int, int] = field(default_factory=dict)
+    #: index of a loop or a branch → what is decided about it
+    blocks: dict[int, Block] = field(default_factory=dict)
 
 
 def in_place(trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> Trace:
@@ -59,10 +63,12 @@ def in_place(trace: Trace, operations: Mapping[str, MemoryOperations], executors
 
     ``operations`` make memory for each kind of array, and ``executors`` run the views that it needs.
     """
-    return _Pass(trace, operations, executors).run()
+    return Pass(trace, operations, executors).run()
 
 
-class _Pass:
+class Pass:
+    """The pass on one trace, or on the body of a loop or a branch."""
+
     def __init__(self, trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> None:
         self.trace = trace
         self.executors = executors
@@ -85,6 +91,8 @@ class _Pass:
             (i for i, b in enumerate(self.bsyms) if b.has_tag_inside(OpTags.LATE_GUARD)), default=-1
         )
         self.chains = self._chains()
+        self.c_ordered = c_ordered(trace)
+        self.new = Trace.like(trace)
 
     # Who may write where
 
@@ -107,6 +115,11 @@ class _Pass:
                     if name not in inputs:
                         break
                     name = inputs[name]
+                elif made is not None and is_control_flow(made):
+                    before = stored(made)
+                    if name not in before:
+                        break
+                    name = before[name].name
                 elif made is not None and made.sym.name == "copy_" and made.args[1].name == destination.name:
                     name = destination.name
                 else:
@@ -116,19 +129,27 @@ class _Pass:
                 chains.setdefault(destination.name, set()).update(chain)
         return chains
 
+    def proxy_of(self, name: str) -> TensorProxy:
+        """The array of that name."""
+        at = self.producer.get(name)
+        found = self.trace.args if at is None else self.bsyms[at].flat_outputs
+        return next(p for p in found if p.name == name and isinstance(p, TensorProxy))
+
     def _last_use(self, name: str) -> int:
         return self.uses.get(name, [-1])[-1]
 
-    def _live_after(self, root: str, index: int, but: str = "") -> list[str]:
+    def live_after(self, root: str, index: int, but: str = "") -> list[str]:
         """The names that look at ``root`` and are read after ``index``."""
         return [n for n in self.members[root] if n != but and self._last_use(n) > index]
 
-    def _set_roots(self, name: str, roots: frozenset[str]) -> None:
+    def set_roots(self, name: str, roots: frozenset[str]) -> None:
+        """Says whose memory ``name`` looks at."""
         self.roots[name] = roots
         for r in roots:
             self.members.setdefault(r, set()).add(name)
 
-    def _may_write(self, root: str, result: str, index: int) -> bool:
+    def may_write(self, root: str, result: str, index: int) -> bool:
+        """Whether the value ``result`` may be put into the memory of ``root`` by what stands at ``index``."""
         if root not in self.inputs:
             return True
         return result in self.chains.get(root, ()) and index > self.last_late_guard
@@ -141,15 +162,17 @@ class _Pass:
                 roots = self.roots[target.name]
                 if len(roots) == 1:
                     (root,) = roots
-                    free = target.name not in self.repeating and not self._live_after(root, i, result)
-                    if free and self._may_write(root, result, i):
+                    free = target.name not in self.repeating and not self.live_after(root, i, result)
+                    if free and self.may_write(root, result, i):
                         plan.in_place.add(i)
                         self._plan_forward(plan, i, root)
-                        self._set_roots(result, roots)
+                        self.set_roots(result, roots)
                         continue
-                self._set_roots(result, frozenset((result,)))
+                self.set_roots(result, frozenset((result,)))
             elif b.sym.name == "copy_":
-                self._set_roots(b.output.name, self.roots[b.args[1].name])
+                self.set_roots(b.output.name, self.roots[b.args[1].name])
+            elif is_control_flow(b):
+                plan.blocks[i] = plan_block(self, i, lambda t: Pass(t, self.operations, self.executors))
             else:
                 self._roots_of_outputs(b)
                 if isinstance(b.sym, FusedSymbol):
@@ -166,11 +189,11 @@ class _Pass:
                 continue
             (root,) = roots
             others = (p for at, p in enumerate(b.args) if at != j and isinstance(p, TensorProxy))
-            if any(root in self.roots[p.name] for p in others) or self._live_after(root, i, result):
+            if any(root in self.roots[p.name] for p in others) or self.live_after(root, i, result):
                 continue
-            if self._may_write(root, result, i):
+            if self.may_write(root, result, i):
                 plan.in_region.add((i, k))
-                self._set_roots(result, roots)
+                self.set_roots(result, roots)
 
     def _roots_of_outputs(self, b: BoundSymbol) -> None:
         if b.sym.name == "unpack_trivial":
@@ -186,7 +209,7 @@ class _Pass:
                     self.repeating.add(p.name)
         for p in b.flat_outputs:
             if isinstance(p, TensorProxy):
-                self._set_roots(p.name, may_alias or frozenset((p.name,)))
+                self.set_roots(p.name, may_alias or frozenset((p.name,)))
 
     def _plan_forward(self, plan: _Plan, i: int, root: str) -> None:
         """Lets the producer of an update's value write into the update's target, where nothing can tell."""
@@ -227,12 +250,10 @@ class _Pass:
 
     def run(self) -> Trace:
         plan = self._plan()
-        self.new = Trace.like(self.trace)
         self.out = self.new.bound_symbols
         names: dict[str, Any] = {}
         self.names = names
         self.views: dict[tuple[str, Any], TensorProxy] = {}
-        self.c_ordered = c_ordered(self.trace)
         self.free: dict[tuple[Any, Any], list[TensorProxy]] = {}
         self.taken: set[str] = set()
         deaths = self._deaths()
@@ -251,6 +272,8 @@ class _Pass:
                 self._emit_copy(b, i)
             elif isinstance(b.sym, FusedSymbol):
                 self._emit_region(b, i, plan)
+            elif i in plan.blocks:
+                self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p)]))
             else:
                 self._emit(self._reusing_operand(b.substitute(names), b, i))
         return self.new
@@ -353,7 +376,7 @@ class _Pass:
         if memory.name == destination.name:
             return
         (root,) = self.roots[destination.name]
-        for stale in self._live_after(root, i, b.output.name):
+        for stale in self.live_after(root, i, b.output.name):
             if stale != destination.name and stale not in self.names and self.producer.get(stale, i) < i:
                 old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
                 assert isinstance(old, TensorProxy)
@@ -381,7 +404,7 @@ class _Pass:
             roots = self.roots[operand.name]
             if roots != frozenset((operand.name,)) or operand.name in self.inputs:
                 continue
-            if self._live_after(operand.name, i) or _may_view(self.bsyms[self.producer[operand.name]]):
+            if self.live_after(operand.name, i) or _may_view(self.bsyms[self.producer[operand.name]]):
                 continue
             self.taken.add(operand.name)
             return self._into(now, made, result)
@@ -437,6 +460,8 @@ def c_ordered(trace: Trace) -> set[str]:
     found = set(trace.row_major)
     for b in trace.bound_symbols:
         p = b.output
+        if is_control_flow(b):
+            found.update(name for name, init in stored(b).items() if init.name in found)
         if not isinstance(p, TensorProxy):
             continue
         arrays = [x for x in b.flat_inputs if isinstance(x, TensorProxy) and x.ndim]

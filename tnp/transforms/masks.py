@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tnp.core import dtypes, prims
+from tnp.core.bodies import in_bodies
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -35,6 +36,7 @@ _CHEAP = frozenset(
 
 def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with masked values computed in place of all elements, where nothing needs them gathered."""
+    trace = in_bodies(lambda t: masked_values(t, executors), trace)
     fusers = [e for e in executors if hasattr(e, "can_fuse")]
     if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
         return trace

@@ -83,4 +83,4 @@ def _is_seen(b: BoundSymbol) -> bool:
     """Whether the caller may find out in what order ``b`` and a store ran."""
     if b.subsymbols:
         return any(map(_is_seen, b.subsymbols))
-    return any(t in b.sym.tags for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))
+    return any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))

@@ -1,7 +1,7 @@
 """The primitive operations: what executors must run and what transforms have rules for.
 
 By family: :mod:`elementwise` (from the table), :mod:`shape`, :mod:`reduction`, :mod:`indexing`, :mod:`linalg`,
-:mod:`fft`, :mod:`nn`, :mod:`random`, :mod:`program`. A prim neither broadcasts nor promotes: its arguments already
+:mod:`fft`, :mod:`nn`, :mod:`random`, :mod:`program`, :mod:`control_flow`. A prim neither broadcasts nor promotes: its arguments already
 agree. :data:`registry` has them all by name.
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.core.prims.base import PrimID, PrimIDs, make_prim, registry
 
-FAMILIES = ("elementwise", "shape", "reduction", "indexing", "linalg", "fft", "nn", "random", "program")
+FAMILIES = ("elementwise", "shape", "reduction", "indexing", "linalg", "fft", "nn", "random", "program", "control_flow")
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")

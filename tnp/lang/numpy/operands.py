@@ -8,7 +8,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
@@ -54,18 +54,15 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
 def beyond(x: Any, dtype: DType) -> int:
     """-1 if ``x`` is a Python integer below all that an integer ``dtype`` holds, 1 if it is above, else 0.
 
-    Of a number known when the program runs, the trace depends on the answer; int64 is left to executors, which meet no larger
-    numbers unawares. Raises :class:`NeedsEager` for one that is not known now.
+    Of an argument, the trace depends on the answer. What the program computes is left to executors, who take no number for
+    one that it does not fit; so is int64, which nearly all fit.
     """
     kind = x.python_type if isinstance(x, NumberProxy) else type(x)
     if kind is not int or dtype.kind not in "iu":
         return 0
     limits = np.iinfo(to_numpy_dtype(dtype))
-    if isinstance(x, NumberProxy):
-        if dtype is dtypes.int64:
-            return 0
-        if x.value is None:
-            raise NeedsEager(f"it combines a number known only when it runs with {dtype} values")
+    if isinstance(x, NumberProxy) and (x.value is None or dtype is dtypes.int64):
+        return 0
     return -1 if x < limits.min else 1 if x > limits.max else 0
 
 

@@ -1,0 +1,124 @@
+"""Bodies: the programs inside a program that operations of control flow run.
+
+A :class:`Body` begins with ``args`` (the carried values, and a loop's index first), runs its bound symbols, and ends with
+``results``. What it reads beside its arguments are its ``captures``; they are children of the body for
+:func:`~tnp.core.symbol.flat_proxies` and :func:`~tnp.core.symbol.map_proxies`, so that the inputs of a loop or a branch are
+complete and renaming reaches into it. Names are unique in the whole trace: a body has no names of its own.
+
+Passes work on bodies as on any trace, through :func:`in_bodies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
+from tnp.core.trace import Trace
+
+__all__ = ["Body", "bodies_of", "carrying_bodies", "in_bodies", "is_control_flow", "map_bodies", "through"]
+
+
+class Body:
+    """``results`` of running ``bound_symbols`` on ``args``: proxies and numbers."""
+
+    __slots__ = ("args", "bound_symbols", "captures", "results")
+
+    def __init__(self, args: Sequence[Proxy], bound_symbols: Iterable[BoundSymbol], results: Sequence[Any]) -> None:
+        self.args = tuple(args)
+        self.bound_symbols = tuple(bound_symbols)
+        self.results = tuple(results)
+        self.captures = _captures(self.args, self.bound_symbols, self.results)
+
+    def substitute(self, names: dict[str, Any]) -> Body:
+        """The body with proxies, except its own arguments, replaced by name."""
+        results = map_proxies(lambda p: names.get(p.name, p), self.results)
+        return Body(self.args, [b.substitute(names) for b in self.bound_symbols], results)
+
+    def has_tag_inside(self, tag: OpTags) -> bool:
+        return any(b.has_tag_inside(tag) for b in self.bound_symbols)
+
+    def __tnp_children__(self) -> list[Any]:
+        return list(self.captures)
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Body:
+        names = {old.name: new for old, new in zip(self.captures, children) if new is not old}
+        return self.substitute(names) if names else self
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self.args)
+        return f"<body of ({names}): {len(self.bound_symbols)} operations>"
+
+
+def _captures(args: Sequence[Proxy], bsyms: Iterable[BoundSymbol], results: Any) -> tuple[Proxy, ...]:
+    """The proxies that a body reads and does not define, in order, once."""
+    defined = {p.name for p in args}
+    found: dict[str, Proxy] = {}
+    outside = {n.name for p in args for n in _sizes(p)}
+    for b in bsyms:
+        for p in b.flat_inputs:
+            if p.name not in defined:
+                found.setdefault(p.name, p)
+                outside.update(n.name for n in _sizes(p) if n.name not in defined)
+        for p in b.flat_outputs:
+            if p.name not in found:
+                defined.add(p.name)
+                # A size is defined by the array that first has it, see the pass that defines sizes.
+                defined.update(n.name for n in _sizes(p) if n.name not in found and n.name not in outside)
+    for p in flat_proxies(results):
+        if p.name not in defined:
+            found.setdefault(p.name, p)
+    return tuple(found.values())
+
+
+def _sizes(p: Proxy) -> list[NumberProxy]:
+    return [n for n in p.shape if isinstance(n, NumberProxy)] if isinstance(p, TensorProxy) else []
+
+
+def is_control_flow(bsym: BoundSymbol) -> bool:
+    """Whether a bound symbol is a loop or a branch."""
+    return OpTags.CONTROL_FLOW in bsym.sym.tags
+
+
+def bodies_of(bsym: BoundSymbol) -> list[Body]:
+    """The bodies among a bound symbol's arguments."""
+    return [a for a in bsym.args if isinstance(a, Body)]
+
+
+def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
+    """The bodies whose results are what is carried: all but the test of a loop."""
+    return bodies_of(bsym)[1:] if bsym.sym.name == "while_loop" else bodies_of(bsym)
+
+
+def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:
+    """A loop or a branch with ``f`` applied to its bodies; itself if they stay what they are."""
+    args = tuple([f(a) if isinstance(a, Body) else a for a in bsym.args])
+    return bsym if all(a is b for a, b in zip(args, bsym.args)) else bsym.replace(args=args)
+
+
+def through(f: Callable[[Trace], Trace], body: Body, outer: Trace) -> Body:
+    """``body`` after a pass: ``f`` gets it as a trace of its arguments and captures, with names new to ``outer``."""
+    from tnp.core import prims
+
+    inner = Trace.like(outer)
+    inner.args = [*body.args, *body.captures]
+    inner.value_guards, inner.output = {}, body.results
+    inner.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in inner.args]
+    inner.bound_symbols += body.bound_symbols
+    inner.bound_symbols.append(prims.python_return.bind(body.results, output=None))
+    made = f(inner)
+    if made is inner:
+        return body
+    outer.take_names(made)
+    return Body(body.args, made.body, made.bound_symbols[-1].args[0])
+
+
+def in_bodies(f: Callable[[Trace], Trace], trace: Trace) -> Trace:
+    """``trace`` with the pass ``f`` applied to every body in it."""
+    if not any(is_control_flow(b) for b in trace.bound_symbols):
+        return trace
+    new = Trace.like(trace)
+    for b in trace.bound_symbols:
+        new.bound_symbols.append(map_bodies(lambda body: through(f, body, new), b) if is_control_flow(b) else b)
+    return trace if all(a is b for a, b in zip(new.bound_symbols, trace.bound_symbols)) else new

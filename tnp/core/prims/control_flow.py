@@ -1,0 +1,187 @@
+"""Control flow prims: loops and branches, whose bodies are programs inside the program.
+
+They carry values explicitly: ``inits`` are what the carried values are before, and the body's arguments both what they are
+inside and, as the operation's outputs, what they are afterwards. They print as Python's own statements, and run as those: no
+executor has to claim them.
+
+A carried array stands for memory if the body ends by storing its result there (``copy_`` to the body's argument): then
+in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each round
+binds to another array, and which nothing may write to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.core import sizes
+from tnp.core.bodies import Body
+from tnp.core.prims.base import check, prim
+from tnp.core.printing import block_lines, literal, print_as_block
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol, OpTags
+
+__all__ = ["assert_", "cond", "for_loop", "while_loop"]
+
+
+def is_condition(x: Any) -> bool:
+    """Whether Python can ask for the truth of ``x`` when the program runs: a number, or an array of one element."""
+    return is_number(x) or (isinstance(x, TensorProxy) and x.numel == 1)
+
+
+def agree(a: Any, b: Any) -> bool:
+    """Whether two values can be those of one variable: the same kind of number, or arrays of the same metadata."""
+    if isinstance(a, TensorProxy) and isinstance(b, TensorProxy):
+        same = a.dtype is b.dtype and a.device == b.device and a.scalar == b.scalar
+        return same and sizes.shapes_equal(a.shape, b.shape) is True
+    if is_number(a) and is_number(b):
+        return _python_type(a) is _python_type(b)
+    return isinstance(a, Proxy) and isinstance(b, Proxy) and a.name == b.name
+
+
+def _python_type(x: Any) -> type:
+    return x.python_type if isinstance(x, NumberProxy) else type(x)
+
+
+def _check_carried(operation: str, args: tuple[Proxy, ...], inits: tuple[Any, ...], results: tuple[Any, ...]) -> None:
+    check(
+        len(args) == len(inits), lambda: f"{operation} carries {len(args)} values, and has {len(inits)} to begin with"
+    )
+    for arg, init, result in zip(args, inits, results):
+        check(agree(arg, init), lambda: f"{operation}: {arg!r} begins as {init!r}", TypeError)
+        check(agree(arg, result), lambda: f"{operation}: {arg!r} becomes {result!r}", TypeError)
+
+
+def _check_leaves(operation: str, body: Body, carried: int) -> None:
+    extra = body.results[carried:]
+    check(len(body.results) >= carried, lambda: f"{operation} needs a result for each of {carried} carried values")
+    check(len(extra) <= 1 and all(map(is_condition, extra)), lambda: f"{operation} ends on one condition", TypeError)
+
+
+@prim(OpTags.CONTROL_FLOW)
+def for_loop(start: Any, stop: Any, step: Any, body: Body, /, *inits: Any) -> tuple[Proxy, ...]:
+    """``for i in range(start, stop, step)``. The body's arguments are ``i`` and the carried values; its results are the
+    carried values of the next round, and maybe one more, a condition on which the loop ends (``break``).
+
+    Raises ``ValueError`` or ``TypeError`` if a carried value would change its metadata.
+    """
+    carried = body.args[1:]
+    check(all(map(is_number, (start, stop, step))), lambda: "for_loop counts in numbers", TypeError)
+    _check_carried("for_loop", carried, inits, body.results)
+    _check_leaves("for_loop", body, len(carried))
+    return carried
+
+
+@prim(OpTags.CONTROL_FLOW)
+def while_loop(test: Body, body: Body, /, *inits: Any) -> tuple[Proxy, ...]:
+    """``while test: body``. Both bodies have the carried values as arguments; ``test`` has one result, the condition; the
+    results of ``body`` are as in :func:`for_loop`.
+
+    Raises ``ValueError`` or ``TypeError`` if a carried value would change its metadata.
+    """
+    _check_carried("while_loop", body.args, inits, body.results)
+    check(test.args == body.args, lambda: "while_loop: the test carries what the body does")
+    check(len(test.results) == 1 and is_condition(test.results[0]), lambda: "while_loop needs a condition", TypeError)
+    _check_leaves("while_loop", body, len(inits))
+    return body.args
+
+
+@prim(OpTags.CONTROL_FLOW)
+def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[Proxy, ...]:
+    """``if condition: then`` ``else: otherwise``. The bodies share their arguments, the carried values, and have as many
+    results: first the carried values, then new ones. All are outputs.
+
+    Raises ``ValueError`` or ``TypeError`` if the two bodies' results differ in metadata.
+    """
+    check(is_condition(condition), lambda: "cond needs a number, or an array of one element", TypeError)
+    check(then.args == otherwise.args, lambda: "cond: both bodies carry the same values")
+    check(len(then.results) == len(otherwise.results), lambda: "cond: both bodies have as many results")
+    carried = then.args
+    _check_carried("cond", carried, inits, then.results)
+    _check_carried("cond", carried, inits, otherwise.results)
+    new = []
+    for a, b in list(zip(then.results, otherwise.results))[len(carried) :]:
+        check(agree(a, b), lambda: f"cond gives {a!r} or {b!r}", TypeError)
+        if isinstance(a, TensorProxy):
+            new.append(TensorProxy(like=a, lang=a.lang, scalar=a.scalar))
+        else:
+            new.append(NumberProxy(None, _python_type(a)))  # type: ignore[arg-type]
+    return (*carried, *new)
+
+
+@prim(OpTags.EFFECT, OpTags.MAY_RAISE)
+def assert_(condition: Any, /, *message: Any) -> None:
+    """Raises ``AssertionError(*message)`` at run time unless ``condition``, a number or an array of one element, is true."""
+    check(is_condition(condition), lambda: "assert_ needs a number, or an array of one element", TypeError)
+
+
+# Printing: each as the Python statement that it is.
+
+
+def _assignment(targets: Any, values: Any, context: dict[str, Any], comments: bool) -> list[str]:
+    """``a, b = x, y`` for those that are not what they are assigned."""
+    pairs = [(t, v) for t, v in zip(targets, values) if not (isinstance(v, Proxy) and v.name == t.name)]
+    if not pairs:
+        return []
+    text = f"{', '.join(t.name for t, _ in pairs)} = {', '.join(literal(v, context) for _, v in pairs)}"
+    if comments:
+        text += "  # " + ", ".join(f'{t.name}: "{t.type_string()}"' for t, _ in pairs)
+    return [text]
+
+
+def _indented(lines: list[str]) -> list[str]:
+    if all(line.lstrip().startswith("#") for line in lines):
+        lines = [*lines, "pass"]
+    return [f"  {line}" for line in lines]
+
+
+def _round(body: Body, carried: Any, context: dict[str, Any], comments: bool) -> list[str]:
+    """One round of a loop: the body, what is carried to the next, and the way out."""
+    lines = block_lines(body.bound_symbols, context, comments=comments)
+    lines += _assignment(carried, body.results, context, False)
+    if len(body.results) > len(carried):
+        lines.append(f"if {literal(body.results[-1], context)}: break")
+    return lines
+
+
+@print_as_block(for_loop)
+def _print_for(bsym: BoundSymbol, context: dict[str, Any], comments: bool) -> list[str]:
+    start, stop, step, body, *inits = bsym.args
+    index, *carried = body.args
+    bounds = [literal(x, context) for x in (start, stop, step)]
+    if bounds[2] == "1":
+        bounds = bounds[1:2] if bounds[0] == "0" else bounds[:2]
+    lines = _assignment(carried, inits, context, comments)
+    lines.append(f"for {index.name} in range({', '.join(bounds)}):")
+    return lines + _indented(_round(body, carried, context, comments))
+
+
+@print_as_block(while_loop)
+def _print_while(bsym: BoundSymbol, context: dict[str, Any], comments: bool) -> list[str]:
+    test, body, *inits = bsym.args
+    lines = _assignment(body.args, inits, context, comments)
+    inside = block_lines(test.bound_symbols, context, comments=comments)
+    condition = literal(test.results[0], context)
+    if not any(not line.lstrip().startswith("#") for line in inside):
+        lines.append(f"while {condition}:")
+    else:
+        lines.append("while True:")
+        inside.append(f"if not {condition}: break")
+    return lines + _indented(inside + _round(body, body.args, context, comments))
+
+
+@print_as_block(cond)
+def _print_cond(bsym: BoundSymbol, context: dict[str, Any], comments: bool) -> list[str]:
+    condition, then, otherwise, *inits = bsym.args
+    lines = _assignment(then.args, inits, context, comments)
+    if comments:
+        new = bsym.output[len(then.args) :]
+        lines += [f'# {p.name}: "{p.type_string()}"' for p in new]
+    lines.append(f"if {literal(condition, context)}:")
+    sides = [
+        block_lines(b.bound_symbols, context, comments=comments) + _assignment(bsym.output, b.results, context, False)
+        for b in (then, otherwise)
+    ]
+    lines += _indented(sides[0])
+    if sides[1]:
+        lines += ["else:", *_indented(sides[1])]
+    return lines

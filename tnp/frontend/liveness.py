@@ -1,0 +1,191 @@
+"""Which names a function binds, and which of them are read later: what a loop has to carry, and a branch to give.
+
+The analysis is the textbook one, backwards over the statements of one function, and errs on the side of *read later*.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+#: names of what the rewriter puts in begin with it; a lambda with an argument of this name only delays an expression
+PREFIX = "__tnp_"
+
+
+def _is_scope(node: ast.AST) -> bool:
+    is_thunk = isinstance(node, ast.Lambda) and any(a.arg == PREFIX for a in node.args.args)
+    return isinstance(node, _SCOPES) and not is_thunk
+
+
+def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """The nodes of a function's statements, those of functions and classes in them left out, but not what defines these."""
+    stack = list(nodes)[::-1]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not _is_scope(node):
+            stack += list(ast.iter_child_nodes(node))[::-1]
+
+
+def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that statements bind in the function that they stand in."""
+    found: set[str] = set()
+    for node in _outside_comprehensions(nodes):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
+    return found
+
+
+def _outside_comprehensions(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """As :func:`own_nodes`; of comprehensions, whose variables are their own, only what ``:=`` binds."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, _COMPREHENSIONS):
+            yield from (n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+        elif not _is_scope(node):
+            stack += ast.iter_child_nodes(node)
+
+
+def read_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that are read anywhere in ``nodes``, functions defined there included."""
+    return {
+        n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
+    }
+
+
+def has_jump(nodes: Iterable[ast.AST]) -> bool:
+    """Whether statements may leave what they stand in: by ``return``, or by a ``break`` or ``continue`` of a loop outside."""
+    for node in nodes:
+        if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
+            return True
+        if isinstance(node, _SCOPES):
+            continue
+        if isinstance(node, _LOOPS):
+            if any(isinstance(n, ast.Return) for n in own_nodes(node.body)) or has_jump(node.orelse):
+                return True
+        elif has_jump(ast.iter_child_nodes(node)):
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class _Loop:
+    after: frozenset[str]
+    head: frozenset[str]
+
+
+class Liveness:
+    """Of each loop and branch of a function, the names that are read afterwards.
+
+    ``after[id(statement)]``: names read once the statement is done. For a loop, ``around`` also has those that the next
+    round reads.
+    """
+
+    def __init__(self, body: list[ast.stmt]) -> None:
+        nested = [n for n in own_nodes(body) if _is_scope(n)]
+        #: what functions inside read may be read whenever they are called
+        self.always = frozenset(read_names(n for f in nested for n in _inside(f)))
+        self.after: dict[int, frozenset[str]] = {}
+        self.around: dict[int, frozenset[str]] = {}
+        self._loops: list[_Loop] = []
+        #: what handlers read, which may be reached from any statement
+        self._handlers: frozenset[str] = frozenset()
+        self._block(body, frozenset())
+
+    def _block(self, statements: Iterable[ast.stmt], after: frozenset[str]) -> frozenset[str]:
+        """The names live before ``statements``, where ``after`` are those live behind them."""
+        for s in reversed(list(statements)):
+            after = self._statement(s, after) | self._handlers | self.always
+        return after
+
+    def _statement(self, s: Any, after: frozenset[str]) -> frozenset[str]:
+        self.after[id(s)] = after
+        if isinstance(s, (ast.For, ast.While, ast.AsyncFor)):
+            return self._loop(s, after)
+        if isinstance(s, ast.If):
+            return read_names([s.test]) | self._block(s.body, after) | self._block(s.orelse, after)
+        if isinstance(s, (ast.With, ast.AsyncWith)):
+            inside = self._block(s.body, after)
+            bound = {v.id for i in s.items if isinstance(v := i.optional_vars, ast.Name)}
+            return (inside - bound) | read_names(s.items)
+        if isinstance(s, (ast.Try, getattr(ast, "TryStar", ast.Try))):
+            return self._try(s, after)
+        if isinstance(s, ast.Return):
+            return frozenset(read_names([s]))
+        if isinstance(s, ast.Raise):
+            return frozenset(read_names([s]))
+        if isinstance(s, ast.Break):
+            return self._loops[-1].after if self._loops else after
+        if isinstance(s, ast.Continue):
+            return self._loops[-1].head if self._loops else after
+        if isinstance(s, ast.Match):
+            inside = frozenset().union(*(self._block(case.body, after) for case in s.cases))
+            return after | inside | read_names([s])
+        return (after - _surely_bound(s)) | read_names([s]) | _augmented(s)
+
+    def _loop(self, s: Any, after: frozenset[str]) -> frozenset[str]:
+        leaving = self._block(s.orelse, after)
+        is_while = isinstance(s, ast.While)
+        own = frozenset(read_names([s.test if is_while else s.target]))
+        bound = frozenset() if is_while else frozenset(bound_names([s.target]))
+        head = leaving | (own if is_while else frozenset())
+        while True:
+            self._loops.append(_Loop(after, head))
+            inside = self._block(s.body, head)
+            self._loops.pop()
+            wider = head | own | (inside - bound)
+            if wider == head:
+                break
+            head = wider
+        self.around[id(s)] = head | after
+        return head if is_while else head | read_names([s.iter])
+
+    def _try(self, s: Any, after: frozenset[str]) -> frozenset[str]:
+        before = self._handlers
+        final = self._block(s.finalbody, after) | read_names(s.finalbody)
+        self._handlers = before | final
+        handled = frozenset().union(*(self._block(h.body, after | final) | read_names([h]) for h in s.handlers), final)
+        done = self._block(s.orelse, after | final)
+        self._handlers = before | handled
+        inside = self._block(s.body, done | handled)
+        self._handlers = before
+        return inside | handled
+
+
+def _inside(f: Any) -> list[ast.AST]:
+    """What runs when a function is called, or a class made."""
+    return [f.body] if isinstance(f, ast.Lambda) else list(f.body)
+
+
+def _surely_bound(s: ast.stmt) -> set[str]:
+    """The names that a simple statement binds whatever happens."""
+    if isinstance(s, ast.Assign):
+        return bound_names(s.targets)
+    if isinstance(s, ast.AnnAssign) and s.value is not None:
+        return bound_names([s.target])
+    if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {s.name}
+    return bound_names([s]) if isinstance(s, (ast.Import, ast.ImportFrom)) else set()
+
+
+def _augmented(s: ast.stmt) -> set[str]:
+    return bound_names([s.target]) if isinstance(s, ast.AugAssign) else set()

@@ -1,0 +1,207 @@
+"""Loops as operations of the trace (*rolled* loops)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import prims
+from tnp.core.bodies import Body
+from tnp.core.prims.control_flow import agree
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.regions import Region
+from tnp.frontend.results import mark_shared
+from tnp.frontend.rounds import Rounds
+from tnp.frontend.trials import CONSTANTS, CONTINUE, Failure, Leaving, Trial, is_same_array, is_unknown
+from tnp.frontend.values import carried_handle, output_handle, proxy_of, settled
+
+__all__ = ["Loop"]
+
+
+class Loop(Trial):
+    """A ``for`` loop over ``rounds``, or a ``while`` loop on ``test``, tried as one operation.
+
+    ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
+    those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out.
+    """
+
+    def __init__(
+        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
+        knows_first_test: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__((body, test), names, stores)
+        #: whether it is asked if it ended with ``break``
+        self.tells = tells
+        #: whether Python can tell if a ``while`` loop begins
+        self.knows_first_test = knows_first_test
+        self.body, self.test, self.rounds = body, test, rounds
+        #: arrays that variables are bound to anew, of which it is not known how they lie in memory
+        self.loose: set[str] = set()
+        #: variables that hold arrays that are stored to, and are bound to others all the same
+        self.rebound: set[str] = set()
+
+    def roll(self) -> Any:
+        """Records the loop. Gives whether it was left by ``break``, if that is asked and known only when the program runs.
+
+        Raises :class:`Failure`, with everything as before, if it cannot be one operation.
+        """
+        code = self.body.__code__
+        self._repeats = 1 if self.rounds is None else self.rounds.length() or 1
+        if not self.tracer.rolls:
+            raise Failure("what follows needs values that it computes")
+        if code in self.tracer.unrollable:
+            raise Failure(self.tracer.unrollable[code])
+        try:
+            return self.attempt()
+        except Failure as failure:
+            if not failure.settles:
+                self.tracer.unrollable[code] = failure.reason
+            raise
+
+    def attempt(self) -> Any:
+        while True:
+            before = len(self.loose), len(self.rebound)
+            try:
+                return super().attempt()
+            except Failure:
+                if before == (len(self.loose), len(self.rebound)):
+                    raise
+                for name in self.rebound:  # what it is bound to at first may not be written at all
+                    self.storages.pop(id(self.variables[name].storage), None)
+
+    def once(self, region: Region) -> Any:
+        carried: dict[str, Proxy] = {}
+        inits: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
+        for name in self.names:
+            value = self.variables[name]
+            kept = type(value) is TracedArray and not value.scalar and name in self.stores and name not in self.rebound
+            made = None if kept else carried_handle(name, value, name in self.loose)
+            if made is not None:
+                inits[name], carried[name], entries[name] = made
+        memory = {key: s.value for key, s in self.storages.items()}
+        for name, init in inits.items():
+            value = self.variables[name]
+            if isinstance(init, TensorProxy) and not init.scalar and id(value.storage) in memory:
+                raise Failure(f"{name} begins as part of an array that is written", settles=True)
+        proxies = self.storage_proxies()
+        index = NumberProxy(self.trace.make_name("i"), int)
+        region.open()
+        self.carry_storages(region, proxies)
+        for name, handle in entries.items():
+            self.variables[name] = handle
+        tested, condition = self._trace_test(region)
+        self.tracer.repeats *= self._repeats
+        try:
+            code = self.body(*(() if self.rounds is None else (self.rounds.item(TracedNumber(index)),)))
+        finally:
+            self.tracer.repeats //= self._repeats
+        leaves = self._leaving(code)
+        self.check_effects(region)
+        results, handles = self._results(region, carried, entries)
+        stored = self.stored_results(region)
+        scope = region.close()
+        self._check_worth([*tested, *scope], stored)
+        return self._record(
+            region, scope, index, (tested, condition), leaves,
+            [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
+            {carried[n].name: inits[n] for n in carried if n not in results}
+            | {proxies[k].name: memory[k] for k in proxies if k not in stored},
+            {n: (carried[n], handles[n]) for n in results}, {k: proxies[k] for k in stored},
+        )  # fmt: skip
+
+    def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
+        if self.test is None:
+            return [], None
+        holds = self.test()
+        if not is_unknown(holds):
+            raise Failure("its condition does not depend on what it computes")
+        if any(s.value.name != p.name for s, p in region.carried.values()):
+            raise Failure("its condition writes to an array")
+        condition = proxy_of(holds)
+        return region.take(), condition
+
+    def _leaving(self, code: Any) -> Any:
+        """The condition of a ``break``, as a value of the body."""
+        if code is None or code is CONTINUE:
+            return None
+        if isinstance(code, Leaving):
+            return code.condition.proxy
+        raise Failure("it is left in each round")
+
+    def _results(
+        self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, TracedArray | None]]:
+        """What variables that changed are at the end of a round: values, and the arrays among them."""
+        results: dict[str, Any] = {}
+        handles: dict[str, TracedArray | None] = {}
+        for name in self.names:
+            value = self.variables[name]
+            if name not in carried:
+                before = region.values[name]
+                if value is before or (type(before) is TracedArray and is_same_array(value, before)):
+                    continue
+                if type(before) is TracedArray and name in self.stores:
+                    self.rebound.add(name)
+                if type(before) in CONSTANTS and type(value) is type(before) and value == before:
+                    continue
+                raise Failure(f"{name} changes from round to round", settles=True)
+            if value is entries[name]:
+                continue
+            result = proxy_of(value)
+            if isinstance(result, Proxy) and result.name == carried[name].name:
+                continue
+            if result is None or not agree(carried[name], result):
+                raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+            handles[name] = settled(name, value, entries[name], region, self.loose)
+            results[name] = result
+        found = [h.storage for h in handles.values() if h is not None]
+        if len({id(s) for s in found}) < len(found):
+            raise Failure("two of its variables are bound to one array")
+        return results, handles
+
+    def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
+        """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
+        known = self.knows_first_test if self.rounds is None else self.rounds.known
+        arrays = any(isinstance(p, TensorProxy) for b in scope for p in (*b.flat_inputs, *b.flat_outputs))
+        if known and not arrays and not stored:
+            raise Failure("it computes numbers only")
+
+    def _record(
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any,
+        carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any]],
+        written: dict[int, TensorProxy],
+    ) -> Any:  # fmt: skip
+        """Records the operation, and binds variables and storages to what it leaves."""
+        broken = None
+        if leaves is not None and self.tells:
+            broken = NumberProxy(self.trace.make_name("n"), bool)
+            carried = [*carried, (broken, False, leaves)]
+        args = [c for c, _, _ in carried]
+        inits = [i for _, i, _ in carried]
+        results = [r for _, _, r in carried] + ([] if leaves is None else [leaves])
+        if self.rounds is None:
+            body = Body(args, scope, results).substitute(unchanged)
+            tested = Body(args, test[0], [test[1]]).substitute(unchanged)
+            prims.while_loop(tested, body, *inits)
+        else:
+            r = self.rounds
+            body = Body([index, *args], scope, results).substitute(unchanged)
+            bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
+            prims.for_loop(*bounds, body, *inits)
+        self._count_rounds()
+        region.restore_variables()
+        for name, (proxy, handle) in variables.items():
+            before = region.values[name]
+            self.variables[name] = output_handle(proxy, handle)
+            surely_ran = self.rounds is not None and self.rounds.known
+            if handle is not None and not surely_ran and type(before) is TracedArray:
+                mark_shared(self.variables[name].storage, before.storage)
+        self.commit(written)
+        return None if broken is None else TracedNumber(broken)
+
+    def _count_rounds(self) -> None:
+        self.tracer.rolled = True
+        self.tracer.rolled_rounds += self._repeats * self.tracer.repeats

@@ -1,0 +1,180 @@
+"""What ``for`` loops run over that can be counted: ranges, arrays, and ``enumerate``, ``zip`` and ``reversed`` of those.
+
+Python's own functions of these names give their stand-ins here when a traced value is among their arguments. They are
+sequences of which nothing is known but how to get item ``i``, until somebody iterates over them as Python does.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tnp.core import prims
+from tnp.frontend import state
+from tnp.frontend.handles import TracedArray, TracedNumber
+
+__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "range_", "reversed_", "rounds_of", "zip_"]
+
+#: a number whose value the trace need not know
+Count = Any
+
+
+def is_known(x: Count) -> bool:
+    """Whether a number has a value in the call being traced."""
+    return type(x) is not TracedNumber or x.proxy.value is not None
+
+
+class TracedRange:
+    """``range`` of numbers of which some are traced."""
+
+    def __init__(self, start: Count, stop: Count, step: Count) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    @property
+    def __class__(self) -> type:
+        return range
+
+    def known(self) -> range:
+        """The range itself; the trace depends on its numbers from now on. Raises ``NeedsValue`` if one has no value."""
+        return range(*map(operator.index, (self.start, self.stop, self.step)))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.known())
+
+    def __len__(self) -> int:
+        return len(self.known())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.known()[key]
+
+    def __contains__(self, x: Any) -> bool:
+        return x in self.known()
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.known())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.known(), name)
+
+
+class Rounds:
+    """``item(i)`` for i in ``range(start, stop, step)``."""
+
+    def __init__(self, start: Count, stop: Count, step: Count, item: Callable[[Any], Any]) -> None:
+        self.start, self.stop, self.step, self.item = start, stop, step, item
+        self._iterator: Iterator[Any] | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether every bound is a plain number."""
+        return not any(type(x) is TracedNumber for x in (self.start, self.stop, self.step))
+
+    @property
+    def known(self) -> bool:
+        return all(map(is_known, (self.start, self.stop, self.step)))
+
+    def length(self) -> int | None:
+        """How many rounds there are in this call; ``None`` if that is known only when the program runs."""
+        if not self.known:
+            return None
+        return len(
+            range(*(x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)))
+        )
+
+    def begins(self) -> bool:
+        """Whether there is a first round, which the trace depends on from now on. The bounds are known."""
+        if self.step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        return bool(self.start < self.stop if self.step > 0 else self.start > self.stop)
+
+    def behind_first(self) -> Rounds:
+        """The same without the first round."""
+        return Rounds(self.start + self.step, self.stop, self.step, self.item)
+
+    def indices(self) -> range:
+        """The positions as Python's numbers. Raises ``NeedsValue`` if they are known only when the program runs."""
+        return range(*map(operator.index, (self.start, self.stop, self.step)))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self.item(i) for i in self.indices())
+
+    def __next__(self) -> Any:
+        if self._iterator is None:
+            self._iterator = iter(self)
+        return next(self._iterator)
+
+
+def rounds_of(x: Any) -> Rounds | None:
+    """How to run over ``x`` by counting; ``None`` if Python has to iterate over it."""
+    kind = type(x)
+    if kind is Rounds:
+        return x if x._iterator is None else None  # type: ignore[no-any-return]
+    if kind is range or kind is TracedRange:
+        return Rounds(x.start, x.stop, x.step, lambda i: i)
+    if kind is TracedArray and x.shape_:
+        n = x.shape_[0]
+        return Rounds(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
+    return None
+
+
+def _counted_from_zero(x: Any) -> Rounds | None:
+    """As :func:`rounds_of`, with positions 0, 1, …; ``None`` if it cannot be told how many there are."""
+    rounds = rounds_of(x)
+    if rounds is None:
+        return None
+    if type(rounds.start) is int and type(rounds.step) is int and (rounds.start, rounds.step) == (0, 1):
+        return rounds
+    n = rounds.indices() if rounds.constant else None
+    return None if n is None else Rounds(0, len(n), 1, lambda i: rounds.item(n.start + i * n.step))
+
+
+def _integer(x: Any) -> Any:
+    """A bound of a range: an int, or a traced number of that type."""
+    if type(x) is TracedArray and x.scalar and x._element_type.kind in "iu":
+        known = state.current().known_scalar(x)
+        return state.current().call(prims.item, (x,), {}) if known is None else int(known)
+    if type(x) is TracedNumber and x.proxy.python_type is int:
+        return x
+    return operator.index(x)
+
+
+def range_(*bounds: Any) -> Any:
+    """``range(*bounds)``."""
+    if not 1 <= len(bounds) <= 3:
+        return range(*bounds)
+    numbers = [_integer(x) for x in bounds]
+    if not any(type(x) is TracedNumber for x in numbers):
+        return range(*numbers)
+    start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    return TracedRange(start, stop, numbers[2] if len(numbers) == 3 else 1)
+
+
+def enumerate_(x: Any, start: Any = 0) -> Any:
+    """``enumerate(x, start)``."""
+    rounds = _counted_from_zero(x)
+    if rounds is None or not isinstance(start, int):
+        return builtins.enumerate(x, start)
+    return Rounds(0, rounds.stop, 1, lambda i: (start + i, rounds.item(i)))
+
+
+def zip_(*xs: Any, strict: bool = False) -> Any:
+    """``zip(*xs)``; of sequences of different lengths as long as the shortest."""
+    found = [_counted_from_zero(x) for x in xs]
+    if strict or not found or any(r is None or type(r.stop) is not int for r in found):
+        return builtins.zip(*xs, strict=strict)
+    rounds = [r for r in found if r is not None]
+    return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
+
+
+def reversed_(x: Any) -> Any:
+    """``reversed(x)``."""
+    if type(x) is TracedRange:
+        if type(x.step) is not int or x.step not in (1, -1):
+            return reversed(x.known())
+        return Rounds(x.stop - x.step, x.start - x.step, -x.step, lambda i: i)
+    rounds = _counted_from_zero(x) if type(x) is not Rounds else None
+    if rounds is None:
+        return builtins.reversed(x)
+    return Rounds(rounds.stop - 1, -1, -1, rounds.item)

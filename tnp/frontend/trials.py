@@ -1,0 +1,165 @@
+"""Bodies of loops and branches, traced on trial to become one operation.
+
+What a body leaves behind is either the operation, or nothing (:class:`Failure`): see :mod:`regions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import prims, sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.frontend import state
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.regions import Region, Retrace, Variables
+
+__all__ = [
+    "BREAK",
+    "CONSTANTS",
+    "CONTINUE",
+    "Failure",
+    "Leaving",
+    "Returned",
+    "Trial",
+    "is_same_array",
+    "is_same_constant",
+    "is_unknown",
+]
+
+#: times that a body is traced to find out which memory it writes
+MAX_TRACES = 16
+#: kinds of values that are the same if they are equal
+CONSTANTS = (str, bytes, type(None), int, float, bool, complex)
+
+
+class _Jump:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: codes: how a body ended. ``None`` and CONTINUE: the next round; BREAK, a :class:`Returned`, or a :class:`Leaving`
+BREAK = _Jump("BREAK")
+CONTINUE = _Jump("CONTINUE")
+
+
+class Returned:
+    """The code of ``return value``."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Leaving:
+    """The code of a body that may have ended with ``break``: it has if ``condition``, known at run time, is true."""
+
+    def __init__(self, condition: TracedNumber) -> None:
+        self.condition = condition
+
+
+class Failure(Exception):
+    """A loop or branch that is no operation, and why. ``settles``: after another round it may be."""
+
+    def __init__(self, reason: str, *, settles: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.settles = settles
+
+
+def is_unknown(x: Any) -> bool:
+    """Whether ``x`` is a value whose truth Python can ask for, but only when the program runs."""
+    if type(x) is TracedNumber:
+        return x.proxy.value is None
+    if type(x) is TracedArray:
+        n = sizes.product(x.shape_)
+        return type(n) is int and n == 1
+    return False
+
+
+class Trial:
+    """What loops and branches have in common: bodies are traced until it is known which memory they write."""
+
+    def __init__(self, functions: Sequence[Any], names: Sequence[str], stores: Sequence[str]) -> None:
+        self.tracer = state.current()
+        self.trace = self.tracer.trace
+        self.variables = Variables(*functions)
+        self.names = [n for n in names if n in self.variables]
+        self.storages: dict[int, Storage] = {}
+        for name in stores:
+            value = self.variables[name] if name in self.variables else None
+            if type(value) is TracedArray and not value.scalar and type(value.storage) is Storage:
+                self.storages[id(value.storage)] = value.storage
+        self.stores = set(stores)
+
+    def attempt(self) -> Any:
+        """What :meth:`once` gives. Raises :class:`Failure`, with everything as before, if it cannot be done."""
+        for _ in range(MAX_TRACES):
+            region = Region(self.tracer, self.variables)
+            try:
+                if region.contents.too_many:
+                    raise Failure("it can reach large lists or dicts")
+                self.tracer.flush()
+                return self.once(region)
+            except Retrace as found:
+                region.undo()
+                if found.region is not region:
+                    raise
+                self.storages[id(found.storage)] = found.storage
+            except Failure:
+                region.undo()
+                raise
+            except NeedsEager as reason:
+                region.undo()
+                raise Failure(reason.reason) from None
+            except Exception as error:
+                region.undo()
+                raise Failure(f"tracing it raised {error!r}") from None
+            except BaseException:
+                region.undo()
+                raise
+        raise Failure("it writes to more arrays each time that it is looked at")
+
+    def once(self, region: Region) -> Any:
+        raise NotImplementedError
+
+    def carry_storages(self, region: Region, proxies: dict[int, TensorProxy]) -> None:
+        for key, storage in self.storages.items():
+            region.carry(storage, proxies[key])
+
+    def storage_proxies(self) -> dict[int, TensorProxy]:
+        made = {}
+        for key, storage in self.storages.items():
+            value = storage.value
+            made[key] = TensorProxy(self.trace.make_name("m"), like=value, lang=value.lang, scalar=value.scalar)
+        return made
+
+    def stored_results(self, region: Region) -> dict[int, TensorProxy]:
+        """What the carried storages hold at the end of a body, put into their memory; of those that were written."""
+        results = {}
+        for key, (storage, proxy) in region.carried.items():
+            if storage.value.name != proxy.name:
+                results[key] = prims.copy_(storage.value, proxy)
+        return results
+
+    def check_effects(self, region: Region) -> None:
+        if region.contents.changed():
+            raise Failure("it changes a list, a dict or an object")
+
+    def commit(self, written: dict[int, TensorProxy]) -> None:
+        """Gives storages the values that the operation left in them."""
+        for key, proxy in written.items():
+            self.storages[key].replace(proxy)
+
+
+def is_same_array(a: Any, b: TracedArray) -> bool:
+    """Whether ``a`` is an array that looks at the same elements as ``b``."""
+    return type(a) is TracedArray and a.storage is b.storage and a.path == b.path and a.shape_ == b.shape_
+
+
+def is_same_constant(x: Any, y: Any) -> bool:
+    """Whether two values are one number or text."""
+    return type(x) in CONSTANTS and type(x) is type(y) and repr(x) == repr(y)

@@ -1,5 +1,6 @@
 """Loops and branches: the prims, what passes do to their bodies, and how Python's statements become them."""
 
+import array
 import signal
 import warnings
 
@@ -288,8 +289,15 @@ def test_few_rounds_of_a_number_in_the_program_are_written_out():
         for k in range(20):
             x += k
 
+    def deep(x):
+        for a in range(2):
+            for b in range(2):
+                for c in range(2):
+                    x += a * b * c
+
     assert "for " not in source(same_as_eager(f, lambda: (np.zeros(3),)))
     assert "for " in source(same_as_eager(g, lambda: (np.zeros(3),)))
+    assert source(same_as_eager(deep, lambda: (np.zeros(3),))).count("for ") == 1
 
 
 def test_indices_downward_by_steps_and_out_of_bounds():
@@ -334,9 +342,20 @@ def test_a_read_only_array_is_refused_as_numpy_does():
 def test_division_by_zero_of_numbers_in_a_loop():
     def f(x, n):
         for i in range(n):
+            x += i
             x[i] = 1 // (5 - i)
+            x *= 2
 
-    same_as_eager(f, lambda: (np.zeros(12), 9))
+    same_as_eager(f, lambda: (np.zeros(12), 9), executors=EXECUTORS)
+
+    def g(x, n):
+        try:
+            for i in range(n):
+                x[0] += 10 // (5 - i)
+        except ZeroDivisionError:
+            x[1] = -1
+
+    same_as_eager(g, lambda: (np.zeros(3), 4), lambda: (np.zeros(3), 9))
 
 
 def test_python_numbers_do_not_overflow_in_loops():
@@ -694,6 +713,29 @@ def test_objects_that_loops_change():
         return x
 
     assert "for " not in source(same_as_eager(f, lambda: (np.ones(12),)))
+
+
+def test_what_a_library_does_on_one_side_is_not_done_on_trial():
+    kept = array.array("d", [0.0])
+
+    def f(x):
+        if x[0] > 0:
+            kept.append(1.0)
+        return x + len(kept)
+
+    def g(x):
+        for _ in range(12):
+            kept.append(2.0)
+            x = x + 1
+        return x
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="a condition needs the value"):
+        tnp.jit(f)(-np.ones(2))
+    assert kept.tolist() == [0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(tnp.jit(g)(np.ones(2)), np.full(2, 13.0))
+    assert kept.tolist() == [0.0] + [2.0] * 12
 
 
 def test_iterators_that_loops_take_from():

@@ -34,7 +34,7 @@ __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
 #: a loop of at most so many rounds, a number that stands in the program, is written out: operations of several rounds fuse (the
 #: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
 UNROLLED = 8
-#: the same for a loop with loops in it, since their rounds multiply
+#: the same for a loop with loops in it, since their rounds multiply; one with nested loops in it is never written out by choice
 UNROLLED_AROUND = 5
 #: rounds after which a loop that is written out says so
 WARN_ROUNDS = 1_000
@@ -66,7 +66,7 @@ class ControlFlow:
                 _check_own_iterator(iterable, body)
             return _as_python(iterable, body, orelse)
         reason = "it has few rounds"
-        few = rounds.constant and len(rounds.indices()) <= (UNROLLED_AROUND if _has_loops(body.__code__) else UNROLLED)
+        few = rounds.constant and len(rounds.indices()) <= (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
         for _ in range(0 if few else PEELED + 1):
             if rounds.known and not rounds.begins():
                 return orelse[0]() if orelse else None
@@ -299,10 +299,10 @@ def _check_unrolling(rounds: int, reason: str) -> None:
 
 
 @functools.cache
-def _has_loops(body: types.CodeType) -> bool:
-    """Whether there are ``for`` loops in a body."""
+def _depth(body: types.CodeType) -> int:
+    """How deep ``for`` loops are nested in a body: 0, 1, or 2 for more."""
     inside = [c for c in body.co_consts if isinstance(c, types.CodeType)]
-    return any(ITEM in c.co_varnames[: c.co_argcount] or _has_loops(c) for c in inside)
+    return min(2, max((_depth(c) + (ITEM in c.co_varnames[: c.co_argcount]) for c in inside), default=0))
 
 
 def _check_own_iterator(iterator: Any, body: Any) -> None:

@@ -8,6 +8,7 @@ import functools
 import inspect
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -178,9 +179,7 @@ class Runtime(ControlFlow):
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
-        tracer = state.running()
-        if tracer is not None and tracer.regions and f in _TAKING:
-            raise NeedsEager(f"it calls {f.__name__} in a loop or a branch")
+        _check_on_trial(f)
         if _is_impure(f):
             raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)}, which may do something else at each call")
         if type(f) is types.FunctionType and f.__module__.partition(".")[0] == "numpy":
@@ -207,6 +206,7 @@ class Runtime(ControlFlow):
         init = cls.__init__
         plain = type(cls) is type and cls.__new__ is object.__new__
         if not (plain and is_user_function(init) and hasattr(init, "__code__")):
+            _check_on_trial(cls)
             return cls(*args, **kwargs)
         made = cls.__new__(cls)
         _call_user(init, (made, *args), kwargs)
@@ -225,8 +225,26 @@ _IMPURE_MODULES = frozenset(
 _IMPURE_FUNCTIONS = frozenset((builtins.input, builtins.open, np.load, np.loadtxt, np.fromfile, np.save, np.savetxt))
 
 
-#: what changes an object or takes from an iterator, without a hook that would see it
-_TAKING = (builtins.next, builtins.setattr, builtins.delattr)
+#: modules whose functions and classes do nothing but give a result
+_PURE_MODULES = frozenset(
+    ("_collections", "_functools", "_operator", "builtins", "cmath", "collections", "copy", "dataclasses", "decimal", "enum",
+     "fractions", "functools", "itertools", "math", "numbers", "numpy", "operator", "statistics", "string", "tnp", "typing")
+)  # fmt: skip
+#: builtins that change an object or take from an iterator, without a hook that would see it
+_TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
+
+
+def _check_on_trial(f: Any) -> None:
+    """Refuses a library's function in a loop or a branch that is only tried, unless all that it does can be undone."""
+    tracer = state.running()
+    if tracer is None or not tracer.regions:
+        return
+    if isinstance(f, type) and f.__module__ in sys.modules and is_user_data(sys.modules[f.__module__], f.__name__):
+        return
+    owner = getattr(f, "__self__", None)
+    module = getattr(f, "__module__", None) or type(owner).__module__
+    if module.partition(".")[0] not in _PURE_MODULES or (module == "builtins" and owner is builtins and f in _TAKING):
+        raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)} in a loop or a branch")
 
 
 def _is_impure(f: Any) -> bool:
@@ -279,6 +297,7 @@ def rewritten(f: types.FunctionType) -> Callable[..., Any]:
         raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
     made = rewrite(f, Runtime)
     if made is None:
+        _check_on_trial(f)
         _check_without_hooks(f, set())
         return f
     return made

@@ -218,6 +218,8 @@ class Tracer:
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
+            if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
+                self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
         if method == "pow":
@@ -417,6 +419,8 @@ class Tracer:
         return x
 
 
+#: operators that refuse some numbers on their right
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))

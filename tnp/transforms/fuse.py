@@ -13,7 +13,7 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import in_bodies, is_control_flow
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
@@ -57,7 +57,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
             needs.add(group_of[last_store])
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and b.has_tag_inside(OpTags.MAY_RAISE)
+        raises = not isinstance(b, Fusable) and (b.has_tag_inside(OpTags.MAY_RAISE) or _divides_numbers(b))
         updates = b.has_tag_inside(OpTags.UPDATE)
         if updates and last_raising is not None:
             needs.add(group_of[last_raising])
@@ -89,6 +89,14 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         elif updates:
             written_since.append(i)
     return [[bsyms[i] for i in members[g]] for g in _order(members, before)]
+
+
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
+
+
+def _divides_numbers(b: BoundSymbol) -> bool:
+    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
+    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
 
 
 def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:
@@ -139,8 +147,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             continue
         inputs, outputs = _boundary(group, needed)
         stores = _stores(inputs, outputs, places, after_copy, memory)
-        names = (f"{first.fuser.name}_fusion{i}" for i in itertools.count())
-        name = next(n for n in names if n not in new)
+        taken = (any(f"{e.name}_fusion{i}" in new for e in executors) for i in itertools.count())
+        name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
         function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone, whole), name)

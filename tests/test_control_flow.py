@@ -417,6 +417,26 @@ def test_loops_over_arrays_enumerate_zip_and_reversed():
     assert source(jitted).count("for ") == 3
 
 
+def test_what_enumerate_gives_is_run_through_once():
+    def f(x):
+        numbered = enumerate(x)
+        first = next(numbered)[1] * 1
+        for i, v in numbered:
+            x[0] += v * i
+        return first
+
+    same_as_eager(f, lambda: (np.arange(12.0),))
+
+    def g(x):
+        pairs = zip(x, x)
+        for a, b in pairs:
+            x[0] += a * b
+        for a, b in pairs:
+            x[1] += a + b
+
+    eager_with_a_warning(g, lambda: (np.arange(12.0),), "runs twice over")
+
+
 def test_what_a_loop_binds_last_is_there_afterwards():
     def f(x, n):
         for i in range(n):

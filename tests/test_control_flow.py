@@ -392,6 +392,23 @@ def test_views_made_before_a_loop_see_what_it_writes():
     same_as_eager(f, lambda: (np.arange(12.0).reshape(3, 4),), executors=EXECUTORS)
 
 
+def test_windows_at_a_loop_variable():
+    def f(image, weights):
+        n, k = image.shape[0] - weights.shape[0] + 1, weights.shape[0]
+        out = np.empty((n, n))
+        for i in range(n):
+            for j in range(n):
+                out[i, j] = np.sum(image[i : i + k, j : j + k, np.newaxis] * weights[:, :, np.newaxis])
+        return np.maximum(out, 0)
+
+    rng = np.random.default_rng(0)
+    for names in EXECUTORS:
+        image, weights = rng.random((61, 61)), rng.random((50, 50))
+        jitted = tnp.jit(f, executors=names)
+        assert_same(jitted(image, weights), f(image, weights))
+        assert source(jitted).count("for ") == 2
+
+
 def test_a_scalar_read_before_a_loop_keeps_its_value():
     def f(x):
         first, part = x[0], x[1:3] + 0

@@ -392,6 +392,23 @@ def test_views_made_before_a_loop_see_what_it_writes():
     same_as_eager(f, lambda: (np.arange(12.0).reshape(3, 4),), executors=EXECUTORS)
 
 
+def test_windows_at_a_loop_variable():
+    def f(image, weights):
+        n, k = image.shape[0] - weights.shape[0] + 1, weights.shape[0]
+        out = np.empty((n, n))
+        for i in range(n):
+            for j in range(n):
+                out[i, j] = np.sum(image[i : i + k, j : j + k, np.newaxis] * weights[:, :, np.newaxis])
+        return np.maximum(out, 0)
+
+    rng = np.random.default_rng(0)
+    for names in EXECUTORS:
+        image, weights = rng.random((61, 61)), rng.random((50, 50))
+        jitted = tnp.jit(f, executors=names)
+        assert_same(jitted(image, weights), f(image, weights))
+        assert source(jitted).count("for ") == 2
+
+
 def test_a_scalar_read_before_a_loop_keeps_its_value():
     def f(x):
         first, part = x[0], x[1:3] + 0
@@ -415,6 +432,26 @@ def test_loops_over_arrays_enumerate_zip_and_reversed():
 
     jitted = same_as_eager(f, lambda: (np.arange(12.0), np.ones((11, 2))), executors=EXECUTORS)
     assert source(jitted).count("for ") == 3
+
+
+def test_what_enumerate_gives_is_run_through_once():
+    def f(x):
+        numbered = enumerate(x)
+        first = next(numbered)[1] * 1
+        for i, v in numbered:
+            x[0] += v * i
+        return first
+
+    same_as_eager(f, lambda: (np.arange(12.0),))
+
+    def g(x):
+        pairs = zip(x, x)
+        for a, b in pairs:
+            x[0] += a * b
+        for a, b in pairs:
+            x[1] += a + b
+
+    eager_with_a_warning(g, lambda: (np.arange(12.0),), "runs twice over")
 
 
 def test_what_a_loop_binds_last_is_there_afterwards():

@@ -26,7 +26,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
 from tnp.frontend.rewriter_flow import ITEM
-from tnp.frontend.rounds import rounds_of
+from tnp.frontend.rounds import rounds_of, use_up
 from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, is_unknown
 
 __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
@@ -65,6 +65,7 @@ class ControlFlow:
             if tracer is not None and tracer.regions and hasattr(iterable, "__next__"):
                 _check_own_iterator(iterable, body)
             return _as_python(iterable, body, orelse)
+        use_up(iterable)
         reason = "it has few rounds"
         few = rounds.constant and len(rounds.indices()) <= (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
         for _ in range(0 if few else PEELED + 1):

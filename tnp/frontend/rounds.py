@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tnp.core import prims
+from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
 
-__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "range_", "reversed_", "rounds_of", "zip_"]
+__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "range_", "reversed_", "rounds_of", "use_up", "zip_"]
 
 #: a number whose value the trace need not know
 Count = Any
@@ -64,7 +65,20 @@ class Rounds:
 
     def __init__(self, start: Count, stop: Count, step: Count, item: Callable[[Any], Any]) -> None:
         self.start, self.stop, self.step, self.item = start, stop, step, item
+        #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
         self._iterator: Iterator[Any] | None = None
+        self._is_used_up = False
+
+    def use_up(self) -> None:
+        """Says that a loop runs over it, how far it may be known only when the program runs."""
+        self._is_used_up = True
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether Python has begun to iterate over it. Raises :class:`NeedsEager` if a loop has run over it before."""
+        if self._is_used_up:
+            raise NeedsEager("it runs twice over what one enumerate, zip or reversed gives")
+        return self._iterator is not None
 
     @property
     def constant(self) -> bool:
@@ -98,19 +112,20 @@ class Rounds:
         return range(*map(operator.index, (self.start, self.stop, self.step)))
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.item(i) for i in self.indices())
+        if not self.is_begun:
+            self._iterator = (self.item(i) for i in self.indices())
+        assert self._iterator is not None
+        return self._iterator
 
     def __next__(self) -> Any:
-        if self._iterator is None:
-            self._iterator = iter(self)
-        return next(self._iterator)
+        return next(iter(self))
 
 
 def rounds_of(x: Any) -> Rounds | None:
     """How to run over ``x`` by counting; ``None`` if Python has to iterate over it."""
     kind = type(x)
     if kind is Rounds:
-        return x if x._iterator is None else None  # type: ignore[no-any-return]
+        return None if x.is_begun else x
     if kind is range or kind is TracedRange:
         return Rounds(x.start, x.stop, x.step, lambda i: i)
     if kind is TracedArray and x.shape_:
@@ -140,6 +155,13 @@ def _integer(x: Any) -> Any:
     return operator.index(x)
 
 
+def use_up(*xs: Any) -> None:
+    """Says that loops run over those of ``xs`` that can be run over once only."""
+    for x in xs:
+        if type(x) is Rounds:
+            x.use_up()
+
+
 def range_(*bounds: Any) -> Any:
     """``range(*bounds)``."""
     if not 1 <= len(bounds) <= 3:
@@ -156,6 +178,7 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
     rounds = _counted_from_zero(x)
     if rounds is None or not isinstance(start, int):
         return builtins.enumerate(x, start)
+    use_up(x)
     return Rounds(0, rounds.stop, 1, lambda i: (start + i, rounds.item(i)))
 
 
@@ -165,6 +188,7 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     if strict or not found or any(r is None or type(r.stop) is not int for r in found):
         return builtins.zip(*xs, strict=strict)
     rounds = [r for r in found if r is not None]
+    use_up(*xs)
     return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
 
 

@@ -34,6 +34,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     before: list[set[int]] = []
     last_effect: int | None = None
     last_store: int | None = None
+    last_barrier = 0
 
     def reach(groups: set[int]) -> set[int]:
         """The groups that ``groups`` need, themselves included."""
@@ -52,7 +53,9 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         if is_effect and last_effect is not None:
             needs.add(group_of[last_effect])
         if b.sym.name == "copy_" or (is_effect and is_control_flow(b)):
-            needs.update(group_of)  # what was computed before may be from what it overwrites
+            # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
+            needs.update(group_of[last_barrier:])
+            last_barrier = i
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
         if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
             needs.add(group_of[last_store])
@@ -65,9 +68,16 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             needs.update(group_of[j] for j in written_since)
         chosen = None
         if isinstance(b, Fusable):
+            reached: set[int] | None = None
             for g in reversed(range(len(members))):
-                is_open = fuser_of[g] is b.fuser and len(members[g]) < b.fuser.region_limit
-                if is_open and g not in reach(set().union(*(before[h] | {h} for h in needs - {g}), set())):
+                if fuser_of[g] is not b.fuser or len(members[g]) >= b.fuser.region_limit:
+                    continue
+                if g in needs:
+                    is_behind = g in reach(needs - {g})
+                else:
+                    reached = reach(needs) if reached is None else reached
+                    is_behind = g in reached
+                if not is_behind:
                     chosen = g
                     break
         if chosen is None:

@@ -399,7 +399,7 @@ class Pass:
         for operand, now in zip(original.args, made.args):
             if not isinstance(operand, TensorProxy) or operand.dtype is not result.dtype:
                 continue
-            if operand.shape != result.shape:
+            if sizes.shapes_equal(operand.shape, result.shape) is not True:
                 continue
             roots = self.roots[operand.name]
             if roots != frozenset((operand.name,)) or operand.name in self.inputs:

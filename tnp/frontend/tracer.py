@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.core import clang, langs, prims
+from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
@@ -52,6 +53,13 @@ def is_traced(x: Any) -> bool:
     if kind is slice:
         return is_traced((x.start, x.stop, x.step))
     return False
+
+
+def _holds(dtype: DType, source: DType) -> bool:
+    """Whether an integer ``dtype`` holds every value of an integer ``source``; others are converted as arrays are."""
+    if dtype.kind not in "iu" or source.kind not in "iu":
+        return True
+    return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
 
 
 class Tracer:
@@ -203,6 +211,9 @@ class Tracer:
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
                 raise NeedsEager("it stores complex values into a real array")
+            if value.scalar and not _holds(dtype, value.dtype):
+                # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
+                raise NeedsEager(f"it stores a scalar of {value.dtype} into an array of {dtype}, which may not hold it")
             return clang.convert(value, dtype)
         kind = value.python_type if isinstance(value, NumberProxy) else type(value)
         holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))

@@ -67,7 +67,8 @@ class ControlFlow:
             return _as_python(iterable, body, orelse)
         use_up(iterable)
         reason = "it has few rounds"
-        few = rounds.constant and len(rounds.indices()) <= (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
+        limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
+        few = rounds.constant and (rounds.length() or 0) <= limit
         for _ in range(0 if few else PEELED + 1):
             if rounds.known and not rounds.begins():
                 return orelse[0]() if orelse else None

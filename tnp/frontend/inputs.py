@@ -97,6 +97,8 @@ class Inputs:
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
+        #: the numbers that come from globals and closure variables, by name
+        self.settings: set[str] = set()
         self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage]] = {}
         self._scalars: dict[str, Any] = {}
         self._captured: list[Storage] = []
@@ -187,6 +189,8 @@ class Inputs:
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         proxy = NumberProxy(self._name(source), kind, value)
         self._add(proxy, source)
+        if source.description.startswith(("global ", "closure variable ")):
+            self.settings.add(proxy.name)
         return TracedNumber(proxy)
 
     def _lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:

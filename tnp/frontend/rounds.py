@@ -82,8 +82,9 @@ class Rounds:
 
     @property
     def constant(self) -> bool:
-        """Whether every bound is a plain number."""
-        return not any(type(x) is TracedNumber for x in (self.start, self.stop, self.step))
+        """Whether every bound stands in the program: a plain number, or a global or closure variable."""
+        bounds = (self.start, self.stop, self.step)
+        return all(type(x) is not TracedNumber or x.proxy.name in state.current().inputs.settings for x in bounds)
 
     @property
     def known(self) -> bool:

@@ -897,18 +897,15 @@ def test_random_draws_in_a_loop_are_made_in_order():
 STEPS = 3
 
 
-def test_few_rounds_by_a_global_are_written_out():
+def test_few_rounds_by_a_global_are_written_out(monkeypatch):
     def f(x):
         for _ in range(STEPS):
             x = x * 2 + 1
         return x
 
-    global STEPS
     g = tnp.jit(f)
-    x = np.arange(4.0)
-    try:
-        for STEPS, misses in ((3, 1), (2, 2), (500, 3), (501, 3)):
-            assert_same(g(x / 2**500), f(x / 2**500))
-            assert tnp.cache_info(g).misses == misses
-    finally:
-        STEPS = 3
+    x = np.arange(4.0) / 2**500
+    for steps, misses in ((3, 1), (2, 2), (500, 3), (501, 3)):
+        monkeypatch.setitem(globals(), "STEPS", steps)
+        assert_same(g(x), f(x))
+        assert tnp.cache_info(g).misses == misses

@@ -338,3 +338,10 @@ def test_linear_algebra_errors_come_at_their_place():
     with pytest.raises(np.linalg.LinAlgError):
         g(x, np.zeros((2, 2)))
     np.testing.assert_array_equal(x, [1, 0])
+
+
+def test_a_bool_array_squared_is_int8_as_in_numpy():
+    a = np.array([True, False])
+    for executors in (None, ["numpy"], ["llvm_everything"]):
+        f = tnp.jit(lambda a: (a**2, a**3, np.power(a, 2)), executors=executors)
+        assert_same(f(a), (a**2, a**3, np.power(a, 2)), exact=True)

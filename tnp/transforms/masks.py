@@ -173,11 +173,13 @@ class _Attempt:
 
     def mask_of(self, indices: Sequence[Any]) -> TensorProxy | None:
         """The mask whose positions ``indices`` are, all of them and in order."""
-        found = [self.positions.get(p.name) for p in indices]
-        if not found or any(f is None or f[1] != k or f[0] is not found[0][0] for k, f in enumerate(found)):  # type: ignore[index]
+        found = [self.positions[p.name] for p in indices if p.name in self.positions]
+        if not found or len(found) < len(indices):
             return None
-        mask = found[0][0]  # type: ignore[index]
-        return mask if mask.ndim == len(found) and all(type(n) is int and n > 0 for n in mask.shape) else None
+        mask = found[0][0]
+        in_order = all(of is mask and at == k for k, (of, at) in enumerate(found))
+        selects_some = all(type(n) is int and n > 0 for n in mask.shape)
+        return mask if in_order and mask.ndim == len(found) and selects_some else None
 
     def operand(self, x: Any, mask: TensorProxy) -> Any:
         """What stands for an operand on all elements."""

@@ -161,7 +161,7 @@ for _row in ROWS:
         globals()[_row.numpy] = _symbol_of(_row)
         __all__.append(_row.numpy)
 
-#: what ``x ** exponent`` runs for floating and complex arrays instead of ``np.power``, and for integers where the
+#: what ``x ** exponent`` runs for floating and complex arrays instead of ``np.power``, and for integers and bools where the
 #: exponent is 2: NumPy's operator knows these, its function does not
 _FAST_POWERS = {2: "square", 0.5: "sqrt", 1: "positive", -1: "reciprocal"}
 
@@ -170,7 +170,7 @@ def fast_power(kind: str, exponent: Any) -> Symbol | None:
     """The ufunc that ``x ** exponent`` runs for an array of dtype kind ``kind`` where that is not ``np.power``."""
     if type(exponent) not in (int, float) or exponent not in _FAST_POWERS:
         return None
-    if kind in "fc" or (kind in "iu" and type(exponent) is int and exponent == 2):
+    if kind in "fc" or (kind in "biu" and type(exponent) is int and exponent == 2):
         return globals()[_FAST_POWERS[exponent]]
     return None
 

@@ -1,0 +1,260 @@
+"""Loops and branches that do not become one operation: what happens instead is what eager does."""
+
+import array
+import warnings
+
+import numpy as np
+import pytest
+from flow_checks import eager_with_a_warning, same_as_eager, source
+
+import tnp
+from tnp.frontend import acquire, control_flow
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+
+def test_lists_that_loops_fill_are_filled():
+    def f(x):
+        out, seen = [], {}
+        for i in range(12):
+            out.append(x[i] * 2)
+            seen[i] = len(out)
+        return np.array(out), seen
+
+    jitted = same_as_eager(f, lambda: (np.arange(12.0),))
+    assert "for " not in source(jitted)
+    assert sum(b.sym.name == "getitem" for b in tnp.last_traces(jitted)[0].bound_symbols) == 12, (
+        "an attempt has left something behind"
+    )
+
+
+def test_an_attempt_leaves_no_trace():
+    """The program of a loop that does not roll is the one that is traced if loops never roll."""
+
+    def f(x, y):
+        view = y[1:]
+        out = []
+        for i in range(12):
+            y[0] += x[i]
+            view[i % 3] *= 2
+            out.append(y.sum())
+        return out[-1] + view[0]
+
+    jitted = same_as_eager(f, lambda: (np.arange(12.0), np.ones(4)))
+    operations = [b.sym.name for b in tnp.last_traces(jitted)[0].body]
+    limit = control_flow.PEELED
+    try:
+        control_flow.PEELED = -1
+        plain = same_as_eager(f, lambda: (np.arange(12.0), np.ones(4)))
+    finally:
+        control_flow.PEELED = limit
+    assert operations == [b.sym.name for b in tnp.last_traces(plain)[0].body]
+
+
+def test_numbers_that_are_needed_after_a_loop_are_there():
+    def f(x):
+        k = 0
+        for i in range(20):
+            x[i] = i
+            k += 2
+        return np.zeros(k)
+
+    assert "for " not in source(same_as_eager(f, lambda: (np.ones(20),)))
+    assert acquire.ROUNDS_AGAIN >= 20
+
+
+def test_numbers_that_a_while_loop_computes():
+    def f(x, n):
+        k = 1
+        while k < n:
+            k *= 2
+        return np.zeros(k) + x
+
+    def g(x, n):
+        k = 1
+        while k < n:
+            x *= k
+            k *= 2
+        return np.ones(k)
+
+    for function in (f, g):
+        same_as_eager(function, lambda: (np.ones(1), 20), lambda: (np.ones(1), 60))
+
+
+def test_a_condition_that_changes_an_object():
+    class Countdown:
+        def __init__(self, n):
+            self.n = n
+
+        def goes_on(self):
+            self.n -= 1
+            return self.n >= 0
+
+    def f(x):
+        c = Countdown(12)
+        while c.goes_on():
+            x[c.n] += c.n
+        return c.n
+
+    same_as_eager(f, lambda: (np.ones(12),))
+
+
+def test_objects_that_loops_change():
+    class Counter:
+        def __init__(self):
+            self.n = 0
+
+        def add(self, k):
+            self.n += k
+
+    def f(x):
+        c = Counter()
+        for i in range(12):
+            c.add(i)
+            x[i] = c.n
+        return x
+
+    assert "for " not in source(same_as_eager(f, lambda: (np.ones(12),)))
+
+
+def test_what_a_library_does_on_one_side_is_not_done_on_trial():
+    kept = array.array("d", [0.0])
+
+    def f(x):
+        if x[0] > 0:
+            kept.append(1.0)
+        return x + len(kept)
+
+    def g(x):
+        for _ in range(12):
+            kept.append(2.0)
+            x = x + 1
+        return x
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="a condition needs the value"):
+        tnp.jit(f)(-np.ones(2))
+    assert kept.tolist() == [0.0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert_same(tnp.jit(g)(np.ones(2)), np.full(2, 13.0))
+    assert kept.tolist() == [0.0] + [2.0] * 12
+
+
+def test_iterators_that_loops_take_from():
+    def f(x):
+        it = iter(range(100))
+        for i in range(12):
+            x[i] = next(it)
+        return x
+
+    same_as_eager(f, lambda: (np.ones(12),))
+
+
+def test_a_long_unrolling_says_so():
+    def f(x, n):
+        out = []
+        for i in range(n):
+            out.append(x[i % 3])
+        return out[-1] + i
+
+    n = control_flow.WARN_ROUNDS + 1
+    jitted = tnp.jit(f, executors=["numpy"])
+    with pytest.warns(tnp.EagerFallbackWarning, match=r"over 1,000 rounds.*changes a list"):
+        assert jitted(np.ones(3), n) == n
+
+
+def test_a_loop_that_would_unroll_too_far_runs_eagerly():
+    def f(x, n):
+        out = []
+        for _ in range(n):
+            out.append(x[0])
+        return sum(out)
+
+    n = control_flow.MAX_ROUNDS + 1
+    eager_with_a_warning(f, lambda: (np.ones(3), n), "more than 10,000 rounds")
+
+
+def test_a_print_in_a_loop_runs_eagerly(capsys):
+    def f(x):
+        for i in range(12):
+            x[i] += 1
+            print(i, end=" ")
+
+    eager_with_a_warning(f, lambda: (np.ones(12),), "prints")
+
+
+def test_changes_of_type_on_one_side_run_eagerly():
+    def f(x):
+        s = 0
+        for i in range(12):
+            if x[i] > 0.5:
+                s = s + x[i]
+        return s
+
+    eager_with_a_warning(f, lambda: (np.linspace(0, 1, 12),), "a condition needs the value")
+
+
+def test_errors_that_the_program_catches():
+    def f(x):
+        for i in range(12):
+            try:
+                x[i] = x[i + 5]
+            except IndexError:
+                x[i] = -1
+
+    same_as_eager(f, lambda: (np.arange(12.0),))
+
+
+def test_arrays_of_the_outside_that_loops_write():
+    kept = np.zeros(4)
+
+    def f(x):
+        for i in range(12):
+            kept[i % 4] += x[i]
+        return x + kept[0]
+
+    jitted = tnp.jit(f)
+    expected = np.zeros(4)
+    for _ in range(2):
+        jitted(np.arange(12.0))
+        for i in range(12):
+            expected[i % 4] += i
+        np.testing.assert_array_equal(kept, expected)
+
+
+def test_two_buffers_that_take_turns():
+    def f(u, v, n):
+        for _ in range(n):
+            v[1:-1] = 0.5 * (u[2:] + u[:-2])
+            u, v = v, u
+        return u
+
+    same_as_eager(f, lambda: (np.arange(9.0), np.zeros(9), 12), lambda: (np.arange(9.0), np.zeros(9), 11))
+
+
+def test_closures_and_comprehensions_in_loops():
+    def f(x, n):
+        total = x * 0
+        for i in range(n):
+            scale = lambda v: v * i  # noqa: E731
+            total = total + scale(x) + sum(x[k] for k in range(3)) + np.array([v * 2 for v in (i, 1, 2)])
+        return total
+
+    same_as_eager(f, lambda: (np.arange(3.0), 12))
+
+
+def test_random_draws_in_a_loop_are_made_in_order():
+    def f(rng, n):
+        path = np.zeros(n)
+        for i in range(n):
+            if rng.random() > 0.5:
+                path[i] = rng.standard_normal()
+        return path
+
+    jitted = tnp.jit(f, executors=["numpy"])
+    for seed in range(3):
+        a, b = np.random.default_rng(seed), np.random.default_rng(seed)
+        assert_same(jitted(a, 20), f(b, 20))
+        assert a.random() == b.random()
+    assert "for " in source(jitted)

@@ -49,7 +49,7 @@ def compile_anew(monkeypatch):
 @pytest.fixture(params=[True, False], ids=["fused", "unfused"])
 def fused(request, monkeypatch):
     if request.param and not vectormath.has_fma():
-        pytest.skip("this processor has no fused products")
+        pytest.skip("this processor has no fused products")  # its tests without them run
     monkeypatch.setattr(vectormath, "has_fma", lambda: request.param)
     return request.param
 
@@ -81,6 +81,7 @@ def wider(d):
     if d is dtypes.float32:
         return np.float64
     if np.finfo(np.longdouble).nmant < 63:
+        # Windows, ARM: nothing to compare float64 with; float32 is compared with it
         pytest.skip("long double has no more bits than double here")
     return np.longdouble
 
@@ -182,7 +183,7 @@ def test_errors_of_powers_are_as_stated(d, fused):
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_angles_near_zeros_and_far_out(name, d):
     if not vectormath.has_fma():
-        pytest.skip("without fused products libm computes it")
+        pytest.skip("without fused products libm computes it")  # so there is none of ours to test
     rng = np.random.default_rng(9)
     kind = NUMPY[d]
     multiples = np.concatenate([np.arange(1, 5000), np.exp2(rng.uniform(10, {32: 13, 64: 39}[d.bits], 5000)).round()])
@@ -202,7 +203,7 @@ def test_no_bit_depends_on_the_place(name, d):
     """What 45 elements give, in vectors and after them, they give one, two and three at a time."""
     own = elementary.OWN[name]
     if own.needs_fma and not vectormath.has_fma():
-        pytest.skip("without fused products libm computes it")
+        pytest.skip("without fused products libm computes it")  # so there is none of ours to test
     rng = np.random.default_rng(3)
     args = [rng.uniform(0.1, 5, 45).astype(NUMPY[d]) for _ in range(vectormath.FUNCTIONS[name])]
     call = compiled(name, d)

@@ -4,11 +4,11 @@ A program is a list of statements of Python source, so that the rewriter sees wh
 prints whole.
 """
 
-import linecache
 import warnings
 
 import numpy as np
 import pytest
+from fuzzing import define
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -63,16 +63,6 @@ def programs(draw):
     result = draw(st.lists(st.sampled_from(variables), min_size=1, max_size=3))
     body = "\n".join(f"    {line}" for line in lines)
     return f"def program({', '.join(names)}):\n{body}\n    return {', '.join(result)},\n", arguments
-
-
-def define(source, count=[0]):  # noqa: B006 — a counter
-    """The function that a source defines, its lines findable as if they stood in a file."""
-    count[0] += 1
-    filename = f"<random program {count[0]}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    scope = {"np": np}
-    exec(compile(source, filename, "exec"), scope)
-    return scope["program"]
 
 
 def run(f, arguments):

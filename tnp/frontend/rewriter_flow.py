@@ -113,7 +113,7 @@ class _Flow:
         later = place.later | self.live.around[id(s)]
         s.body = self.block(s.body, replace(place, native=True, tail=False, later=later))
         s.orelse = self.block(s.orelse, replace(place, tail=False, later=later))
-        return s  # type: ignore[no-any-return]
+        return s
 
     def _moves(self, s: Any) -> bool:
         return self._can_move([s]) and not (
@@ -146,7 +146,7 @@ class _Flow:
         if is_for:
             body.insert(0, _at(ast.Assign([s.target], ast.Name(ITEM, ast.Load())), s.target))
         made = [self._function("body", body, s, bound, (ITEM,) if is_for else ())]
-        name = made[0].name  # type: ignore[attr-defined]
+        name = made[0].name
         orelse: ast.expr = ast.Constant(())
         if s.orelse:
             read_later = place.later | self.live.after[id(s)]

@@ -98,13 +98,13 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
     carried = then.args
     _check_carried("cond", carried, inits, then.results)
     _check_carried("cond", carried, inits, otherwise.results)
-    new = []
+    new: list[Proxy] = []
     for a, b in list(zip(then.results, otherwise.results))[len(carried) :]:
         check(agree(a, b), lambda: f"cond gives {a!r} or {b!r}", TypeError)
         if isinstance(a, TensorProxy):
             new.append(TensorProxy(like=a, lang=a.lang, scalar=a.scalar))
         else:
-            new.append(NumberProxy(None, _python_type(a)))  # type: ignore[arg-type]
+            new.append(NumberProxy(None, _python_type(a)))
     return (*carried, *new)
 
 

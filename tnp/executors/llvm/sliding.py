@@ -164,7 +164,7 @@ class _Attempt:
         }
         if len(found) != 1 or None in found:
             raise _NoWindow
-        return found.pop()  # type: ignore[return-value]
+        return found.pop()
 
     def _shifts(self, memory: Node, dim: int, nest: Nest) -> Iterator[int]:
         """How far from its own row a nest uses a memory."""

@@ -87,6 +87,12 @@ def is_view(bsym: BoundSymbol) -> bool:
     return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
+def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
+    made = Fusable(bsym.sym, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
+    made.fuser = fuser
+    return made
+
+
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:
     """Claims ``bsym`` into ``new``. ``renamed`` are results that turned out to be other values, by name."""
     if renamed:
@@ -94,7 +100,12 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
     if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
         new.bound_symbols.append(bsym)
         return
-    if is_control_flow(bsym):  # no executor takes it whole: what is in it is claimed as any program is
+    if is_control_flow(bsym):
+        for executor in executors:
+            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+                new.bound_symbols.append(_fusable(bsym, executor))
+                return
+        # No executor takes it whole: what is in it is claimed as any program is.
         new.bound_symbols.append(map_bodies(lambda body: through(lambda t: claim(t, executors), body, new), bsym))
         return
     refused: list[str] = []
@@ -102,9 +113,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
         can_fuse = getattr(executor, "can_fuse", None)
         if can_fuse is not None:
             if can_fuse(bsym):
-                made = Fusable(bsym.sym, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
-                made.fuser = executor
-                new.bound_symbols.append(made)
+                new.bound_symbols.append(_fusable(bsym, executor))
                 return
             refused.append(executor.name)
             continue

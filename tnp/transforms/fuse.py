@@ -67,7 +67,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         if raises:
             needs.update(group_of[j] for j in written_since)
         chosen = None
-        if isinstance(b, Fusable):
+        whole = is_control_flow(b)  # a loop is a region of its own
+        if isinstance(b, Fusable) and not whole:
             reached: set[int] | None = None
             for g in reversed(range(len(members))):
                 if fuser_of[g] is not b.fuser or len(members[g]) >= b.fuser.region_limit:
@@ -84,7 +85,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             chosen = len(members)
             members.append([])
             before.append(set())
-            fuser_of.append(b.fuser if isinstance(b, Fusable) else None)
+            fuser_of.append(b.fuser if isinstance(b, Fusable) and not whole else None)
         members[chosen].append(i)
         before[chosen] |= needs - {chosen}
         group_of.append(chosen)

@@ -167,7 +167,7 @@ def _slice_static(a: TensorProxy, items: list[Any]) -> TensorProxy:
     whole = list(starts), list(stops), list(strides)
     flips = []
     for d, item in enumerate(items):
-        if not isinstance(item, builtins.slice) or item == _ALL or _is_dynamic(a, d, item):
+        if not isinstance(item, builtins.slice) or item == _ALL or _is_dynamic(a, item):
             continue
         size = a.shape[d]
         assert type(size) is int
@@ -203,16 +203,18 @@ def _unknown(x: Any) -> bool:
     return isinstance(x, TensorProxy) or (isinstance(x, NumberProxy) and x.value is None)
 
 
-def _is_dynamic(a: TensorProxy, d: int, item: builtins.slice) -> bool:
+def _is_dynamic(a: TensorProxy, item: builtins.slice) -> bool:
     return not sizes.is_known(a.shape) or any(_unknown(x) for x in (item.start, item.stop, item.step))
 
 
 def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:
     """``a`` at numbers, slices and new axes, one item an array dimension or new axis. A view."""
     along = [x for x in items if x is not None]
+    # Asked before anything is sliced: an array that has been is of another shape, or of none that is known.
+    dynamic = [isinstance(x, builtins.slice) and x != _ALL and _is_dynamic(a, x) for x in along]
     a = _slice_static(a, along)
     for d, item in enumerate(along):
-        if isinstance(item, builtins.slice) and item != _ALL and _is_dynamic(a, d, item):
+        if dynamic[d]:
             start, stop, step = (_bound_of_slice(x) for x in (item.start, item.stop, item.step))
             if step is not None and type(step) is not int:
                 raise NeedsConcreteSize("a slice needs a step that is known before it runs")

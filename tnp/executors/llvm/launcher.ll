@@ -13,7 +13,7 @@ count:
   %count.fits = icmp eq i64 %inputs, %nargs
   br i1 %count.fits, label %fast, label %next
 fast:
-  %result = call ptr @attempt(ptr %descriptor, ptr %args)
+  %result = call ptr @attempt(ptr %descriptor, ptr %args, ptr %state)
   %answered = icmp ugt ptr %result, $refused
   %failed = icmp eq ptr %result, null
   %done = or i1 %answered, %failed
@@ -33,13 +33,15 @@ slow:
 }
 
 ; What the kernel returns for these arguments; $declined (no address) if they do not fit, $refused if it does not take them
-define internal ptr @attempt(ptr %descriptor, ptr %args) nounwind uwtable noinline {
+; A kernel that fails leaves a record in the slots, whose address goes to the Python function behind the arguments.
+define internal ptr @attempt(ptr %descriptor, ptr %args, ptr %state) nounwind uwtable noinline {
 entry:
   %overflow = alloca i32
   %inputs = call i64 @word(ptr %descriptor, i64 2)
   %outputs = call i64 @word(ptr %descriptor, i64 3)
   %both = add i64 %inputs, %outputs
-  %slots = alloca ptr, i64 %both, align 16
+  %words = add i64 %both, $record_words
+  %slots = alloca ptr, i64 %words, align 16
   %numbers = alloca [16 x i8], i64 %both, align 16
   %results = alloca ptr, i64 %outputs, align 16
   %in.records = getelementptr i64, ptr %descriptor, i64 $header
@@ -227,10 +229,33 @@ run.without:
 ran:
   %code = phi i64 [ %code.holding, %run.holding ], [ %code.without, %run.without ]
   %succeeded = icmp eq i64 %code, 0
-  br i1 %succeeded, label %wrap.head, label %refused
-refused:
+  br i1 %succeeded, label %wrap.head, label %unsuccessful
+unsuccessful:
   call void @release(ptr %results, i64 %outputs)
+  switch i64 %code, label %refused [
+    i64 $failed, label %record
+    i64 $interrupted, label %interrupted
+  ]
+refused:
   ret ptr $refused
+interrupted:
+  ret ptr null
+record:
+  %all.args = add i64 %inputs, 1
+  %passed = alloca ptr, i64 %all.args, align 16
+  %arg.bytes = mul i64 %inputs, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %passed, ptr %args, i64 %arg.bytes, i1 false)
+  %record.word = ptrtoint ptr %slots to i64
+  %record.int = call ptr @PyLong_FromLongLong(i64 %record.word)
+  %record.made = icmp ne ptr %record.int, null
+  br i1 %record.made, label %record.pass, label %interrupted
+record.pass:
+  %record.at = getelementptr ptr, ptr %passed, i64 %inputs
+  store ptr %record.int, ptr %record.at
+  %raising = call ptr @pointer(ptr %state, i64 1)
+  %raised = call ptr @PyObject_Vectorcall(ptr %raising, ptr %passed, i64 %all.args, ptr null)
+  call void @Py_DecRef(ptr %record.int)
+  ret ptr %raised
 
 wrap.head:
   %w = phi i64 [ 0, %ran ], [ %w.next, %wrap.next ]
@@ -334,3 +359,15 @@ next:
 done:
   ret void
 }
+
+; For loops without end: whether a signal's handler has raised
+define i1 @tnp_poll() nounwind uwtable {
+entry:
+  %held = call i32 @PyGILState_Ensure()
+  %found = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %held)
+  %raised = icmp ne i32 %found, 0
+  ret i1 %raised
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)

@@ -1,6 +1,8 @@
 """A builtin function around a kernel: what stands between a Python call and native code.
 
-A kernel is ``i64 @name(ptr %slots)``. Its launcher is a builtin that looks whether the arguments are what the kernel was
+A kernel is ``i64 @name(ptr %slots)``. It returns 0; :data:`REFUSED` if it does not take the arguments and wrote nothing;
+:data:`FAILED` if it raises: then the slots' first words are a record of what, and ``slow`` gets its address after the arguments;
+or :data:`INTERRUPTED`, if an exception is set. Its launcher is a builtin that looks whether the arguments are what the kernel was
 compiled for, finds their data through CPython's and NumPy's structures, makes the outputs, and calls it: no Python code
 runs on the way. Where something does not fit, and as long as there is no kernel, the builtin calls the Python function
 ``slow`` with the arguments as they came.
@@ -30,9 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir
+from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_symbol
 
-__all__ = ["CtypesLauncher", "Input", "Launcher", "Output", "Spec", "make_ctypes_launcher", "make_launcher"]
+__all__ = ["FAILED", "INTERRUPTED", "RECORD_WORDS", "REFUSED", "CtypesLauncher", "Input", "Launcher", "Output", "Spec", "make_ctypes_launcher", "make_launcher"]
 
 INT64 = np.iinfo(np.int64)
 
@@ -41,6 +43,12 @@ SCALAR_KINDS = "biufc"
 
 #: inputs and outputs together; each takes 32 bytes of the stack
 MAX_SLOTS = 1024
+
+
+#: what kernels return besides 0
+REFUSED, FAILED, INTERRUPTED = 1, 2, 3
+#: words that a record may have
+RECORD_WORDS = 8
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,9 @@ PYTHON_API = {
     "Py_DecRef": ("void", "ptr"),
     "PyErr_Clear": ("void",),
     "PyErr_NoMemory": ("ptr",),
+    "PyErr_CheckSignals": ("i32",),
+    "PyGILState_Ensure": ("i32",),
+    "PyGILState_Release": ("void", "i32"),
     "PyLong_AsLongLongAndOverflow": ("i64", "ptr", "ptr"),
     "PyLong_FromLongLong": ("ptr", "i64"),
     "PyBool_FromLong": ("ptr", "i64"),
@@ -294,7 +305,8 @@ def _launch_ir() -> str:
     kinds = {f"in_{kind}": number for kind, (number, _) in INPUT_KINDS.items()}
     kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
     kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
-    return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT)
+    return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT,
+        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED)  # fmt: skip
 
 
 @functools.cache
@@ -304,6 +316,7 @@ def _launch() -> int | Unavailable:
         addresses = c_api_addresses()
         compiled = compile_ir(_launch_ir(), "launcher")
         link_api(compiled, addresses)
+        define_symbol("tnp_poll", compiled.address("tnp_poll"))
         return compiled.address("tnp_launch")
     except Unavailable as e:
         return e
@@ -505,7 +518,11 @@ def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owne
                 data.append(np.ndarray(x.shape, x.dtype, strides=x.strides) if x.kind == "array" else _number(x, 0))
     except (MemoryError, ValueError):
         return slow(*args)
-    if kernel((ctypes.c_void_p * max(1, len(data)))(*[a.ctypes.data for a in data])):
+    slots = (ctypes.c_void_p * (len(data) + RECORD_WORDS))(*[a.ctypes.data for a in data])
+    code = kernel(slots)
+    if code == FAILED:
+        return slow(*args, ctypes.addressof(slots))
+    if code:
         return slow(*args)
     results = [_result(x, a, args) for x, a in zip(spec.outputs, data[len(args) :])]
     return results[0] if spec.single else tuple(results)

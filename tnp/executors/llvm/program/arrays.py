@@ -1,0 +1,256 @@
+"""Arrays computed element by element, and from others by index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name as rows
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.emitter import Program
+from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.numbers import as_dtype, number_operation, whole
+from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.views import require_equal, take_one
+from tnp.executors.llvm.scalars.registers import Value
+
+__all__ = ["element_index"]
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Scalar, Place, Lazy))
+
+
+def _elementwise(
+    p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any
+) -> Array:
+    """The array whose element is ``compute(program, elements)``. 0-d, it is computed here."""
+    if all(not a.shape for a in arrays):
+        return Scalar(compute(p, [p.scalar(a) for a in arrays]), dtype)
+    full = next(a for a in arrays if a.shape)
+    for a in arrays:
+        if a.shape and a is not full:
+            if len(a.shape) != len(full.shape):
+                raise Refused("arrays of different ranks")
+            for n, m in zip(full.shape, a.shape):
+                require_equal(p, n, m, lambda x, y: ValueError(f"operands could not be broadcast together with shapes ({x},) ({y},) "))
+
+    def make(p: Program, at: At) -> Value:
+        return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])  # type: ignore[no-any-return]
+
+    reads: frozenset[Memory] = frozenset().union(*(a.reads for a in arrays))
+    return Lazy(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))
+
+
+def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dtype: DType) -> Array:
+    """An operation of the table on arrays and numbers, the latter as elements of ``dtype``."""
+    arrays = [a for a in args if _is_array(a)]
+    # A number that does not fit raises here, not where the elements are computed.
+    fixed = [None if _is_array(a) else as_dtype(p, a, dtype) for a in args]
+
+    def compute(p: Program, elements: Sequence[Value]) -> Value:
+        rest = iter(elements)
+        return scalars.emit(p.code, name, [next(rest) if _is_array(a) else f for a, f in zip(args, fixed)], dtype)
+
+    return _elementwise(p, arrays, out.dtype, max(1, scalars.cost(name, dtype)), compute)
+
+
+def _rule_of(name: str) -> None:
+    @rule(name)
+    def run(p: Program, out: Any, *args: Any) -> Any:
+        if isinstance(out, NumberProxy):
+            return number_operation(p, name, *args)
+        arrays = [a for a in args if _is_array(a)]
+        if not arrays:
+            raise Refused(f"{name} of numbers alone")
+        dtype = arrays[0].dtype
+        if not scalars.supports(name, tuple(a.dtype for a in arrays)):
+            raise Refused(f"{name} of {dtype}")
+        return _operation(p, name, out, args, dtype)
+
+
+for _name in rows:
+    _rule_of(_name)
+
+
+@rule("where")
+def _where(p: Program, out: TensorProxy, condition: Array, a: Any, b: Any) -> Array:
+    dtype = out.dtype
+    fixed = [None if _is_array(x) else as_dtype(p, x, dtype) for x in (a, b)]
+    arrays = [condition, *(x for x in (a, b) if _is_array(x))]
+
+    def compute(p: Program, elements: Sequence[Value]) -> Value:
+        rest = iter(elements)
+        chosen = next(rest)
+        values = [next(rest) if f is None else f for f in fixed]
+        return scalars.emit(p.code, "where", [chosen, *values], dtype)
+
+    return _elementwise(p, arrays, dtype, 1, compute)
+
+
+@rule("convert_element_type")
+def _convert(p: Program, out: Any, a: Any, dtype: Any) -> Any:
+    if isinstance(out, NumberProxy):
+        raise Refused("a conversion of a number")
+    if not _is_array(a):
+        return Scalar(as_dtype(p, a, out.dtype, checked=False), out.dtype)
+    source = a.dtype
+    if not scalars.supports("convert_element_type", (source,)):
+        raise Refused(f"a conversion of {source}")
+    return _elementwise(p, [a], out.dtype, 1, lambda p, e: scalars.convert(p.code, e[0], source, out.dtype))
+
+
+@rule("bitcast")
+def _bitcast(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
+    source = a.dtype
+    return _elementwise(p, [a], out.dtype, 0, lambda p, e: scalars.bitcast(p.code, e[0], source, out.dtype))
+
+
+@rule("real", "imag", "complex")
+def _parts(p: Program, out: TensorProxy, *args: Any) -> Array:
+    raise Refused("parts of complex arrays")
+
+
+# Creation
+
+
+def _shape(p: Program, shape: Any) -> list[Int]:
+    sizes = [whole(p, n) for n in shape]
+    if any(n.low < 0 for n in sizes):
+        raise Refused("a size that may be negative")
+    return sizes
+
+
+@rule("full")
+def _full(p: Program, out: TensorProxy, shape: Any, value: Any, **options: Any) -> Array:
+    element = p.scalar(value) if _is_array(value) else as_dtype(p, value, out.dtype)
+    sizes = _shape(p, shape)
+    return Lazy(sizes, out.dtype, lambda p, at: element) if sizes else Scalar(element, out.dtype)
+
+
+@rule("empty")
+def _empty(p: Program, out: TensorProxy, shape: Any, **options: Any) -> Array:
+    sizes = _shape(p, shape)
+    zero = scalars.constant(0, out.dtype)
+    return p.temporary(sizes, out.dtype) if sizes else Scalar(zero, out.dtype)
+
+
+@rule("iota")
+def _iota(p: Program, out: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **options: Any) -> Array:
+    first, by = whole(p, start), whole(p, step)
+    if by.known is None:
+        raise Refused("a range whose step is a number of the program")
+    known = by.known
+
+    def make(p: Program, at: At) -> Value:
+        return scalars.convert(p.code, p.text(first + at[0] * known), dtypes.int64, out.dtype)
+
+    return Lazy(_shape(p, [length]), out.dtype, make)
+
+
+# Elements
+
+
+@rule("item")
+def _item(p: Program, out: NumberProxy, a: Array) -> Number:
+    dtype, value = a.dtype, p.scalar(a)
+    if dtype.kind in "iu":
+        if dtype.kind == "u" and dtype.bits == 64:
+            raise Refused("a Python integer from uint64")
+        key = ("item", value)
+        low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+        return Number(int, p.atom(key, lambda: _text(scalars.convert(p.code, value, dtype, dtypes.int64)), low, high))
+    if dtype.kind == "b":
+        return Number(bool, value)
+    wide = dtypes.float64 if dtype.kind == "f" else dtypes.complex128
+    return Number(out.python_type, scalars.convert(p.code, value, dtype, wide))
+
+
+def _text(value: Value) -> str:
+    assert isinstance(value, str)
+    return value
+
+
+def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
+    """An element of an array of indices, which have been checked, from the beginning of a dimension of ``n``."""
+    raw = _text(scalars.convert(p.code, indices.element(p, at), indices.dtype, dtypes.int64))
+    if indices.dtype.kind == "i":
+        negative = p.code.op(f"icmp slt i64 {raw}, 0")
+        raw = p.code.op(f"add i64 {raw}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
+    return Int.of(Atom(raw, 0, max(0, n.high - 1)))
+
+
+def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
+    """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``."""
+    signed = indices.dtype.kind == "i"
+
+    def is_wrong(at: At) -> tuple[str, str]:
+        raw = _text(scalars.convert(p.code, indices.element(p, at), indices.dtype, dtypes.int64))
+        if not signed:
+            return raw, p.code.op(f"icmp uge i64 {raw}, {p.text(n)}")
+        up = p.code.op(f"add i64 {raw}, {p.text(n)}")
+        return raw, p.code.op(f"icmp uge i64 {up}, {p.text(n * 2)}")
+
+    def failure(at: int, size: int) -> Exception:
+        return IndexError(f"index {at} is out of bounds for axis {dim} with size {size}")
+
+    if not indices.shape:
+        raw, wrong = is_wrong(())
+        p.check(p.code.op(f"xor i1 {wrong}, true"), failure, raw, n)
+        return
+    any_wrong = p.slot("i1")
+    p.code.line(f"store i1 false, ptr {any_wrong}")
+    with p.loops(indices.shape) as at:
+        _, wrong = is_wrong(at)
+        before = p.code.op(f"load i1, ptr {any_wrong}")
+        p.code.line(f"store i1 {p.code.op(f'or i1 {before}, {wrong}')}, ptr {any_wrong}")
+    found, bad, good = p.code.op(f"load i1, ptr {any_wrong}"), p.code.label("bad"), p.code.label("good")
+    p.code.line(f"br i1 {found}, label %{bad}, label %{good}")
+    p.code.block(bad)
+    with p.loops(indices.shape) as at:
+        raw, wrong = is_wrong(at)
+        p.check(p.code.op(f"xor i1 {wrong}, true"), failure, raw, n)
+    p.code.line(f"br label %{good}")
+    p.code.block(good)
+
+
+@rule("take")
+def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> Array:
+    n = a.shape[dim]
+    if indices.cost:
+        indices = p.force(indices)
+    check_indices(p, indices, n, dim)
+    rank = len(indices.shape)
+    if not rank:
+        i = element_index(p, indices, (), n)
+        return take_one(p, a, dim, i)
+    shape = [*a.shape[:dim], *indices.shape, *a.shape[dim + 1 :]]
+
+    def make(p: Program, at: At) -> Value:
+        i = element_index(p, indices, at[dim : dim + rank], n)
+        return a.element(p, (*at[:dim], i, *at[dim + rank :]))
+
+    return Lazy(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
+
+
+@rule("index_get")
+def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array]) -> Array:
+    kept = [p.force(i) if i.cost else i for i in indices]
+    for d, i in enumerate(kept):
+        check_indices(p, i, a.shape[d], d)
+        for n, m in zip(kept[0].shape, i.shape):
+            require_equal(p, n, m, lambda x, y: IndexError("shape mismatch: indexing arrays could not be broadcast together"))
+    rank = len(kept[0].shape)
+
+    def make(p: Program, at: At) -> Value:
+        first = tuple(element_index(p, i, at[:rank], n) for i, n in zip(kept, a.shape))
+        return a.element(p, (*first, *at[rank:]))
+
+    reads = a.reads.union(*(i.reads for i in kept))
+    found = Lazy([*kept[0].shape, *a.shape[len(kept) :]], a.dtype, make, reads, 1 + a.cost)
+    return found

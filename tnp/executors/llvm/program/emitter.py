@@ -1,0 +1,530 @@
+"""Writing the code of a program: registers, loops, memory, checks, and the way out.
+
+A program is one function. Its operations are written in their order, so that what an error leaves behind is what it leaves in
+eager; values that need no memory are computed where they are read. A check that fails leads to a *cold* block, which notes
+which it was and with what numbers, and leaves; the caller raises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.bodies import Body
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
+from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.liveness import Block, steps_of
+from tnp.executors.llvm.program.rules import RULES
+from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.scalars.registers import Value
+
+__all__ = ["ONE", "ZERO", "Failure", "Program"]
+
+ZERO, ONE = Int(0), Int(1)
+
+#: iterations of an innermost loop that is written out
+UNROLLED = 8
+#: bytes of one temporary, and of all, that live on the stack
+STACK_BYTES, STACK_TOTAL = 16 * 1024, 256 * 1024
+#: bytes that temporaries take at most
+MEMORY_LIMIT = 1 << 36
+#: operations from which on an array that is read twice is kept
+WORTH_KEEPING = 4
+
+#: metadata: weights of a branch to a cold block, the scopes' domain, unrolled loops; and those of memories from there on
+_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _UNROLL, _SCOPES = 0, 1, 2, 3, 4
+
+Failure = Callable[..., BaseException]
+
+
+class Program:
+    """The function of one loop, or branch, with all that is in it."""
+
+    def __init__(self, *, fast: bool) -> None:
+        self.code = Code(fast=fast)
+        self.code._count = 1_000_000  # registers of the body and of its head have different names
+        self.code.current = "start"
+        self.head = Code(self.code)
+        self.cold: list[str] = []
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.blocks: list[Block] = []
+        #: integers that have been computed, for as long as they are in force
+        self.known: list[dict[Any, Any]] = [{}]
+        self.failures: list[Failure] = []
+        self.may_refuse = False
+        self.memories: list[Memory] = []
+        self.freed: list[str] = []
+        self.stack = 0
+        #: what is read while that is being recorded: memory and offset
+        self.accesses: list[tuple[Memory, Int]] | None = None
+        self._unrolled = 0
+        #: checks of indices that wait for those of the axes before them
+        self.waiting: list[tuple[int, Callable[[], None]]] = []
+        self.last_select: str | None = None
+        #: where results of the region are to be, by name
+        self.places: dict[str, Place] = {}
+        #: the caller's arrays that are written to
+        self.written: list[Place] = []
+
+    # Names
+
+    def value(self, x: Any) -> Any:
+        """What a name stands for; numbers as they are."""
+        if not isinstance(x, Proxy):
+            return x
+        for scope in reversed(self.scopes):
+            if x.name in scope:
+                return scope[x.name]
+        raise Refused(f"{x.name} is no value of the program")
+
+    def resolve(self, x: Any) -> Any:
+        """:meth:`value` of all proxies in an argument."""
+        if isinstance(x, (tuple, list)):
+            return [self.resolve(y) for y in x]
+        return self.value(x)
+
+    def bind(self, out: Any, value: Any) -> None:
+        """Gives a name its value, and memory if that pays."""
+        if isinstance(out, TensorProxy):
+            if isinstance(value, Lazy):
+                if not value.shape:
+                    self.flush()
+                    value = Scalar(value.element(self, ()), value.dtype)
+                elif self._wants_memory(out.name, value):
+                    value = self.force(value)
+            assert len(out.shape) == len(value.shape), f"{out!r} has {value.shape}"
+            for n, m in zip(out.shape, value.shape):
+                if isinstance(n, NumberProxy) and not any(n.name in scope for scope in self.scopes):
+                    self.scopes[-1][n.name] = Number(int, m)
+        self.scopes[-1][out.name] = value
+
+    def _wants_memory(self, name: str, value: Lazy) -> bool:
+        block = self.blocks[-1]
+        if not value.cost:
+            return False
+        return name in block.inside or (block.count.get(name, 0) > 1 and value.cost > WORTH_KEEPING)
+
+    def is_live(self, name: str) -> bool:
+        """Whether the value of a name is needed after the step that is being written."""
+        for block, scope in zip(reversed(self.blocks), reversed(self.scopes)):
+            if block.needs_later(name):
+                return True
+            if name in scope:
+                return False
+            if block.repeats and name in block.last:
+                return True
+        return False
+
+    # Bodies
+
+    @contextmanager
+    def body(self, body: Body, values: Mapping[str, Any], *, repeats: bool) -> Iterator[list[Any]]:
+        """Writes a body's operations; gives the values of its results, inside."""
+        block = Block(list(steps_of(body.bound_symbols)), body.results, repeats=repeats)
+        self.blocks.append(block)
+        self.scopes.append(dict(values))
+        for i, b in enumerate(block.steps):
+            block.position = i
+            self.step(b)
+        self.flush()
+        block.position = len(block.steps)
+        yield [self.value(r) for r in body.results]
+        self.scopes.pop()
+        self.blocks.pop()
+
+    def step(self, b: BoundSymbol) -> None:
+        """Writes one operation."""
+        run = RULES.get(b.sym.name)
+        if run is None:
+            raise Refused(f"{b.sym.name} is not compiled in loops")
+        if b.sym.name != "select" or b.args[0].name != self.last_select:
+            self.flush()
+        run(self, b)
+
+    def flush(self) -> None:
+        """Makes the checks that wait, in order of the axes, and reads the elements that were selected."""
+        waiting, self.waiting = self.waiting, []
+        for _, check in sorted(waiting, key=lambda w: w[0]):
+            check()
+        name, self.last_select = self.last_select, None
+        if name is not None:
+            found = self.scopes[-1].get(name)
+            if isinstance(found, Place) and not found.shape:
+                self.scopes[-1][name] = Scalar(self.load(found, ()), found.dtype)
+
+    # Integers
+
+    def text(self, x: Int) -> str:
+        """The operand of an integer."""
+        total = ""
+        for atom, factor in x.terms.items():
+            term = atom.text if factor == 1 else self.code.op(f"mul nsw i64 {atom.text}, {factor}")
+            total = term if not total else self.code.op(f"add nsw i64 {total}, {term}")
+        if not total:
+            return str(x.constant)
+        return self.code.op(f"add nsw i64 {total}, {x.constant}") if x.constant else total
+
+    def find(self, key: Any) -> Any:
+        """What :meth:`remember` was told."""
+        for scope in reversed(self.known):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def atom(self, key: Any, write: Callable[[], str], low: int, high: int) -> Int:
+        """The integer whose register ``write`` gives, the same for the same ``key``."""
+        found = self.find(key)
+        if found is None:
+            found = self.known[-1][key] = Int.of(Atom(write(), low, high))
+        assert isinstance(found, Int)
+        return found
+
+    def maximum(self, a: Int, b: Int) -> Int:
+        if (a - b).low >= 0:
+            return a
+        if (b - a).low >= 0:
+            return b
+        return self._extreme("smax", a, b, max(a.low, b.low), max(a.high, b.high))
+
+    def minimum(self, a: Int, b: Int) -> Int:
+        if (a - b).low >= 0:
+            return b
+        if (b - a).low >= 0:
+            return a
+        return self._extreme("smin", a, b, min(a.low, b.low), min(a.high, b.high))
+
+    def _extreme(self, name: str, a: Int, b: Int, low: int, high: int) -> Int:
+        def write() -> str:
+            self.code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
+            return self.code.op(f"call i64 @llvm.{name}.i64(i64 {self.text(a)}, i64 {self.text(b)})")
+
+        return self.atom((name, a, b), write, low, high)
+
+    def less(self, a: Int, b: Int) -> str:
+        """The bool ``a < b``."""
+        distance = a - b
+        if distance.high < 0:
+            return "true"
+        return "false" if distance.low >= 0 else self.code.op(f"icmp slt i64 {self.text(a)}, {self.text(b)}")
+
+    def equal(self, a: Int, b: Int) -> str:
+        """The bool ``a == b``."""
+        distance = a - b
+        if not distance.terms:
+            return "false" if distance.constant else "true"
+        if distance.low > 0 or distance.high < 0:
+            return "false"
+        return self.code.op(f"icmp eq i64 {self.text(a)}, {self.text(b)}")
+
+    # Checks
+
+    def check(self, ok: str, failure: Failure | None, *values: Int | str) -> None:
+        """Leaves unless ``ok``; then the caller raises ``failure(*values)``, or, without one, runs everything as eager does."""
+        if ok == "true":
+            return
+        onward, wrong = self.code.label("onward"), self.code.label("wrong")
+        self.code.line(f"br i1 {ok}, label %{onward}, label %{wrong}, !prof !{_UNLIKELY}")
+        self.code.block(wrong)
+        self.leave(failure, *values)
+        self.code.block(onward)
+
+    def leave(self, failure: Failure | None, *values: Int | str) -> None:
+        """Ends the block by leaving, see :meth:`check`."""
+        if failure is None:
+            self.may_refuse = True
+            self.code.line("br label %refuse")
+            return
+        words = [str(len(self.failures)), *(v if isinstance(v, str) else self.text(v) for v in values)]
+        assert len(words) <= RECORD_WORDS
+        self.failures.append(failure)
+        for k, word in enumerate(words):
+            at = self.code.op(f"getelementptr i64, ptr %slots, i64 {k}")
+            self.code.line(f"store i64 {word}, ptr {at}")
+        self.code.line(f"store i64 {FAILED}, ptr %outcome")
+        self.code.line("br label %leave")
+
+    def poll(self, every: int) -> None:
+        """Once in ``every`` times, a power of 2, looks whether the user has pressed Ctrl-C."""
+        code = self.code
+        code.require("@tnp_poll", "declare i1 @tnp_poll()")
+        count = self.head.op("alloca i32")
+        self.head.line(f"store i32 0, ptr {count}")
+        more = code.op(f"add i32 {code.op(f'load i32, ptr {count}')}, 1")
+        code.line(f"store i32 {more}, ptr {count}")
+        due = code.op(f"icmp eq i32 {code.op(f'and i32 {more}, {every - 1}')}, 0")
+        ask, stop, onward = code.label("ask"), code.label("stop"), code.label("onward")
+        code.line(f"br i1 {due}, label %{ask}, label %{onward}, !prof !{_UNLIKELY_FIRST}")
+        code.block(ask)
+        code.line(f"br i1 {code.op('call i1 @tnp_poll()')}, label %{stop}, label %{onward}")
+        code.block(stop)
+        code.line(f"store i64 {INTERRUPTED}, ptr %outcome")
+        code.line("br label %leave")
+        code.block(onward)
+
+    def check_fits(self, x: Int) -> Int:
+        """``x``, which is surely a 64-bit integer when it is used."""
+        if not x.fits:
+            raise Refused("arithmetic on integers that may not fit 64 bits")
+        return x
+
+    # Loops
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Integers that are computed inside are forgotten after it."""
+        self.known.append({})
+        yield
+        self.known.pop()
+
+    @contextmanager
+    def loop(self, begin: Int, end: Int, *, maybe_empty: bool = True) -> Iterator[Int]:
+        """``for i in range(begin, end)``, for loops over elements."""
+        code = self.code
+        if end.known is not None and begin.known is not None and end.known - begin.known == 1:
+            with self.scope():
+                yield begin
+            return
+        head, done = code.label("loop"), code.label("done")
+        first, last = self.text(begin), self.text(end)
+        some = self.less(begin, end) if maybe_empty else "true"
+        code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
+        before = code.current
+        code.block(head)
+        at = len(code.lines)
+        variable = code.temp("i")
+        code.line("")
+        with self.scope():
+            yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
+        following = code.op(f"add nsw i64 {variable}, 1")
+        code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
+        more = code.op(f"icmp slt i64 {following}, {last}")
+        count = (end - begin).known
+        short = count is not None and count <= UNROLLED and code.current == head
+        hint = f", !llvm.loop !{self._hint()}" if short else ""
+        code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
+        code.block(done)
+
+    def _hint(self) -> str:
+        self._unrolled += 1
+        return f"U{self._unrolled}#"
+
+    @contextmanager
+    def loops(self, shape: Sequence[Int], order: Sequence[int] | None = None) -> Iterator[At]:
+        """Loops over all positions of a shape; the dimensions in ``order``, outermost first."""
+        order = range(len(shape)) if order is None else order
+        at: dict[int, Int] = {}
+
+        @contextmanager
+        def nested(left: Sequence[int]) -> Iterator[None]:
+            if not left:
+                yield
+                return
+            with self.loop(ZERO, shape[left[0]]) as i:
+                at[left[0]] = i
+                with nested(left[1:]):
+                    yield
+
+        with nested(list(order)):
+            yield tuple(at[d] for d in range(len(shape)))
+
+    # Memory
+
+    def memory(self, pointer: str, level: int) -> Memory:
+        """New memory; ``level`` is the depth of the body that may write to it."""
+        made = Memory(pointer, len(self.memories), level)
+        self.memories.append(made)
+        return made
+
+    @property
+    def level(self) -> int:
+        return len(self.blocks)
+
+    def temporary(self, shape: Sequence[Int], dtype: DType) -> Place:
+        """Memory of the call's own for an array, the same each time that this step runs."""
+        bounds = [n.high for n in shape]
+        size = max(1, math.prod(max(1, n) for n in bounds)) * dtype.itemsize
+        if size > MEMORY_LIMIT:
+            raise Refused("a temporary array whose size has no useful bound")
+        strides, step = [0] * len(bounds), dtype.itemsize
+        for d in reversed(range(len(bounds))):
+            strides[d] = step
+            step *= max(1, bounds[d])
+        return Place(self.memory(self._allocate(size), self.level), dtype, ZERO, shape, strides)
+
+    def _allocate(self, size: int) -> str:
+        if size <= STACK_BYTES and self.stack + size <= STACK_TOTAL:
+            self.stack += size
+            return self.head.op(f"alloca [{size} x i8], align 64")
+        self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+        raw = self.head.op(f"call ptr @malloc(i64 {size + 64})")
+        self.freed.append(raw)
+        address = self.head.op(f"ptrtoint ptr {raw} to i64")
+        up = self.head.op(f"add i64 {address}, 63")
+        return self.head.op(f"inttoptr i64 {self.head.op(f'and i64 {up}, -64')} to ptr")
+
+    def alias(self, memory: Memory) -> str:
+        own = _SCOPES + 3 * memory.scope
+        return f", !alias.scope !{own + 1}, !noalias !{own + 2}"
+
+    def pointer(self, place: Place, at: At) -> str:
+        offset = self.text(place.where(at))
+        return self.code.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {offset}")
+
+    def load(self, place: Place, at: At) -> Value:
+        if self.accesses is not None:
+            self.accesses.append((place.memory, place.where(at)))
+        return scalars.load(self.code, self.pointer(place, at), place.dtype, self.alias(place.memory))
+
+    def store(self, place: Place, at: At, value: Value) -> None:
+        scalars.store(self.code, value, self.pointer(place, at), place.dtype, self.alias(place.memory))
+
+    def slot(self, type_: str) -> str:
+        """A register's worth of memory, which LLVM turns into registers."""
+        return self.head.op(f"alloca {type_}, align 16")
+
+    # Arrays
+
+    def scalar(self, x: Any) -> Value:
+        """The only element of a 0-d array."""
+        value: Value = x.element(self, tuple(ZERO for _ in x.shape))
+        return value
+
+    def force(self, x: Array) -> Place:
+        """An array's elements in memory of the program's own."""
+        made = self.temporary(x.shape, x.dtype)
+        self.fill(made, x)
+        return made
+
+    def room_for(self, name: str, shape: Sequence[Int], dtype: DType) -> Place:
+        """Memory for the value of a name: where the result of that name is to be, or a temporary."""
+        place = self.places.get(name) if not self.blocks else None
+        return self.temporary(shape, dtype) if place is None else place
+
+    def room(self, name: str, x: Array) -> Place:
+        """A copy of ``x`` in :meth:`room_for` it."""
+        made = self.room_for(name, x.shape, x.dtype)
+        self.fill(made, x)
+        return made
+
+    def fill(self, target: Place, x: Array) -> None:
+        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere."""
+        order = sorted(range(len(target.shape)), key=lambda d: -abs(target.strides[d]))
+        with self.loops(target.shape, order) as at:
+            self.store(target, at, x.element(self, at))
+
+    def assign(self, target: Place, x: Array) -> None:
+        """:meth:`fill`, whatever ``x`` looks at."""
+        if target.same_as(x):
+            return
+        if target.memory in x.reads and not self._reads_ahead(target, x):
+            x = self.force(x)
+        self.fill(target, x)
+
+    def _reads_ahead(self, target: Place, x: Array) -> bool:
+        """Whether each element of ``x`` is computed before anything that it reads is overwritten by :meth:`fill`."""
+        at = tuple(Int.of(Atom("%none", 0, max(1, n.high - 1))) if n.known != 1 else ZERO for n in target.shape)
+        here = target.where(at)
+        dims = sorted((d for d in range(len(at)) if at[d].terms), key=lambda d: -target.strides[d])
+        extents = [target.strides[d] * target.shape[d].high for d in dims]
+        ascending = all(target.strides[d] > 0 for d in dims)
+        ascending = ascending and all(target.strides[d] >= e for d, e in zip(dims, extents[1:]))
+        for memory, offset in self.accesses_of(x, at):
+            distance = offset - here
+            if memory is target.memory and distance != ZERO and not (ascending and distance.low > 0):
+                return False
+        return True
+
+    def accesses_of(self, x: Array, at: At) -> list[tuple[Memory, Int]]:
+        """What the element of ``x`` at a position reads. No code is written."""
+        code, accesses, known = self.code, self.accesses, self.known
+        self.code, self.accesses, self.known = Code(code), [], [{}]
+        try:
+            x.element(self, at)
+            return self.accesses
+        finally:
+            self.code, self.accesses, self.known = code, accesses, known
+
+    def keep_what_is_read(self, memory: Memory, but: str, also: Callable[[str], bool] = lambda name: False) -> None:
+        """Before ``memory`` is written to: gives memory of their own to all values that look at it and are still needed."""
+        for scope in self.scopes:
+            for name, x in list(scope.items()):
+                if isinstance(x, (Place, Lazy)) and memory in x.reads and name != but:
+                    if self.is_live(name) or also(name):
+                        self.scopes[-1][name] = self.force(x)
+
+    # The whole
+
+    def function(self, name: str, attributes: str) -> str:
+        """The module. What has been written ends where the program ends well."""
+        code, head = self.code, self.head
+        code.line("store i64 0, ptr %outcome")
+        code.line("br label %leave")
+        if self.may_refuse:
+            code.block("refuse")
+            self._restore()
+            code.line(f"store i64 {REFUSED}, ptr %outcome")
+            code.line("br label %leave")
+        code.block("leave")
+        for raw in self.freed:
+            code.line(f"call void @free(ptr {raw})")
+        code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
+        text = "\n".join(["  %outcome = alloca i64", head.text(), "  br label %start", "start:", code.text()])
+        text = self._number_hints(text)
+        parts = [f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text(), self._metadata()]
+        parts.append(f"attributes #0 = {{ nounwind {attributes} }}")
+        return "\n\n".join(parts) + "\n"
+
+    def _restore(self) -> None:
+        """Undoes what has been written to the caller's arrays, of which the head makes copies: who refuses has done nothing."""
+        memcpy = "@llvm.memcpy.p0.p0.i64"
+        self.code.require(memcpy, f"declare void {memcpy}(ptr, ptr, i64, i1)")
+        for place in self.written:
+            first, size = _extent(place)
+            begin = self.head.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {first}")
+            copy = self._allocate(size)
+            self.head.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {size}, i1 false)")
+            self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {size}, i1 false)")
+
+    @property
+    def _hints_from(self) -> int:
+        return _SCOPES + 3 * len(self.memories)
+
+    def _number_hints(self, text: str) -> str:
+        for k in range(self._unrolled):
+            text = text.replace(f"!U{k + 1}#", f"!{self._hints_from + k}")
+        return text
+
+    def _metadata(self) -> str:
+        count = len(self.memories)
+        lines = [f'!{_UNLIKELY} = !{{!"branch_weights", i32 1000000, i32 1}}']
+        lines.append(f'!{_UNLIKELY_FIRST} = !{{!"branch_weights", i32 1, i32 1000000}}')
+        lines += [f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}', f'!{_UNROLL} = !{{!"llvm.loop.unroll.full"}}']
+        for i in range(count):
+            own = _SCOPES + 3 * i
+            others = ", ".join(f"!{_SCOPES + 3 * j}" for j in range(count) if j != i)
+            lines += [f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}", f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
+        lines += [f"!{n} = distinct !{{!{n}, !{_UNROLL}}}" for n in range(self._hints_from, self._hints_from + self._unrolled)]
+        return "\n".join(lines)
+
+
+def _extent(place: Place) -> tuple[int, int]:
+    """Where the bytes of an array of the caller's begin, and how many there are. Raises ``Refused`` if others lie between."""
+    low = high = 0
+    step = place.dtype.itemsize
+    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, place.strides) if n.constant != 1):
+        if stride != step:
+            raise Refused("an array with gaps, which might have to be restored")
+        step *= n
+    for n, stride in zip(place.shape, place.strides):
+        reach = (n.constant - 1) * stride
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    return low, high - low + place.dtype.itemsize

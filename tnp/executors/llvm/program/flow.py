@@ -1,0 +1,278 @@
+"""Loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.bodies import Body, bodies_of, is_control_flow
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.emitter import Program
+from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
+from tnp.executors.llvm.program.rules import step
+from tnp.executors.llvm.program.updates import own
+from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
+from tnp.transforms.in_place_bodies import stored
+
+__all__ = ["Variable", "condition"]
+
+#: a loop by more than 1 ends below this, so that its index fits
+FAR = 2**62
+
+
+def condition(p: Program, x: Any) -> str:
+    """The bool of a number, or of an array of one element."""
+    if isinstance(x, (Scalar, Place, Lazy)):
+        value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)  # type: ignore[assignment]
+        return value
+    return truth(p, x)
+
+
+class Variable:
+    """A carried value that is no memory: a number or an element in a register, or an array in a buffer."""
+
+    def __init__(self, p: Program, proxy: Proxy, init: Any) -> None:
+        self.p = p
+        self.proxy = proxy
+        self.buffer: Place | None = None
+        if isinstance(proxy, NumberProxy):
+            self.slot = p.slot("[16 x i8]")
+        elif isinstance(proxy, TensorProxy) and not proxy.shape:
+            self.slot = p.slot(f"[{max(16, proxy.dtype.itemsize)} x i8]")
+        elif isinstance(proxy, TensorProxy):
+            shape = init.shape if init is not None else _sizes(p, proxy)
+            self.buffer = p.room_for(proxy.name, shape, proxy.dtype)
+            self.buffer.memory.level = -1
+        else:
+            raise Refused(f"{proxy!r} as a variable")
+        if init is not None:
+            self.set(init)
+
+    def set(self, value: Any) -> None:
+        """Stores a value."""
+        p, proxy = self.p, self.proxy
+        if self.buffer is not None:
+            p.assign(self.buffer, value)
+        elif isinstance(proxy, TensorProxy):
+            scalars.store(p.code, p.scalar(value), self.slot, proxy.dtype)
+        else:
+            assert isinstance(proxy, NumberProxy)
+            number, kind = as_number(value), proxy.python_type
+            if kind is int:
+                p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {self.slot}")
+            elif kind is bool:
+                p.code.line(f"store i1 {number.value}, ptr {self.slot}")
+            elif kind is float:
+                p.code.line(f"store double {real(p, number)}, ptr {self.slot}")
+            else:
+                scalars.store(p.code, number.value, self.slot, dtypes.complex128)
+
+    def get(self) -> Any:
+        """The value, as it is now."""
+        p, proxy = self.p, self.proxy
+        if self.buffer is not None:
+            return self.buffer
+        if isinstance(proxy, TensorProxy):
+            return Scalar(scalars.load(p.code, self.slot, proxy.dtype), proxy.dtype)
+        assert isinstance(proxy, NumberProxy)
+        kind = proxy.python_type
+        if kind is int:
+            return Number(int, Int.of(Atom(p.code.op(f"load i64, ptr {self.slot}"))))
+        if kind is complex:
+            return Number(kind, scalars.load(p.code, self.slot, dtypes.complex128))
+        return Number(kind, p.code.op(f"load {'i1' if kind is bool else 'double'}, ptr {self.slot}"))
+
+
+def _sizes(p: Program, proxy: TensorProxy) -> list[Int]:
+    """The shape of a result, whose sizes are known before it is computed."""
+    return [whole(p, p.value(n)) for n in proxy.shape]
+
+
+class Carried:
+    """What a loop or a branch carries: arrays that stand for memory, and variables."""
+
+    def __init__(self, p: Program, b: BoundSymbol, args: Sequence[Proxy], inits: Sequence[Any]) -> None:
+        self.p = p
+        self.args = args
+        self.memory: dict[str, Place] = {}
+        self.variables: dict[str, Variable] = {}
+        captured = {x.name for body in bodies_of(b) for x in body.captures}
+        written = stored(b)
+        for arg, init in zip(args, inits):
+            if arg.name in written:
+                x = p.value(init)
+                is_needed = init.name in captured or p.is_live(init.name)
+                taken = any(isinstance(x, Place) and x.memory is y.memory for y in self.memory.values())
+                place = p.room(arg.name, x) if taken else own(p, init.name, x, is_needed)
+                p.keep_what_is_read(place.memory, init.name, captured.__contains__)
+                self.memory[arg.name] = place
+        for arg, init in zip(args, inits):
+            if arg.name not in written:
+                self.variables[arg.name] = Variable(p, arg, p.value(init))
+
+    def values(self) -> dict[str, Any]:
+        """What the carried names stand for, now."""
+        return self.memory | {name: v.get() for name, v in self.variables.items()}
+
+    def enter(self) -> list[tuple[Memory, int]]:
+        """Lets the body that comes write to the memory; what is to be restored after it."""
+        before = [(place.memory, place.memory.level) for place in self.memory.values()]
+        for memory, _ in before:
+            memory.level = self.p.level + 1
+        return before
+
+    def store(self, results: Sequence[Any], variables: Sequence[Variable]) -> None:
+        """Assigns results of a body to variables, all at once."""
+        p = self.p
+        buffers = {v.buffer.memory for v in variables if v.buffer is not None}
+        values = []
+        for v, x in zip(variables, results):
+            if v.buffer is None:
+                values.append(Scalar(p.scalar(x), x.dtype) if isinstance(x, (Place, Lazy)) else x)
+            elif (x.reads & buffers) - {v.buffer.memory}:
+                values.append(p.force(x))
+            else:
+                values.append(x)
+        for v, x in zip(variables, values):
+            v.set(x)
+
+    def finish(self) -> None:
+        """Binds the carried names after the loop or branch."""
+        for v in self.variables.values():
+            if v.buffer is not None:
+                v.buffer.memory.level = self.p.level
+        self.p.scopes[-1].update(self.values())
+
+
+def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], done: str) -> None:
+    """One round of a loop: the body, what is carried on, and the way out."""
+    before = carried.enter()
+    with p.body(body, values, repeats=True) as results:
+        _check_memory(carried, results)
+        leaves = condition(p, results[-1]) if len(results) > len(carried.args) else "false"
+        chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
+        carried.store([r for _, r in chosen], [v for v, _ in chosen])
+        if leaves != "false":
+            onward = p.code.label("onward")
+            p.code.line(f"br i1 {leaves}, label %{done}, label %{onward}")
+            p.code.block(onward)
+    for memory, level in before:
+        memory.level = level
+
+
+def _check_memory(carried: Carried, results: Sequence[Any]) -> None:
+    for arg, result in zip(carried.args, results):
+        place = carried.memory.get(arg.name)
+        if place is not None and not place.same_as(result):
+            raise Refused("memory that a body ends with is not what it began with")
+
+
+@step("for_loop")
+def _for_loop(p: Program, b: BoundSymbol) -> None:
+    start, stop, by = (whole(p, p.value(x)) for x in b.args[:3])
+    body: Body = b.args[3]
+    index, *args = body.args
+    assert isinstance(index, NumberProxy)
+    if by.known is None or not by.known:
+        raise Refused("a loop by a number of the program")
+    step = by.known
+    carried = Carried(p, b, args, b.args[4:])
+    code = p.code
+    if step != 1:
+        start, stop = _near(p, start), _near(p, stop)
+    ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
+    first, last = p.text(start), p.text(stop)
+    head, done = code.label("for"), code.label("done")
+    code.line(f"br i1 {ahead}, label %{head}, label %{done}")
+    before = code.current
+    code.block(head)
+    at = len(code.lines)
+    variable = code.temp("i")
+    code.line("")
+    low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
+    with p.scope():
+        if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
+            p.poll(256)
+        # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
+        value = Int(0, {Atom(variable, low, max(low, high)): 1})
+        _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
+    following = code.op(f"add nsw i64 {variable}, {step}")
+    code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
+    more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
+    code.line(f"br i1 {more}, label %{head}, label %{done}")
+    code.block(done)
+    carried.finish()
+
+
+def _near(p: Program, x: Int) -> Int:
+    """``x``, with room for a step beyond it."""
+    if -FAR <= x.low and x.high <= FAR:
+        return x
+    text = p.text(x)
+    above, below = p.code.op(f"icmp sge i64 {text}, {-FAR}"), p.code.op(f"icmp sle i64 {text}, {FAR}")
+    p.check(p.code.op(f"and i1 {above}, {below}"), None)
+    return Int.of(Atom(text, max(x.low, -FAR), min(x.high, FAR)))
+
+
+@step("while_loop")
+def _while_loop(p: Program, b: BoundSymbol) -> None:
+    test, body, *inits = b.args
+    carried = Carried(p, b, body.args, inits)
+    code = p.code
+    head, done, inside = code.label("while"), code.label("done"), code.label("do")
+    code.line(f"br label %{head}")
+    code.block(head)
+    with p.scope():
+        p.poll(1024)
+        values = carried.values()
+        with p.body(test, values, repeats=True) as results:
+            goes_on = condition(p, results[0])
+        code.line(f"br i1 {goes_on}, label %{inside}, label %{done}")
+        code.block(inside)
+        _round(p, carried, body, values, done)
+    code.line(f"br label %{head}")
+    code.block(done)
+    carried.finish()
+
+
+@step("cond")
+def _cond(p: Program, b: BoundSymbol) -> None:
+    test, then, otherwise, *inits = b.args
+    asked = condition(p, p.value(test))
+    carried = Carried(p, b, then.args, inits)
+    new = [Variable(p, proxy, None) for proxy in b.output[len(then.args) :]]
+    code = p.code
+    sides = [code.label("then"), code.label("else")]
+    join = code.label("join")
+    code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}")
+    for label, body in zip(sides, (then, otherwise)):
+        code.block(label)
+        before = carried.enter()
+        with p.scope(), p.body(body, carried.values(), repeats=False) as results:
+            _check_memory(carried, results)
+            chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
+            chosen += list(zip(new, results[len(carried.args) :]))
+            carried.store([r for _, r in chosen], [v for v, _ in chosen])
+        for memory, level in before:
+            memory.level = level
+        code.line(f"br label %{join}")
+    code.block(join)
+    carried.finish()
+    for v in new:
+        if v.buffer is not None:
+            v.buffer.memory.level = p.level
+        p.scopes[-1][v.proxy.name] = v.get()
+
+
+@step("assert_")
+def _assert(p: Program, b: BoundSymbol) -> None:
+    ok, *message = b.args
+    if any(isinstance(m, Proxy) for m in message):
+        raise Refused("a message made of values")
+    p.check(condition(p, p.value(ok)), lambda: AssertionError(*message))
+

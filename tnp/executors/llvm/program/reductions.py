@@ -1,0 +1,233 @@
+"""Reductions, and products of matrices, over lengths that are known when the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.core.proxies import TensorProxy
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
+from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.values import Array, Lazy, Place, Scalar
+from tnp.executors.llvm.program.views import require_equal
+from tnp.executors.llvm.scalars.registers import Value
+
+__all__: list[str] = []
+
+#: elements that are added up at once; the sums of such blocks are added with compensation, so that errors do not grow
+BLOCK = 1024
+#: multiplications from which on a library's product is faster
+LARGE_PRODUCT = 64**3
+_COMPENSATED = (dtypes.float32, dtypes.float64)
+
+
+class Accumulator:
+    """Stack slots that LLVM turns into registers."""
+
+    def __init__(self, p: Program, dtype: DType) -> None:
+        self.p = p
+        self.dtype = dtype
+        size = max(16, dtype.itemsize)
+        self.pointer = p.slot(f"[{size} x i8]")
+
+    def get(self) -> Value:
+        return scalars.load(self.p.code, self.pointer, self.dtype)
+
+    def set(self, value: Value) -> None:
+        scalars.store(self.p.code, value, self.pointer, self.dtype)
+
+
+def _order(x: Array, dims: Sequence[int]) -> list[int]:
+    """``dims`` so that the innermost loop is over neighbours."""
+    if isinstance(x, Place):
+        return sorted(dims, key=lambda d: -abs(x.strides[d]))
+    return list(dims)
+
+
+def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dict[int, Int]) -> Value:
+    """The reduction over ``dims`` of the elements of ``x`` whose other positions are ``fixed``."""
+    reducer = scalars.reducer(name, x.dtype)
+    total = Accumulator(p, reducer.dtype)
+    total.set(reducer.identity)
+    order = _order(x, dims)
+
+    def element(at: dict[int, Int]) -> Value:
+        value = x.element(p, tuple(at[d] if d in at else fixed[d] for d in range(len(x.shape))))
+        return scalars.convert(p.code, value, x.dtype, reducer.dtype)
+
+    innermost = x.shape[order[-1]] if order else ONE
+    in_blocks = name == "sum" and reducer.dtype in _COMPENSATED and innermost.high > BLOCK
+    lost = Accumulator(p, reducer.dtype) if in_blocks else None
+    if lost is not None:
+        lost.set(reducer.identity)
+    with p.loops([x.shape[d] for d in order[:-1]]) as outer:
+        at = dict(zip(order, outer))
+        if lost is None:
+            with p.loops([x.shape[d] for d in order[-1:]]) as last:
+                total.set(reducer.combine(p.code, total.get(), element(at | dict(zip(order[-1:], last)))))
+        else:
+            blocks = Int.of(p.atom(("blocks", innermost), lambda: _blocks(p, innermost), 0, -(-innermost.high // BLOCK)))
+            with p.loop(ZERO, blocks) as block:
+                part = Accumulator(p, reducer.dtype)
+                part.set(reducer.identity)
+                end = p.minimum((block + 1) * BLOCK, innermost)
+                with p.loop(block * BLOCK, end, maybe_empty=False) as i:
+                    part.set(reducer.combine(p.code, part.get(), element({**at, order[-1]: i})))
+                _add_compensated(p, total, lost, part.get())
+    if lost is not None:
+        type_ = scalars.register_type(reducer.dtype)
+        lost_now, sum_now = lost.get(), total.get()
+        # An infinite sum has lost nothing that is a number.
+        corrected = p.code.op(f"fadd {type_} {sum_now}, {lost_now}")
+        valid = p.code.op(f"fcmp ord {type_} {corrected}, {corrected}")
+        return p.code.op(f"select i1 {valid}, {type_} {corrected}, {type_} {sum_now}")
+    return scalars.convert(p.code, total.get(), reducer.dtype, x.dtype)
+
+
+def _blocks(p: Program, n: Int) -> str:
+    return p.code.op(f"udiv i64 {p.text(n + (BLOCK - 1))}, {BLOCK}")
+
+
+def _add_compensated(p: Program, total: Accumulator, lost: Accumulator, x: Value) -> None:
+    """``total += x``; what the rounding lost goes to ``lost`` (Knuth's two-sum)."""
+    type_, code = scalars.register_type(total.dtype), p.code
+    a = total.get()
+    s = code.op(f"fadd {type_} {a}, {x}")
+    b = code.op(f"fsub {type_} {s}, {a}")
+    of_a = code.op(f"fsub {type_} {a}, {code.op(f'fsub {type_} {s}, {b}')}")
+    of_x = code.op(f"fsub {type_} {x}, {b}")
+    lost.set(code.op(f"fadd {type_} {lost.get()}, {code.op(f'fadd {type_} {of_a}, {of_x}')}"))
+    total.set(s)
+
+
+def _reduced(p: Program, x: Array, dims: Sequence[int], dtype: DType, reduce: Any) -> Array:
+    """``reduce(x, fixed)`` for each position of the dimensions that stay."""
+    stay = [d for d in range(len(x.shape)) if d not in dims]
+    if not stay:
+        return Scalar(reduce(x, {}), dtype)
+    made = p.temporary([x.shape[d] for d in stay], dtype)
+    with p.loops(made.shape) as at:
+        p.store(made, at, reduce(x, dict(zip(stay, at))))
+    return made
+
+
+def _reduction(name: str) -> None:
+    @rule(name)
+    def run(p: Program, out: TensorProxy, a: Array, dims: Sequence[int]) -> Array:
+        if name in ("amax", "amin"):
+            for d in dims:
+                if a.shape[d].low < 1:
+                    ok = p.less(ZERO, a.shape[d])
+                    word = "maximum" if name == "amax" else "minimum"
+                    p.check(ok, lambda: ValueError(f"zero-size array to reduction operation {word} which has no identity"))
+        if not dims:
+            return a
+        return _reduced(p, a, dims, out.dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
+
+
+for _name in ("sum", "prod", "amax", "amin", "any", "all"):
+    _reduction(_name)
+
+
+def _arg_reduction(name: str, comparison: str) -> None:
+    @rule(name)
+    def run(p: Program, out: TensorProxy, a: Array, dim: int) -> Array:
+        n = a.shape[dim]
+        if n.low < 1:
+            p.check(p.less(ZERO, n), lambda: ValueError(f"attempt to get {name} of an empty sequence"))
+        if a.dtype.kind == "c":
+            raise Refused(f"{name} of complex numbers")
+
+        def reduce(x: Array, fixed: dict[int, Int]) -> Value:
+            def element(i: Int) -> Value:
+                return x.element(p, tuple(i if d == dim else fixed[d] for d in range(len(x.shape))))
+
+            best, where = Accumulator(p, x.dtype), Accumulator(p, dtypes.int64)
+            best.set(element(ZERO))
+            where.set("0")
+            with p.loop(ONE, n) as i:
+                value, before = element(i), best.get()
+                better = scalars.emit(p.code, comparison, [value, before], x.dtype)
+                if x.dtype.kind == "f":  # the first NaN is before all others
+                    nan = scalars.emit(p.code, "isnan", [value], x.dtype)
+                    better = p.code.op(f"or i1 {better}, {nan}")
+                    done = scalars.emit(p.code, "isnan", [before], x.dtype)
+                    better = p.code.op(f"and i1 {better}, {p.code.op(f'xor i1 {done}, true')}")
+                best.set(scalars.emit(p.code, "where", [better, value, before], x.dtype))
+                where.set(p.code.op(f"select i1 {better}, i64 {p.text(i)}, i64 {where.get()}"))
+            return where.get()
+
+        return _reduced(p, a, [dim], out.dtype, reduce)
+
+
+_arg_reduction("argmax", "gt")
+_arg_reduction("argmin", "lt")
+
+
+@rule("matmul")
+def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
+    if len(a.shape) != 2 or len(b.shape) != 2:
+        raise Refused("products of stacks of matrices")
+    dtype = out.dtype
+    rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
+    if (rows.known or 2) > 1 and (columns.known or 2) > 1 and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
+        raise Refused("a large product of matrices")
+    require_equal(p, inner, b.shape[0], _mismatch)
+    if a.cost and columns.known != 1:
+        a = p.force(a)
+    if b.cost and rows.known != 1:
+        b = p.force(b)
+    made = p.temporary([rows, columns], dtype)
+    # Along the columns of b if those are neighbours, as sums over the inner dimension otherwise.
+    along_rows = columns.known != 1 and not (isinstance(b, Place) and abs(b.strides[0]) < abs(b.strides[1]))
+    if not along_rows:
+        with p.loops(made.shape) as (i, j):
+            total = Accumulator(p, dtype)
+            total.set(scalars.constant(0, dtype))
+            with p.loop(ZERO, inner) as k:
+                total.set(_fused(p, a.element(p, (i, k)), b.element(p, (k, j)), total.get(), dtype))
+            if made.shape == (ONE, ONE):
+                value = total.get()
+                return Lazy(made.shape, dtype, lambda p, at: value)
+            p.store(made, (i, j), total.get())
+        return made
+    zero = scalars.constant(0, dtype)
+    p.fill(made, Lazy(made.shape, dtype, lambda p, at: zero))
+    with p.loop(ZERO, rows) as i, p.loop(ZERO, inner) as k:
+        factor = a.element(p, (i, k))
+        with p.loop(ZERO, columns) as j:
+            p.store(made, (i, j), _fused(p, factor, b.element(p, (k, j)), p.load(made, (i, j)), dtype))
+    return made
+
+
+def _mismatch(n: int, m: int) -> Exception:
+    return ValueError(
+        "matmul: Input operand 1 has a mismatch in its core dimension 0, with gufunc signature (n?,k),(k,m?)->(n?,m?) "
+        f"(size {m} is different from {n})"
+    )
+
+
+def _fused(p: Program, a: Value, b: Value, total: Value, dtype: DType) -> Value:
+    """``a * b + total`` as BLAS computes it: in any order, and rounded once or twice."""
+    if dtype.kind == "c":
+        part = dtypes.real_counterpart(dtype)
+        re = _fused(p, a[0], b[0], total[0], part)
+        im = _fused(p, a[0], b[1], total[1], part)
+        minus = p.code.op(f"fneg {scalars.register_type(part)} {a[1]}")
+        return _fused(p, minus, b[1], re, part), _fused(p, a[1], b[0], im, part)
+    if dtype in _COMPENSATED:
+        type_ = scalars.register_type(dtype)
+        product = p.code.op(f"fmul contract {type_} {a}, {b}")
+        return p.code.op(f"fadd reassoc contract {type_} {total}, {product}")
+    if dtype.kind == "b":
+        return p.code.op(f"or i1 {total}, {p.code.op(f'and i1 {a}, {b}')}")
+    if dtype.kind not in "iu":
+        raise Refused(f"products of {dtype}")
+    return scalars.emit(p.code, "add", [scalars.emit(p.code, "mul", [a, b], dtype), total], dtype)
+
+

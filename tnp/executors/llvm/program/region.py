@@ -1,0 +1,200 @@
+"""Loops and branches as regions: which are taken, and how the caller meets the native function."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tnp.core.bodies import bodies_of, is_control_flow
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.devices import cpu
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.executors.base import Region
+from tnp.executors.llvm import launcher, scalars
+from tnp.executors.llvm.engine import Unavailable
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program import arrays, flow, reductions, updates, views  # noqa: F401 — they register rules
+from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
+from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.numbers import as_number, real, whole
+from tnp.executors.llvm.program.values import Lazy, Number, Place, Scalar
+from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
+from tnp.transforms.in_place_bodies import stored
+
+__all__ = ["ProgramRegion", "takes"]
+
+#: a loop all of whose operations are on arrays of so many elements is left to Python: each is a kernel that is tuned
+LARGE = 32 * 1024
+
+
+def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
+    """Whether a loop or a branch can be compiled whole, and should."""
+    proxies = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    if any(p.device is not cpu or not all(type(n) is int for n in p.shape) for p in proxies):
+        return False
+    if not everything and not _pays(bsym):
+        return False
+    inputs, outputs = bsym.flat_inputs, bsym.flat_outputs
+    try:
+        _write("takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(p) for p in inputs], "", False)
+    except Refused:
+        return False
+    return True
+
+
+def _usual(p: Proxy) -> Any:
+    """The kind of argument that is likely: an array in C order."""
+    if isinstance(p, NumberProxy):
+        return p.python_type.__name__, None
+    if not isinstance(p, TensorProxy):
+        raise Refused("a value that is no array and no number")
+    strides, step = [], p.dtype.itemsize
+    for n in reversed(p.shape):
+        strides.insert(0, step)
+        step *= n  # type: ignore[operator]
+    return "array", tuple(strides)
+
+
+def _pays(bsym: BoundSymbol) -> bool:
+    sizes = list(_sizes(bsym))
+    return not sizes or min(sizes) < LARGE
+
+
+def _sizes(bsym: BoundSymbol) -> Iterator[int]:
+    """The number of elements of each array that is computed in a loop, as far as it is known."""
+    for body in bodies_of(bsym):
+        for b in steps_of(body.bound_symbols):
+            if is_control_flow(b):
+                yield from _sizes(b)
+            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
+                for p in b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs:
+                    if isinstance(p, TensorProxy):
+                        known = [n for n in p.shape if type(n) is int]
+                        yield _product(known) if len(known) == len(p.shape) else 0
+
+
+def _product(numbers: Sequence[int]) -> int:
+    total = 1
+    for n in numbers:
+        total *= n
+    return total
+
+
+def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> dict[int, int]:
+    """Which output is the memory of which input, afterwards."""
+    names = [p.name for p in inputs]
+    inits = stored(bsym)
+    updates: dict[int, int] = {}
+    for k, p in enumerate(outputs):
+        if p.name in inits and names.index(inits[p.name].name) not in updates.values():
+            updates[k] = names.index(inits[p.name].name)
+    return updates
+
+
+class ProgramRegion(NativeRegion):
+    """A loop or a branch."""
+
+    def __init__(self, name: str, region: Region, fast: bool) -> None:
+        (self.bsym,) = region.bound_symbols
+        super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
+        self.failures: dict[int, list[Failure]] = {}
+
+    def describe(self) -> list[str]:
+        """What it is, and why not native, where it is not."""
+        return [f"the whole {self.bsym.sym.name} is native", *super().describe()]
+
+    def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
+        """See :meth:`NativeRegion.make`."""
+        region = self.region
+        try:
+            p, ir = _write(
+                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(), self.fast
+            )
+        except Refused as reason:
+            raise Unavailable(str(reason)) from reason
+        self.failures[len(self.failures)] = p.failures
+        written = set(self.updates.values())
+        inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
+        outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]
+        return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1), ir, True
+
+    def error(self, args: Sequence[Any], record: int) -> BaseException:
+        """See :meth:`NativeRegion.error`."""
+        words = (ctypes.c_int64 * launcher.RECORD_WORDS).from_address(record)
+        failure = self.failures[0][words[0]]
+        return failure(*words[1 : 1 + failure.__code__.co_argcount])  # type: ignore[attr-defined]
+
+
+def _output(p: Any) -> launcher.Output:
+    return launcher.Output(p.python_type.__name__) if isinstance(p, NumberProxy) else output_of(p)
+
+
+def _write(
+    name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
+    key: Sequence[Any], attributes: str, fast: bool,
+) -> tuple[Program, str]:  # fmt: skip
+    """The module of a loop or a branch for one kind of arguments."""
+    p = Program(fast=fast)
+    written = set(updates.values())
+    for j, (x, kind) in enumerate(zip(inputs, key)):
+        pointer = _slot(p, j)
+        made = p.scopes[0][x.name] = _input(p, x, kind, pointer, 0 if j in written else -1)
+        if j in written:
+            p.written.append(made)
+    fresh = [(k, x) for k, x in enumerate(outputs) if k not in updates]
+    slots = {x.name: _slot(p, len(inputs) + i) for i, (_, x) in enumerate(fresh)}
+    for _, x in fresh:
+        if isinstance(x, TensorProxy) and x.shape:
+            p.places[x.name] = _contiguous(p, x, slots[x.name])
+    p.step(bsym)
+    p.flush()
+    for _, x in fresh:
+        _finish(p, x, slots[x.name])
+    return p, p.function(name, attributes)
+
+
+def _slot(p: Program, i: int) -> str:
+    return p.head.op(f"load ptr, ptr {p.head.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+
+
+def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
+    if isinstance(x, NumberProxy):
+        if x.python_type is int:
+            return Number(int, Int.of(Atom(p.head.op(f"load i64, ptr {pointer}"))))
+        if x.python_type is bool:
+            return Number(bool, p.head.op(f"trunc i64 {p.head.op(f'load i64, ptr {pointer}')} to i1"))
+        if x.python_type is float:
+            return Number(float, p.head.op(f"load double, ptr {pointer}"))
+        raise Refused("complex Python numbers")
+    assert isinstance(x, TensorProxy)
+    if x.scalar:
+        return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)
+    return Place(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])  # type: ignore[arg-type]
+
+
+def _contiguous(p: Program, x: TensorProxy, pointer: str) -> Place:
+    strides = _usual(x)[1]
+    return Place(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)  # type: ignore[arg-type]
+
+
+def _finish(p: Program, x: Proxy, pointer: str) -> None:
+    """Stores a result where the caller takes it."""
+    value = p.value(x)
+    if isinstance(x, NumberProxy):
+        number, kind = as_number(value), x.python_type
+        if kind is int:
+            p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {pointer}")
+        elif kind is bool:
+            p.code.line(f"store i64 {p.code.op(f'zext i1 {number.value} to i64')}, ptr {pointer}")
+        elif kind is float:
+            p.code.line(f"store double {real(p, number)}, ptr {pointer}")
+        else:
+            raise Refused("complex Python numbers")
+    elif isinstance(x, TensorProxy) and not x.shape:
+        scalars.store(p.code, p.scalar(value), pointer, x.dtype)
+    elif isinstance(value, (Place, Lazy)):
+        p.assign(p.places[x.name], value)
+    else:
+        raise Refused(f"a result that is {value!r}")

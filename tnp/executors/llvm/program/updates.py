@@ -1,0 +1,131 @@
+"""Writing to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.arrays import check_indices, element_index
+from tnp.executors.llvm.program.emitter import Program
+from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.numbers import as_dtype
+from tnp.executors.llvm.program.rules import step
+from tnp.executors.llvm.program.values import Array, Lazy, Number, Place, Scalar
+from tnp.executors.llvm.program.views import VIEWS, broadcast
+
+__all__ = ["own"]
+
+
+def own(p: Program, name: str, x: Array, is_needed: bool) -> Place:
+    """Memory with the elements of ``x`` that the body being written may change; ``is_needed`` says that ``name`` is to keep
+    its value."""
+    if not isinstance(x, Place) or x.memory.level != p.level or not _has_places(x):
+        return p.room(name, x)
+    if is_needed:
+        p.scopes[-1][name] = p.force(x)
+    return x
+
+
+def _has_places(x: Place) -> bool:
+    """Whether each element has a place of its own, as far as that matters: a view that repeats none."""
+    return all(stride or n.known == 1 for n, stride in zip(x.shape, x.strides))
+
+
+def _fitted(p: Program, value: Any, target: Place) -> Array:
+    """``value`` as elements of the target's shape and dtype."""
+    if isinstance(value, (bool, int, float, complex, Number)):
+        element = as_dtype(p, value, target.dtype)
+        return Lazy(target.shape, target.dtype, lambda p, at: element)
+    array: Array = value
+    while len(array.shape) > len(target.shape):
+        array = VIEWS["squeeze"](p, None, array, [0])
+    if array.dtype is not target.dtype:
+        raise Refused("an update of another dtype")
+    first = len(target.shape) - len(array.shape)
+    if isinstance(array, Scalar) or array.shape != target.shape:
+        return broadcast(p, array, target.shape, range(first, len(target.shape)))
+    return array
+
+
+@step("update")
+def _update(p: Program, b: BoundSymbol) -> None:
+    proxy = b.args[0]
+    base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
+    target = _target(p, b, base)
+    p.keep_what_is_read(base.memory, proxy.name)
+    p.assign(target, _fitted(p, p.value(b.args[1]), target))
+    p.bind(b.output, base)
+
+
+def _target(p: Program, b: BoundSymbol, base: Place) -> Place:
+    """The view of ``base`` that an update writes to."""
+    current: TensorProxy = b.args[0]
+    found: Array = base
+    for inner in steps_of(b.subsymbols) if len(b.args) > 2 else ():
+        out = inner.output
+        if isinstance(out, NumberProxy):
+            p.step(inner)
+        elif OpTags.VIEW in inner.sym.tags and inner.args[0].name == current.name:
+            found = VIEWS[inner.sym.name](p, out, found, *p.resolve(list(inner.args[1:])), **inner.kwargs)
+            for n, m in zip(out.shape, found.shape):
+                if isinstance(n, NumberProxy):
+                    p.scopes[-1].setdefault(n.name, Number(int, m))
+            current = out
+    p.last_select = None
+    p.flush()
+    if not isinstance(found, Place) or found.memory is not base.memory:
+        raise Refused("an update through a view that is a copy")
+    return found
+
+
+@step("copy_")
+def _copy(p: Program, b: BoundSymbol) -> None:
+    target = p.value(b.args[1])
+    assert isinstance(target, Place)
+    if not target.same_as(p.value(b.args[0])):
+        p.keep_what_is_read(target.memory, b.args[1].name)
+        p.assign(target, p.value(b.args[0]))
+    p.bind(b.output, target)
+
+
+@step("slice_update")
+def _slice_update(p: Program, b: BoundSymbol) -> None:
+    proxy, value = b.args[0], p.value(b.args[1])
+    base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
+    starts = b.args[2]
+    steps = (b.args[3] if len(b.args) > 3 else b.kwargs.get("strides")) or [1] * len(starts)
+    stops = [start + (n.high - 1) * by + 1 for start, n, by in zip(starts, value.shape, steps)]
+    target = VIEWS["slice"](p, None, base, starts, stops, steps)
+    assert isinstance(target, Place)
+    p.keep_what_is_read(base.memory, proxy.name)
+    p.assign(target, _fitted(p, value, target))
+    p.bind(b.output, base)
+
+
+@step("index_put")
+def _index_put(p: Program, b: BoundSymbol) -> None:
+    proxy, indices, values, accumulate = b.args
+    base = own(p, proxy.name, p.value(proxy), p.is_live(proxy.name))
+    found: Sequence[Array] = [p.value(i) for i in indices]
+    found = [p.force(i) if i.cost or base.memory in i.reads else i for i in found]
+    for d, i in enumerate(found):
+        check_indices(p, i, base.shape[d], d)
+    p.keep_what_is_read(base.memory, proxy.name)
+    value = p.value(values)
+    if base.memory in value.reads:
+        value = p.force(value)
+    rank = len(found[0].shape)
+    with p.loops(value.shape) as at:
+        first = tuple(element_index(p, i, at[:rank], n) for i, n in zip(found, base.shape))
+        where = (*first, *at[rank:])
+        element = value.element(p, at)
+        if accumulate:
+            element = scalars.emit(p.code, "add", [p.load(base, where), element], base.dtype)
+        p.store(base, where, element)
+    p.bind(b.output, base)
+
+

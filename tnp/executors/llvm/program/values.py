@@ -1,0 +1,118 @@
+"""What the names of a program stand for while its code is written.
+
+A :class:`Number` is a Python number, a :class:`Scalar` the one element of a 0-d array, both in registers. A :class:`Place`
+is an array in memory, seen with an offset and strides: taking a view costs nothing. A :class:`Lazy` array has no memory: its
+elements are computed where they are wanted. What a place or a lazy array looks at may be overwritten later; who writes first
+makes sure that nobody needs what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tnp.core.dtypes import DType
+from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.scalars.registers import Value
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.program.emitter import Program
+
+__all__ = ["Array", "At", "Lazy", "Memory", "Number", "Place", "Scalar"]
+
+#: a position: an integer a dimension
+At: TypeAlias = "tuple[Int, ...]"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A Python number. ``value`` is an :class:`Int`, the register of a ``double`` or an ``i1``, or a pair of doubles."""
+
+    python_type: type
+    value: Any
+
+
+@dataclass(eq=False)
+class Memory:
+    """Memory that overlaps with no other. ``scope`` numbers it for alias analysis; ``level`` is the depth of the body
+    that may write to it."""
+
+    pointer: str
+    scope: int
+    level: int
+
+
+class Scalar:
+    """The element of a 0-d array."""
+
+    shape: At = ()
+    reads: frozenset[Memory] = frozenset()
+    cost = 0
+
+    def __init__(self, value: Value, dtype: DType) -> None:
+        self.value = value
+        self.dtype = dtype
+
+    def element(self, p: Program, at: At) -> Value:
+        return self.value
+
+
+class Place:
+    """An array in memory: its element at ``at`` is ``offset + sum(at * stride)`` bytes from the memory's beginning."""
+
+    cost = 0
+
+    def __init__(self, memory: Memory, dtype: DType, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> None:
+        self.memory = memory
+        self.dtype = dtype
+        self.offset = offset
+        self.shape: At = tuple(shape)
+        self.strides = tuple(strides)
+        self.reads = frozenset((memory,))
+
+    def like(self, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> Place:
+        """Another view of the same memory."""
+        return Place(self.memory, self.dtype, offset, shape, strides)
+
+    def where(self, at: At) -> Int:
+        """How many bytes an element is from the memory's beginning."""
+        total = self.offset
+        for i, stride in zip(at, self.strides):
+            total = total + i * stride
+        return total
+
+    def element(self, p: Program, at: At) -> Value:
+        return p.load(self, at)
+
+    def same_as(self, other: object) -> bool:
+        """Whether the other array is the very same elements of the same memory."""
+        return (
+            isinstance(other, Place)
+            and (self.memory, self.offset, self.shape) == (other.memory, other.offset, other.shape)
+            and self.strides == other.strides
+        )
+
+
+class Lazy:
+    """An array whose elements ``make`` computes; ``cost`` is about how many operations one takes, ``reads`` what memory."""
+
+    def __init__(
+        self,
+        shape: Sequence[Int],
+        dtype: DType,
+        make: Callable[[Program, At], Value],
+        reads: frozenset[Memory] = frozenset(),
+        cost: int = 0,
+    ) -> None:
+        self.shape: At = tuple(shape)
+        self.dtype = dtype
+        self.make = make
+        self.reads = reads
+        self.cost = cost
+
+    def element(self, p: Program, at: At) -> Value:
+        return self.make(p, at)
+
+
+Array: TypeAlias = "Scalar | Place | Lazy"

@@ -1,0 +1,272 @@
+"""Views: other offsets and strides for what is in memory, other positions for what is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tnp.core.proxies import TensorProxy
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
+from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.numbers import whole
+from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.values import Array, At, Lazy, Number, Place, Scalar
+
+__all__ = ["VIEWS", "broadcast", "require_equal"]
+
+#: operations up to which elements are computed again for each place of a broadcast
+CHEAP = 8
+
+
+def _moved(x: Array, shape: Sequence[Int], where: Callable[[At], At]) -> Lazy:
+    """The lazy array whose element at a position is that of ``x`` at ``where`` of it."""
+    return Lazy(shape, x.dtype, lambda p, at: x.element(p, where(at)), x.reads, x.cost)
+
+
+def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
+    n, i = a.shape[dim], whole(p, index)
+    p.waiting.append((dim, lambda: _check_index(p, i, n, dim)))
+    p.last_select = out.name
+    return take_one(p, a, dim, _from_end(p, i, n))
+
+
+def take_one(p: Program, a: Array, dim: int, i: Int) -> Array:
+    shape = [m for d, m in enumerate(a.shape) if d != dim]
+    if isinstance(a, Place):
+        strides = [s for d, s in enumerate(a.strides) if d != dim]
+        return a.like(a.offset + i * a.strides[dim], shape, strides)
+    return _moved(a, shape, lambda at: (*at[:dim], i, *at[dim:]))
+
+
+def _from_end(p: Program, i: Int, n: Int) -> Int:
+    """An index in bounds, from the beginning."""
+    if i.low >= 0:
+        return i
+    if i.high < 0:
+        return i + n
+
+    def write() -> str:
+        negative = p.code.op(f"icmp slt i64 {p.text(i)}, 0")
+        return p.code.op(f"add i64 {p.text(i)}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
+
+    return p.atom(("from end", i, n), write, 0, max(0, n.high - 1))
+
+
+def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
+    key = ("in bounds", i, n)
+    if p.find(key):
+        return
+    if (i + n).low < 0 or (n - i).low < 1:
+        above = p.less(Int(-1), i + n) if (i + n).fits else p.less(n * -1 - 1, i)
+        below = p.less(i, n)
+        ok = below if above == "true" else above if below == "true" else p.code.op(f"and i1 {above}, {below}")
+        p.check(ok, lambda at, size: IndexError(f"index {at} is out of bounds for axis {dim} with size {size}"), i, n)
+    p.known[-1][key] = True
+
+
+def _bounds(p: Program, n: Int, start: Any, stop: Any, step: int) -> tuple[Int, Int]:
+    """The first position of a slice, and how many there are, as Python's ``slice.indices`` has it."""
+    if step < 0:
+        raise Refused("a slice backwards with bounds of the program")
+
+    def clipped(x: Any, default: Int) -> Int:
+        if x is None:
+            return default
+        i = whole(p, x)
+        if i.high < 0:
+            i = i + n
+        elif i.low < 0:
+            i = _from_end_unchecked(p, i, n)
+        return p.minimum(p.maximum(i, ZERO), n)
+
+    first, last = clipped(start, ZERO), clipped(stop, n)
+    length = p.maximum(last - first, ZERO)
+    if step != 1:
+        length = _count(p, length, step)
+    return first, length
+
+
+def _from_end_unchecked(p: Program, i: Int, n: Int) -> Int:
+    def write() -> str:
+        negative = p.code.op(f"icmp slt i64 {p.text(i)}, 0")
+        return p.code.op(f"add i64 {p.text(i)}, {p.code.op(f'select i1 {negative}, i64 {p.text(n)}, i64 0')}")
+
+    return p.atom(("slice from end", i, n), write, i.low, max(i.high, n.high - 1))
+
+
+def _count(p: Program, length: Int, step: int) -> Int:
+    if length.known is not None:
+        return Int(-(-length.known // step))
+    up = length + (step - 1)
+    return p.atom(("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step)
+
+
+def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: Any, step: int = 1) -> Array:
+    first, length = _bounds(p, a.shape[dim], start, stop, step)
+    return _sliced(a, dim, first, length, step)
+
+
+def _sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
+    shape = [length if d == dim else m for d, m in enumerate(a.shape)]
+    if isinstance(a, Place):
+        strides = [s * step if d == dim else s for d, s in enumerate(a.strides)]
+        return a.like(a.offset + first * a.strides[dim], shape, strides)
+    return _moved(a, shape, lambda at: (*at[:dim], first + at[dim] * step, *at[dim + 1 :]))
+
+
+def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any = None) -> Array:
+    for d, (start, stop, step) in enumerate(zip(starts, stops, strides or [1] * len(starts))):
+        unchanged = start == 0 and step == 1 and a.shape[d].high <= stop
+        if not unchanged:
+            if a.shape[d].known is None:
+                raise Refused("a slice of a size of the program")
+            a = _sliced(a, d, Int(start), Int((stop - start + step - 1) // step), step)
+    return a
+
+
+def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Array:
+    shape = [a.shape[d] for d in permutation]
+    if isinstance(a, Place):
+        return a.like(a.offset, shape, [a.strides[d] for d in permutation])
+    back = [list(permutation).index(d) for d in range(len(permutation))]
+    return _moved(a, shape, lambda at: tuple(at[d] for d in back)) if shape else a
+
+
+def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
+    for d in sorted(dims, reverse=True):
+        require_equal(p, a.shape[d], ONE, lambda n, _: ValueError("cannot select an axis to squeeze out which has size not equal to one"))
+        a = take_one(p, a, d, ZERO)
+    return a
+
+
+def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
+    for d in dims:
+        last = a.shape[d] - 1
+        if isinstance(a, Place):
+            strides = [-s if e == d else s for e, s in enumerate(a.strides)]
+            a = a.like(a.offset + last * a.strides[d], a.shape, strides)
+        else:
+            a = _moved(a, a.shape, lambda at, d=d, last=last: (*at[:d], last - at[d], *at[d + 1 :]))
+    return a
+
+
+def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
+    return broadcast(p, a, [whole(p, n) for n in shape], dims)
+
+
+def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int]) -> Array:
+    """``a`` repeated to ``shape``, its dimension ``i`` at ``dims[i]``."""
+    if isinstance(a, Scalar):
+        value = a
+        return Lazy(shape, a.dtype, lambda p, at: value.value) if shape else a
+    repeated = [n.known == 1 and shape[d].known != 1 for n, d in zip(a.shape, dims)]
+    for n, d, again in zip(a.shape, dims, repeated):
+        if not again:
+            require_equal(p, n, shape[d], _cannot_broadcast)
+    if isinstance(a, Lazy) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
+        a = p.force(a)
+    if isinstance(a, Place):
+        strides = [0] * len(shape)
+        for s, d, again in zip(a.strides, dims, repeated):
+            strides[d] = 0 if again else s
+        return a.like(a.offset, shape, strides)
+    return _moved(a, shape, lambda at: tuple(ZERO if again else at[d] for d, again in zip(dims, repeated)))
+
+
+def _cannot_broadcast(n: int, m: int) -> Exception:
+    return ValueError(f"operands could not be broadcast together with shapes ({n},) ({m},) ")
+
+
+def require_equal(p: Program, n: Int, m: Int, failure: Callable[..., BaseException]) -> None:
+    """Raises ``failure(n, m)`` at run time if two sizes differ. Where one may be 1, eager would repeat it: it runs instead."""
+    if n == m:
+        return
+    key = ("equal", *sorted((n, m), key=repr))
+    if p.find(key):
+        return
+    same = p.equal(n, m)
+    one = any(x.low <= 1 <= x.high for x in (n, m))
+    p.check(same, None if one else failure, *(() if one else (n, m)))
+    p.known[-1][key] = True
+
+
+def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Array:
+    new = [whole(p, n) for n in shape]
+    if isinstance(a, Scalar):
+        return broadcast(p, a, new, ())
+    kept = [d for d, n in enumerate(a.shape) if n.known != 1]
+    wanted = [d for d, n in enumerate(new) if n.known != 1]
+    if len(kept) == len(wanted) and all(a.shape[d] == new[e] for d, e in zip(kept, wanted)):
+        return _with_ones(a, new, dict(zip(wanted, kept)))
+    if any(n.known is None for n in (*a.shape, *new)):
+        raise Refused("a reshape to sizes of the program")
+    place = a if isinstance(a, Place) and _is_contiguous(a) else p.force(a)
+    strides, step = [0] * len(new), place.dtype.itemsize
+    for d in reversed(range(len(new))):
+        strides[d] = step
+        step *= new[d].constant
+    return place.like(place.offset, new, strides)
+
+
+def _is_contiguous(a: Place) -> bool:
+    expected = a.dtype.itemsize
+    for n, stride in zip(reversed(a.shape), reversed(a.strides)):
+        if n.constant != 1 and stride != expected:
+            return False
+        expected *= n.constant
+    return math.prod(n.constant for n in a.shape) > 0
+
+
+def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:
+    """``a`` with dimensions of length 1 dropped and added; ``source`` says where each other comes from."""
+    if isinstance(a, Place):
+        return a.like(a.offset, shape, [a.strides[source[d]] if d in source else 0 for d in range(len(shape))])
+    rank, back = len(a.shape), {d: e for e, d in source.items()}
+    return _moved(a, shape, lambda at: tuple(at[back[d]] if d in back else ZERO for d in range(rank)))
+
+
+def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int) -> Array:
+    length = Int(out.shape[-1])
+    rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
+    row, column = Int(max(0, -offset)), Int(max(0, offset))
+    if isinstance(a, Place):
+        strides = [s for d, s in enumerate(a.strides) if d not in (dim1, dim2)]
+        start = a.offset + row * a.strides[dim1] + column * a.strides[dim2]
+        return a.like(start, [*rest, length], [*strides, a.strides[dim1] + a.strides[dim2]])
+
+    def where(at: At) -> At:
+        others = iter(at[:-1])
+        found = {dim1: at[-1] + row, dim2: at[-1] + column}
+        return tuple(found[d] if d in found else next(others) for d in range(len(a.shape)))
+
+    return _moved(a, [*rest, length], where)
+
+
+#: the prims that look at memory, by name: what a write may go through
+VIEWS: dict[str, Callable[..., Array]] = {
+    "select": _select,
+    "dynamic_slice": _dynamic_slice,
+    "slice": _slice,
+    "transpose": _transpose,
+    "squeeze": _squeeze,
+    "flip": _flip,
+    "broadcast_in_dim": _broadcast_in_dim,
+    "reshape": _reshape,
+    "diagonal": _diagonal,
+}
+for _name, _view in VIEWS.items():
+    rule(_name)(_view)
+
+
+@rule("size")
+def _size(p: Program, out: Any, a: Array, dim: int) -> Number:
+    return Number(int, a.shape[dim])
+
+
+@rule("clone", "stride_order")
+def _clone(p: Program, out: Any, a: Array, order: Any = None) -> Array:
+    if isinstance(a, Scalar):
+        return a
+    return _moved(a, a.shape, lambda at: at)

@@ -1,0 +1,188 @@
+"""Regions as callables: what is compiled for which kinds of arguments, and what runs when native code does not take them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.executors.base import Region
+from tnp.executors.llvm import engine, launcher, threads
+from tnp.executors.llvm.emit import Kernel, emit_kernel
+from tnp.executors.llvm.engine import Unavailable
+from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
+from tnp.executors.llvm.schedule import Schedule, schedule
+
+__all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
+
+#: kinds of strides that one region is compiled for
+SPECIALISATIONS = 8
+#: additions beyond which a kernel runs without Python's lock
+RELEASE_COST = 50_000
+
+
+class NativeRegion:
+    """A region, and the machine code that it has been compiled to: one function for each kind of arguments.
+
+    Subclasses write the code. ``updates``: which output is in the memory of which input.
+    """
+
+    def __init__(self, name: str, region: Region, updates: Mapping[int, int], fast: bool) -> None:
+        self.name = name
+        self.fast = fast
+        self.region = region
+        self.updates = updates
+        #: why there is no code for some kinds of arguments
+        self.refusals: dict[Any, str] = {}
+        self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
+        self._lock = threading.RLock()
+        self._current: Any = None
+        self._alone: Callable[..., Any] | None = None
+        try:
+            self.launcher: Any = launcher.make_launcher(name, self._slow)
+        except Unavailable:
+            self.launcher = launcher.make_ctypes_launcher(name, self._slow)
+
+    def describe(self) -> list[str]:
+        """In lines of text, what was compiled."""
+        return [f"operations run one by one: {reason}" for reason in dict.fromkeys(self.refusals.values())]
+
+    def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
+        """What the launcher is to do for one kind of arguments, the module, and whether it runs without Python's lock.
+
+        Raises ``Unavailable`` if there is no code for them.
+        """
+        raise NotImplementedError
+
+    def error(self, args: Sequence[Any], record: int) -> BaseException:
+        """The exception that is noted in the record at that address, see :mod:`~tnp.executors.llvm.launcher`."""
+        raise NotImplementedError
+
+    def _slow(self, *args: Any) -> Any:
+        """What a call comes to whose arguments do not fit the code that is installed, or that fails."""
+        if len(args) > len(self.region.inputs):
+            raise self.error(args[:-1], args[-1])
+        key = tuple(_key(p, a) for p, a in zip(self.region.inputs, args))
+        with self._lock:
+            unfit = None in key or key == self._current
+            if not unfit:
+                unfit = not self._install(key)
+        if unfit:
+            return self._run_singly(*args)
+        return self.launcher.function(*args)
+
+    def _install(self, key: Any) -> bool:
+        """Makes the code for these arguments the one that is called, compiling it if it is new."""
+        if key not in self._specs:
+            if len(self._specs) >= SPECIALISATIONS:
+                return False
+            try:
+                threads.ensure_runtime()
+                spec, ir, release = self.make(key)
+                self._specs[key] = spec, engine.compile_ir(ir, self.name), release
+            except Unavailable as reason:
+                self.refusals[key] = str(reason)
+                return False
+        spec, compiled, release = self._specs[key]
+        self._current = key
+        self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
+        return True
+
+    def _run_singly(self, *args: Any) -> Any:
+        if self._alone is None:
+            assert self.region.run_singly is not None
+            self._alone = self.region.run_singly(self.updates)
+        with np.errstate(
+            all="ignore"
+        ):  # native code gives no warnings either; and some elements are computed for nothing
+            return self._alone(*args)
+
+
+class FusedRegion(NativeRegion):
+    """A region of straight-line code, as loop nests."""
+
+    def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
+        super().__init__(name, region, updates, fast)
+        self.graph = graph
+        self.kernels: dict[Any, Kernel] = {}
+        self.schedules: dict[Any, Schedule] = {}
+
+    def describe(self) -> list[str]:
+        """The loops of each kernel, and what they store."""
+        lines = []
+        for key, plan in self.schedules.items():
+            strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
+            lines.append(f"kernel for strides {strides} ({self.kernels[key].cost:.3g} additions)")
+            lines += [f"  {line}" for line in plan.describe()]
+        return lines + super().describe()
+
+    def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
+        strides = strides_of_nodes(self.graph, [k[1] for k in key])
+        fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
+        for _, node in fresh:  # a view that leaves the region is a copy
+            strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
+        plan = schedule(self.graph, strides)
+        kernel = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
+        self.kernels[key] = kernel
+        self.schedules[key] = plan
+        written = set(self.updates.values())
+        limits = [_limits(n, self.graph) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
+        inputs = [
+            input_of(p, k, j in written, limit) for j, (p, k, limit) in enumerate(zip(self.region.inputs, key, limits))
+        ]
+        outputs = [output_of(self.region.outputs[k], strides[n]) for k, n in fresh]
+        spec = launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
+        return spec, kernel.ir, kernel.cost > RELEASE_COST
+
+
+def _key(p: Any, x: Any) -> Any:
+    """What code is compiled for of an argument: its kind and strides; ``None`` if none takes it."""
+    if isinstance(p, NumberProxy):
+        return (p.python_type.__name__, None) if type(x) is p.python_type else None
+    if type(x) is np.ndarray:
+        return ("array", x.strides) if x.flags.aligned and x.shape == p.shape else None
+    return ("scalar", ()) if isinstance(x, np.generic) and not p.shape else None
+
+
+def input_of(p: Any, key: Any, is_written: bool, limits: tuple[int, int] | None = None) -> launcher.Input:
+    """What the launcher has to look for, of an argument of that kind."""
+    kind, strides = key
+    if kind == "int":
+        low, high = limits or (int(launcher.INT64.min), int(launcher.INT64.max))
+        return launcher.Input(kind, low=low, high=high)
+    if kind not in ("array", "scalar"):
+        return launcher.Input(kind)
+    return launcher.Input(kind, p.shape, strides, numpy_dtype(p.dtype), is_written)
+
+
+def _limits(number: Node, graph: Graph) -> tuple[int, int]:
+    """From where to where a Python integer fits the dtypes of the arrays that it meets; NumPy raises for others (``u8 + 300``)."""
+    low, high = launcher.INT64.min, launcher.INT64.max
+    for node in graph.nodes:
+        arrays = [a for a in node.sources if a.op != "number"]
+        if number in node.sources and arrays and arrays[-1].dtype.kind in "iu":
+            limits = np.iinfo(numpy_dtype(arrays[-1].dtype))
+            low, high = max(low, limits.min), min(high, limits.max)
+    return int(low), int(high)
+
+
+def output_of(p: TensorProxy, strides: Strides | None = None) -> launcher.Output:
+    """What the launcher has to make for a result."""
+    kind = "scalar" if p.scalar else "array"
+    return launcher.Output(kind, p.shape, numpy_dtype(p.dtype), strides=strides)
+
+
+def numpy_dtype(dtype: DType) -> Any:
+    """NumPy's dtype of that name."""
+    return np.dtype(dtype.name)
+
+
+def function_attributes() -> str:
+    """LLVM's attributes of functions for this processor."""
+    bits = engine.target().vector_bits
+    return f'"prefer-vector-width"="{bits}"' if bits > 128 else ""

@@ -202,7 +202,7 @@ def test_windows_at_a_loop_variable():
         image, weights = rng.random((61, 61)), rng.random((50, 50))
         jitted = tnp.jit(f, executors=names)
         assert_same(jitted(image, weights), f(image, weights))
-        assert source(jitted).count("for ") == 2
+    assert source(jitted).count("for ") == 2
 
 
 def test_a_scalar_read_before_a_loop_keeps_its_value():

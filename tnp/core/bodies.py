@@ -17,7 +17,9 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["Body", "bodies_of", "carrying_bodies", "in_bodies", "is_control_flow", "map_bodies", "through"]
+__all__ = [
+    "Body", "bodies_of", "carried_with_inits", "carrying_bodies", "in_bodies", "is_control_flow", "map_bodies", "stored", "through",
+]  # fmt: skip
 
 
 class Body:
@@ -89,6 +91,18 @@ def bodies_of(bsym: BoundSymbol) -> list[Body]:
 def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
     """The bodies whose results are what is carried: all but the test of a loop."""
     return bodies_of(bsym)[1:] if bsym.sym.name == "while_loop" else bodies_of(bsym)
+
+
+def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
+    """The carried values of a loop or a branch, and what each is before."""
+    inits = b.args[b.args.index(bodies_of(b)[-1]) + 1 :]
+    return list(zip(b.output, inits))
+
+
+def stored(b: BoundSymbol) -> dict[str, TensorProxy]:
+    """The carried arrays that stand for memory, by name, and what each is before."""
+    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.sym.name == "copy_"}
+    return {carried.name: init for carried, init in carried_with_inits(b) if carried.name in into}
 
 
 def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:

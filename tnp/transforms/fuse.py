@@ -12,12 +12,11 @@ from functools import partial
 from typing import Any
 
 from tnp.core import prims
-from tnp.core.bodies import in_bodies, is_control_flow
+from tnp.core.bodies import in_bodies, is_control_flow, stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
-from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["find_regions", "fuse"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tnp.core import sizes
-from tnp.core.bodies import is_control_flow
+from tnp.core.bodies import is_control_flow, stored
 from tnp.core.langs import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
@@ -24,7 +24,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.claim import FusedSymbol, Update, claim
-from tnp.transforms.in_place_bodies import Block, plan_block, stored
+from tnp.transforms.in_place_bodies import Block, plan_block
 
 __all__ = ["MemoryOperations", "in_place"]
 

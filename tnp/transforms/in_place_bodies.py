@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tnp.core.bodies import Body, bodies_of, carrying_bodies, map_bodies, through
+from tnp.core.bodies import Body, bodies_of, carried_with_inits, carrying_bodies, map_bodies, stored, through
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
@@ -19,19 +19,7 @@ from tnp.core.trace import Trace
 if TYPE_CHECKING:
     from tnp.transforms.in_place import MemoryOperations, Pass
 
-__all__ = ["Block", "carried_with_inits", "plan_block", "stored"]
-
-
-def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
-    """The carried values of a loop or a branch, and what each is before."""
-    inits = b.args[b.args.index(bodies_of(b)[-1]) + 1 :]
-    return list(zip(b.output, inits))
-
-
-def stored(b: BoundSymbol) -> dict[str, TensorProxy]:
-    """The carried arrays that stand for memory, by name, and what each is before."""
-    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.sym.name == "copy_"}
-    return {carried.name: init for carried, init in carried_with_inits(b) if carried.name in into}
+__all__ = ["Block", "plan_block"]
 
 
 class Block:

@@ -34,7 +34,19 @@ import numpy as np
 
 from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_symbol
 
-__all__ = ["FAILED", "INTERRUPTED", "RECORD_WORDS", "REFUSED", "CtypesLauncher", "Input", "Launcher", "Output", "Spec", "make_ctypes_launcher", "make_launcher"]
+__all__ = [
+    "FAILED",
+    "INTERRUPTED",
+    "RECORD_WORDS",
+    "REFUSED",
+    "CtypesLauncher",
+    "Input",
+    "Launcher",
+    "Output",
+    "Spec",
+    "make_ctypes_launcher",
+    "make_launcher",
+]
 
 INT64 = np.iinfo(np.int64)
 

@@ -26,9 +26,7 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Scalar, Place, Lazy))
 
 
-def _elementwise(
-    p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any
-) -> Array:
+def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any) -> Array:
     """The array whose element is ``compute(program, elements)``. 0-d, it is computed here."""
     if all(not a.shape for a in arrays):
         return Scalar(compute(p, [p.scalar(a) for a in arrays]), dtype)
@@ -38,7 +36,12 @@ def _elementwise(
             if len(a.shape) != len(full.shape):
                 raise Refused("arrays of different ranks")
             for n, m in zip(full.shape, a.shape):
-                require_equal(p, n, m, lambda x, y: ValueError(f"operands could not be broadcast together with shapes ({x},) ({y},) "))
+                require_equal(
+                    p,
+                    n,
+                    m,
+                    lambda x, y: ValueError(f"operands could not be broadcast together with shapes ({x},) ({y},) "),
+                )
 
     def make(p: Program, at: At) -> Value:
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])  # type: ignore[no-any-return]
@@ -163,7 +166,9 @@ def _item(p: Program, out: NumberProxy, a: Array) -> Number:
         if dtype.kind == "u" and dtype.bits == 64:
             raise Refused("a Python integer from uint64")
         key = ("item", value)
-        low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+        low, high = (
+            (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
+        )
         return Number(int, p.atom(key, lambda: _text(scalars.convert(p.code, value, dtype, dtypes.int64)), low, high))
     if dtype.kind == "b":
         return Number(bool, value)
@@ -244,7 +249,9 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
     for d, i in enumerate(kept):
         check_indices(p, i, a.shape[d], d)
         for n, m in zip(kept[0].shape, i.shape):
-            require_equal(p, n, m, lambda x, y: IndexError("shape mismatch: indexing arrays could not be broadcast together"))
+            require_equal(
+                p, n, m, lambda x, y: IndexError("shape mismatch: indexing arrays could not be broadcast together")
+            )
     rank = len(kept[0].shape)
 
     def make(p: Program, at: At) -> Value:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tnp.core import dtypes
 from tnp.core.bodies import Body
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -308,7 +307,7 @@ class Program:
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {last}")
         count = (end - begin).known
-        short = count is not None and count <= UNROLLED and code.current == head
+        short = begin == ZERO and count is not None and count <= UNROLLED and code.current == head
         hint = f", !llvm.loop !{self._hint()}" if short else ""
         code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
         code.block(done)
@@ -358,7 +357,9 @@ class Program:
         for d in reversed(range(len(bounds))):
             strides[d] = step
             step *= max(1, bounds[d])
-        return Place(self.memory(self._allocate(size), self.level), dtype, ZERO, shape, strides)
+        made = self.memory(self._allocate(size), self.level)
+        made.is_new = True
+        return Place(made, dtype, ZERO, shape, strides)
 
     def _allocate(self, size: int) -> str:
         if size <= STACK_BYTES and self.stack + size <= STACK_TOTAL:
@@ -511,8 +512,14 @@ class Program:
         for i in range(count):
             own = _SCOPES + 3 * i
             others = ", ".join(f"!{_SCOPES + 3 * j}" for j in range(count) if j != i)
-            lines += [f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}", f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
-        lines += [f"!{n} = distinct !{{!{n}, !{_UNROLL}}}" for n in range(self._hints_from, self._hints_from + self._unrolled)]
+            lines += [
+                f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}",
+                f"!{own + 1} = !{{!{own}}}",
+                f"!{own + 2} = !{{{others}}}",
+            ]
+        lines += [
+            f"!{n} = distinct !{{!{n}, !{_UNROLL}}}" for n in range(self._hints_from, self._hints_from + self._unrolled)
+        ]
         return "\n".join(lines)
 
 

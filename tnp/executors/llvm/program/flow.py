@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import dtypes
-from tnp.core.bodies import Body, bodies_of, is_control_flow
+from tnp.core.bodies import Body, bodies_of, is_control_flow, stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
@@ -17,7 +17,6 @@ from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
-from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["Variable", "condition"]
 
@@ -48,6 +47,7 @@ class Variable:
             shape = init.shape if init is not None else _sizes(p, proxy)
             self.buffer = p.room_for(proxy.name, shape, proxy.dtype)
             self.buffer.memory.level = -1
+            self.buffer.memory.is_new = False  # what it holds is another array, in eager
         else:
             raise Refused(f"{proxy!r} as a variable")
         if init is not None:
@@ -115,6 +115,11 @@ class Carried:
             if arg.name not in written:
                 self.variables[arg.name] = Variable(p, arg, p.value(init))
 
+    @property
+    def begins_with_an_array(self) -> bool:
+        """Whether a variable is an array."""
+        return any(v.buffer is not None for v in self.variables.values())
+
     def values(self) -> dict[str, Any]:
         """What the carried names stand for, now."""
         return self.memory | {name: v.get() for name, v in self.variables.items()}
@@ -153,7 +158,7 @@ def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], don
     """One round of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
     with p.body(body, values, repeats=True) as results:
-        _check_memory(carried, results)
+        _check_results(p, carried, results)
         leaves = condition(p, results[-1]) if len(results) > len(carried.args) else "false"
         chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
         carried.store([r for _, r in chosen], [v for v, _ in chosen])
@@ -165,11 +170,22 @@ def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], don
         memory.level = level
 
 
-def _check_memory(carried: Carried, results: Sequence[Any]) -> None:
+def _check_results(p: Program, carried: Carried, results: Sequence[Any]) -> None:
+    """Refuses what would be another array than in eager."""
+    seen: list[Any] = []
     for arg, result in zip(carried.args, results):
         place = carried.memory.get(arg.name)
         if place is not None and not place.same_as(result):
             raise Refused("memory that a body ends with is not what it began with")
+    if p.level > 1:
+        return
+    # What leaves the program is the caller's own array if eager's is, and the same array twice if eager's is.
+    for k, result in enumerate(results):
+        is_memory = k < len(carried.args) and carried.args[k].name in carried.memory
+        if isinstance(result, (Place, Lazy)) and result.shape and not is_memory:
+            if any(result is x for x in seen) or (isinstance(result, Place) and not result.memory.is_new):
+                raise Refused("an array that has several names")
+            seen.append(result)
 
 
 @step("for_loop")
@@ -186,6 +202,8 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if step != 1:
         start, stop = _near(p, start), _near(p, stop)
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
+    if carried.begins_with_an_array and not p.blocks:
+        p.check(ahead, None)  # a loop without rounds leaves the caller's own array
     first, last = p.text(start), p.text(stop)
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
@@ -223,6 +241,8 @@ def _near(p: Program, x: Int) -> Int:
 def _while_loop(p: Program, b: BoundSymbol) -> None:
     test, body, *inits = b.args
     carried = Carried(p, b, body.args, inits)
+    if carried.begins_with_an_array and not p.blocks:
+        raise Refused("a loop that may leave the caller's own array")
     code = p.code
     head, done, inside = code.label("while"), code.label("done"), code.label("do")
     code.line(f"br label %{head}")
@@ -254,8 +274,10 @@ def _cond(p: Program, b: BoundSymbol) -> None:
         code.block(label)
         before = carried.enter()
         with p.scope(), p.body(body, carried.values(), repeats=False) as results:
-            _check_memory(carried, results)
-            chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
+            _check_results(p, carried, results)
+            chosen = [
+                (carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables
+            ]
             chosen += list(zip(new, results[len(carried.args) :]))
             carried.store([r for _, r in chosen], [v for v, _ in chosen])
         for memory, level in before:
@@ -275,4 +297,3 @@ def _assert(p: Program, b: BoundSymbol) -> None:
     if any(isinstance(m, Proxy) for m in message):
         raise Refused("a message made of values")
     p.check(condition(p, p.value(ok)), lambda: AssertionError(*message))
-

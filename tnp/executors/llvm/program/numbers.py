@@ -94,7 +94,9 @@ def as_dtype(p: Program, x: Any, dtype: DType, *, checked: bool = True) -> Value
     i = whole(p, n)
     low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
     if checked and not (low <= i.low and i.high <= high):
-        p.check(_between(p, i, low, high), lambda v: OverflowError(f"Python integer {v} out of bounds for {dtype.name}"), i)
+        p.check(
+            _between(p, i, low, high), lambda v: OverflowError(f"Python integer {v} out of bounds for {dtype.name}"), i
+        )
     if i.known is not None and low <= i.known <= high:
         return scalars.constant(i.known, dtype)
     return scalars.convert(p.code, p.text(i), dtypes.int64, dtype)
@@ -103,7 +105,9 @@ def as_dtype(p: Program, x: Any, dtype: DType, *, checked: bool = True) -> Value
 def _between(p: Program, i: Int, low: int, high: int) -> str:
     above = "true" if i.low >= low else p.code.op(f"icmp sge i64 {p.text(i)}, {max(low, LOWEST)}")
     below = "true" if i.high <= high else p.code.op(f"icmp sle i64 {p.text(i)}, {min(high, HIGHEST)}")
-    return p.code.op(f"and i1 {above}, {below}") if "true" not in (above, below) else below if above == "true" else above
+    return (
+        p.code.op(f"and i1 {above}, {below}") if "true" not in (above, below) else below if above == "true" else above
+    )
 
 
 # Whole numbers
@@ -161,7 +165,9 @@ def _divided(p: Program, a: Int, b: Int) -> tuple[str, str]:
     apart = p.code.op(f"icmp slt i64 {p.code.op(f'xor i64 {rest}, {y}')}, 0")
     below = p.code.op(f"and i1 {some}, {apart}")
     one = p.code.op(f"sext i1 {below} to i64")
-    return p.code.op(f"add i64 {quotient}, {one}"), p.code.op(f"add i64 {rest}, {p.code.op(f'select i1 {below}, i64 {y}, i64 0')}")
+    return p.code.op(f"add i64 {quotient}, {one}"), p.code.op(
+        f"add i64 {rest}, {p.code.op(f'select i1 {below}, i64 {y}, i64 0')}"
+    )
 
 
 def _floor_divide(p: Program, a: Int, b: Int) -> Int:
@@ -252,7 +258,11 @@ _WHOLE_UNARY: dict[str, Callable[[Program, Int], Int]] = {
 
 
 def _float_division(p: Program, name: str, a: str, b: str) -> str:
-    message = {"div": "float division by zero", "floor_divide": "float floor division by zero", "remainder": "float modulo"}[name]
+    message = {
+        "div": "float division by zero",
+        "floor_divide": "float floor division by zero",
+        "remainder": "float modulo",
+    }[name]
     p.check(p.code.op(f"fcmp une double {b}, 0.0"), lambda: ZeroDivisionError(message))
     value: str = scalars.emit(p.code, name, [a, b], dtypes.float64)  # type: ignore[assignment]
     return value
@@ -327,5 +337,3 @@ def _compare(p: Program, name: str, a: Number, b: Number) -> str:
             p.check(_between(p, whole(p, n), -EXACT, EXACT), None)
     value: str = scalars.emit(p.code, name, [real(p, a), real(p, b)], dtypes.float64)  # type: ignore[assignment]
     return value
-
-

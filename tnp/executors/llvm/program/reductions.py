@@ -71,7 +71,9 @@ def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dic
             with p.loops([x.shape[d] for d in order[-1:]]) as last:
                 total.set(reducer.combine(p.code, total.get(), element(at | dict(zip(order[-1:], last)))))
         else:
-            blocks = Int.of(p.atom(("blocks", innermost), lambda: _blocks(p, innermost), 0, -(-innermost.high // BLOCK)))
+            blocks = Int.of(
+                p.atom(("blocks", innermost), lambda: _blocks(p, innermost), 0, -(-innermost.high // BLOCK))
+            )
             with p.loop(ZERO, blocks) as block:
                 part = Accumulator(p, reducer.dtype)
                 part.set(reducer.identity)
@@ -124,7 +126,9 @@ def _reduction(name: str) -> None:
                 if a.shape[d].low < 1:
                     ok = p.less(ZERO, a.shape[d])
                     word = "maximum" if name == "amax" else "minimum"
-                    p.check(ok, lambda: ValueError(f"zero-size array to reduction operation {word} which has no identity"))
+                    p.check(
+                        ok, lambda: ValueError(f"zero-size array to reduction operation {word} which has no identity")
+                    )
         if not dims:
             return a
         return _reduced(p, a, dims, out.dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
@@ -229,5 +233,3 @@ def _fused(p: Program, a: Value, b: Value, total: Value, dtype: DType) -> Value:
     if dtype.kind not in "iu":
         raise Refused(f"products of {dtype}")
     return scalars.emit(p.code, "add", [scalars.emit(p.code, "mul", [a, b], dtype), total], dtype)
-
-

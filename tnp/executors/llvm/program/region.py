@@ -6,22 +6,22 @@ import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tnp.core.bodies import bodies_of, is_control_flow
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+import tnp.executors.llvm.program.flow
+import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
+from tnp.core.bodies import bodies_of, is_control_flow, stored
 from tnp.core.devices import cpu
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Region
 from tnp.executors.llvm import launcher, scalars
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program import arrays, flow, reductions, updates, views  # noqa: F401 — they register rules
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.numbers import as_number, real, whole
 from tnp.executors.llvm.program.values import Lazy, Number, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
-from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["ProgramRegion", "takes"]
 

@@ -127,5 +127,3 @@ def _index_put(p: Program, b: BoundSymbol) -> None:
             element = scalars.emit(p.code, "add", [p.load(base, where), element], base.dtype)
         p.store(base, where, element)
     p.bind(b.output, base)
-
-

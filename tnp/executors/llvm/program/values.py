@@ -36,11 +36,12 @@ class Number:
 @dataclass(eq=False)
 class Memory:
     """Memory that overlaps with no other. ``scope`` numbers it for alias analysis; ``level`` is the depth of the body
-    that may write to it."""
+    that may write to it. ``is_new``: an operation of the program made what is in it, so that nobody else has that array."""
 
     pointer: str
     scope: int
     level: int
+    is_new: bool = False
 
 
 class Scalar:

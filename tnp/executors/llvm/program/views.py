@@ -100,7 +100,9 @@ def _count(p: Program, length: Int, step: int) -> Int:
     if length.known is not None:
         return Int(-(-length.known // step))
     up = length + (step - 1)
-    return p.atom(("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step)
+    return p.atom(
+        ("count", length, step), lambda: p.code.op(f"udiv i64 {p.text(up)}, {step}"), up.low // step, up.high // step
+    )
 
 
 def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: Any, step: int = 1) -> Array:
@@ -136,7 +138,12 @@ def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Ar
 
 def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
     for d in sorted(dims, reverse=True):
-        require_equal(p, a.shape[d], ONE, lambda n, _: ValueError("cannot select an axis to squeeze out which has size not equal to one"))
+        require_equal(
+            p,
+            a.shape[d],
+            ONE,
+            lambda n, _: ValueError("cannot select an axis to squeeze out which has size not equal to one"),
+        )
         a = take_one(p, a, d, ZERO)
     return a
 

@@ -59,7 +59,7 @@ class Program:
         #: integers that have been computed, for as long as they are in force
         self.known: list[dict[Any, Any]] = [{}]
         self.failures: list[Failure] = []
-        self.may_refuse = False
+        self.may_refuse = self.may_decline = False
         self.memories: list[Memory] = []
         self.freed: list[str] = []
         self.stack = 0
@@ -234,6 +234,15 @@ class Program:
         self.code.line(f"br i1 {ok}, label %{onward}, label %{wrong}, !prof !{_UNLIKELY}")
         self.code.block(wrong)
         self.leave(failure, *values)
+        self.code.block(onward)
+
+    def begin_only_if(self, ok: str) -> None:
+        """Declines the arguments unless ``ok``. Nothing has been written yet."""
+        if ok == "true":
+            return
+        self.may_decline = True
+        onward = self.code.label("onward")
+        self.code.line(f"br i1 {ok}, label %{onward}, label %decline")
         self.code.block(onward)
 
     def leave(self, failure: Failure | None, *values: Int | str) -> None:
@@ -472,6 +481,9 @@ class Program:
         if self.may_refuse:
             code.block("refuse")
             self._restore()
+            code.line("br label %decline")
+        if self.may_refuse or self.may_decline:
+            code.block("decline")
             code.line(f"store i64 {REFUSED}, ptr %outcome")
             code.line("br label %leave")
         code.block("leave")

@@ -203,7 +203,7 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
         start, stop = _near(p, start), _near(p, stop)
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
-        p.check(ahead, None)  # a loop without rounds leaves the caller's own array
+        p.begin_only_if(ahead)  # a loop without rounds leaves the caller's own array
     first, last = p.text(start), p.text(stop)
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
@@ -241,9 +241,10 @@ def _near(p: Program, x: Int) -> Int:
 def _while_loop(p: Program, b: BoundSymbol) -> None:
     test, body, *inits = b.args
     carried = Carried(p, b, body.args, inits)
-    if carried.begins_with_an_array and not p.blocks:
-        raise Refused("a loop that may leave the caller's own array")
     code = p.code
+    ran = p.slot("i1") if carried.begins_with_an_array and not p.blocks else None
+    if ran is not None:
+        code.line(f"store i1 false, ptr {ran}")
     head, done, inside = code.label("while"), code.label("done"), code.label("do")
     code.line(f"br label %{head}")
     code.block(head)
@@ -254,9 +255,13 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
             goes_on = condition(p, results[0])
         code.line(f"br i1 {goes_on}, label %{inside}, label %{done}")
         code.block(inside)
+        if ran is not None:
+            code.line(f"store i1 true, ptr {ran}")
         _round(p, carried, body, values, done)
     code.line(f"br label %{head}")
     code.block(done)
+    if ran is not None:
+        p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without rounds, the caller's own array is left
     carried.finish()
 
 

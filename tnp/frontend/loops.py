@@ -87,7 +87,8 @@ class Loop(Trial):
             if isinstance(init, TensorProxy) and not init.scalar and id(value.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         proxies = self.storage_proxies()
-        index = NumberProxy(self.trace.make_name("i"), int)
+        low, high = (None, None) if self.rounds is None else self.rounds.interval()
+        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
         region.open()
         self.carry_storages(region, proxies)
         for name, handle in entries.items():

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
@@ -97,6 +97,17 @@ class Rounds:
         return len(
             range(*(x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)))
         )
+
+    def interval(self) -> tuple[int | None, int | None]:
+        """The least and the largest position, as far as they are known."""
+        if type(self.step) is not int or self.step == 0:
+            return None, None
+        (first_low, first_high), (stop_low, stop_high) = (
+            intervals.bounds(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop)
+        )
+        if self.step > 0:
+            return first_low, None if stop_high is None else stop_high - 1
+        return None if stop_low is None else stop_low + 1, first_high
 
     def begins(self) -> bool:
         """Whether there is a first round, which the trace depends on from now on. The bounds are known."""

@@ -471,6 +471,14 @@ def _pow(x: Any, y: Any, mod: Any = None) -> Any:
     return x**y if mod is None else pow(x, y, mod)
 
 
+def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
+    """``np.ndarray(shape, dtype)``: memory with nothing in it, as ``np.empty`` makes it. What looks at a buffer is not traced."""
+    if rest or set(kwargs) - {"order"} or is_traced(dtype):
+        raise NeedsEager("it makes an array over a buffer")
+    order = {} if kwargs.get("order") is None else kwargs
+    return state.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
+
+
 def _print(*args: Any, **kwargs: Any) -> None:
     raise NeedsEager("it prints")
 
@@ -504,6 +512,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     pow: _pow,
     isinstance: isinstance,
     print: _print,
+    np.ndarray: _ndarray,
     np.errstate: Errstate,
 }
 for _row in ROWS:
@@ -511,4 +520,4 @@ for _row in ROWS:
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print, np.errstate, enumerate, zip, reversed))
+_ALWAYS = frozenset((print, np.ndarray, np.errstate, enumerate, zip, reversed))

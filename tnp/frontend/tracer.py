@@ -425,6 +425,8 @@ class Tracer:
         """``x`` with numbers that are known made plain; the trace then depends on them."""
         if type(x) is TracedNumber:
             return x._known()
+        if type(x) is slice:
+            return slice(self.known(x.start), self.known(x.stop), self.known(x.step))
         if isinstance(x, (tuple, list)) and is_traced(x):
             return type(x)(self.known(y) for y in x)
         return x

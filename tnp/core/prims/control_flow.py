@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import intervals, sizes
 from tnp.core.bodies import Body
 from tnp.core.prims.base import check, prim
 from tnp.core.printing import block_lines, literal, print_as_block
@@ -104,7 +104,9 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
         if isinstance(a, TensorProxy):
             new.append(TensorProxy(like=a, lang=a.lang, scalar=a.scalar))
         else:
-            new.append(NumberProxy(None, _python_type(a)))
+            number = NumberProxy(None, _python_type(a))
+            intervals.note_either(number, a, b)
+            new.append(number)
     return (*carried, *new)
 
 

@@ -149,3 +149,29 @@ def test_grids_whose_bounds_are_arguments():
         return i * 10 + j, p + q, np.r_[0:n, m]
 
     same_as_eager(f, lambda: (3, 4), lambda: (4, 2), executors=EXECUTORS)
+
+
+def test_loops_over_the_positions_of_an_array():
+    def f(x, n):
+        s = 0.0
+        for i, j in np.ndindex(x.shape):
+            x[i, j] += i - j
+        for at in np.ndindex(n, 2, 3):
+            s += x[at[0], at[1]] * at[2]
+        for (k,) in np.ndindex(9):
+            s += k
+        for (i, j), v in np.ndenumerate(x):
+            s += v * i + j
+        for at in np.ndindex(0, 3):
+            s += at
+        for at in np.ndindex():
+            s += len(at)
+        return s
+
+    jitted = same_as_eager(f, lambda: (np.arange(12.0).reshape(4, 3), 4), executors=EXECUTORS)
+    assert source(jitted).count("for ") == 4
+
+    def g(x):
+        return [x[i] for i in np.ndindex(2, 2)]
+
+    same_as_eager(g, lambda: (np.arange(4.0).reshape(2, 2),))

@@ -7,16 +7,19 @@ sequences of which nothing is known but how to get item ``i``, until somebody it
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
 
-__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "range_", "reversed_", "rounds_of", "use_up", "zip_"]
+__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "ndenumerate_", "ndindex_", "range_", "reversed_", "rounds_of", "use_up", "zip_"]
 
 #: a number whose value the trace need not know
 Count = Any
@@ -202,6 +205,34 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     rounds = [r for r in found if r is not None]
     use_up(*xs)
     return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
+
+
+def ndindex_(*shape: Any) -> Any:
+    """``np.ndindex(*shape)``, or of one tuple: the positions of an array, the last dimension the fastest."""
+    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    if not all(map(is_known, dims)):
+        raise NeedsEager("it runs over the positions of an array whose shape is known only when the program runs")
+    lengths = [operator.index(n) for n in dims]
+    if any(n < 0 for n in lengths):
+        return np.ndindex(*lengths)  # says what is wrong
+    return Rounds(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
+
+
+def _position(i: Any, lengths: list[int]) -> tuple[Any, ...]:
+    """Where the element number ``i`` of an array is."""
+    found = []
+    for n in reversed(lengths[1:]):
+        found.append(i % n)
+        i = i // n
+    return (*([i] if lengths else []), *reversed(found))
+
+
+def ndenumerate_(a: Any) -> Any:
+    """``np.ndenumerate(a)``."""
+    if type(a) is not TracedArray:
+        return np.ndenumerate(a)
+    rounds = ndindex_(*a.shape)
+    return Rounds(0, rounds.stop, 1, lambda i: ((at := rounds.item(i)), a[at]))
 
 
 def reversed_(x: Any) -> Any:

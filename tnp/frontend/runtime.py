@@ -25,9 +25,10 @@ from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
-from tnp.frontend.rounds import enumerate_, range_, reversed_, zip_
+from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
 from tnp.frontend.trials import is_unknown
@@ -269,7 +270,10 @@ def _fresh(x: Any) -> Any:
     """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
     if isinstance(x, np.ndarray):
         tracer = state.current()
-        return tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+        made = tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+        if x.flags.c_contiguous:
+            made._strides = ROW_MAJOR
+        return made
     return type(x)(map(_fresh, x)) if type(x) in (tuple, list) else x
 
 
@@ -513,6 +517,8 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: isinstance,
     print: _print,
     np.ndarray: _ndarray,
+    np.ndindex: ndindex_,
+    np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
 }
 for _row in ROWS:
@@ -520,4 +526,4 @@ for _row in ROWS:
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print, np.ndarray, np.errstate, enumerate, zip, reversed))
+_ALWAYS = frozenset((print, np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed))

@@ -32,7 +32,9 @@ def test_lengths_of_slices_are_those_of_python(n):
             for k in range(low, high):
                 ends = [x if x is None or not moves else x + k for x, moves in zip((first, last), of_index)]
                 expected = len(range(n)[slice(*ends)])
-                value = found if isinstance(found, int) else found.constant + sum(f * k for _, f in found.terms.values())
+                value = (
+                    found if isinstance(found, int) else found.constant + sum(f * k for _, f in found.terms.values())
+                )
                 assert value == expected, (n, low, high, ends)
 
 
@@ -145,7 +147,7 @@ def test_arrays_without_contents_are_the_programs_own():
 def test_grids_whose_bounds_are_arguments():
     def f(n, m):
         i, j = np.mgrid[0:n, 1:m]
-        p, q = np.ogrid[0:n, 0 : m : 2]
+        p, q = np.ogrid[0:n, 0:m:2]
         return i * 10 + j, p + q, np.r_[0:n, m]
 
     same_as_eager(f, lambda: (3, 4), lambda: (4, 2), executors=EXECUTORS)

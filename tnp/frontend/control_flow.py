@@ -26,8 +26,8 @@ from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
 from tnp.frontend.rewriter_flow import ITEM
-from tnp.frontend.rounds import rounds_of, use_up
-from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, is_unknown
+from tnp.frontend.rounds import Rounds, rounds_of, use_up
+from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, TakeTurns, is_unknown
 
 __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
 
@@ -74,6 +74,12 @@ class ControlFlow:
                 return orelse[0]() if orelse else None
             try:
                 broken = Loop(body, None, names, stores, rounds, tells=bool(orelse)).roll()
+            except TakeTurns as turns:
+                reason = turns.reason
+                left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
+                if left is None:
+                    break
+                return _as_python(map(rounds.item, left), body, orelse)
             except Failure as failure:
                 reason = failure.reason
                 if not (failure.settles and rounds.known):
@@ -279,6 +285,22 @@ def _plain_code(code: Any) -> Any:
     if isinstance(code, Leaving):
         raise NeedsValue("it leaves a loop on a value that is known only when the program runs")
     return None if code is CONTINUE else code
+
+
+def _in_turns(
+    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: TakeTurns
+) -> list[Any] | None:
+    """Rolls a loop whose arrays take turns, by as many rounds at a time as make a turn; gives the positions that are left, or
+    ``None`` if it does not roll."""
+    found = rounds.in_turns(turns.period)
+    if found is None:
+        return None
+    whole, left = found
+    try:
+        Loop(body, None, names, stores, whole, tells=False, turns=turns).roll()
+    except Failure:
+        return None
+    return left
 
 
 def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:

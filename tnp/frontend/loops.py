@@ -14,7 +14,16 @@ from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.regions import Region
 from tnp.frontend.results import mark_shared
 from tnp.frontend.rounds import Rounds
-from tnp.frontend.trials import CONSTANTS, CONTINUE, Failure, Leaving, Trial, is_same_array, is_unknown
+from tnp.frontend.trials import (
+    CONSTANTS,
+    CONTINUE,
+    Failure,
+    Leaving,
+    TakeTurns,
+    Trial,
+    is_same_array,
+    is_unknown,
+)
 from tnp.frontend.values import carried_handle, output_handle, proxy_of, settled
 
 __all__ = ["Loop"]
@@ -29,9 +38,12 @@ class Loop(Trial):
 
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
-        knows_first_test: bool = False,
+        knows_first_test: bool = False, turns: TakeTurns | None = None,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
+        #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
+        self.turning = frozenset() if turns is None else turns.names
+        self.times = 1 if turns is None else turns.period
         #: whether it is asked if it ended with ``break``
         self.tells = tells
         #: whether Python can tell if a ``while`` loop begins
@@ -56,7 +68,7 @@ class Loop(Trial):
         try:
             return self.attempt()
         except Failure as failure:
-            if not failure.settles:
+            if not failure.settles and not isinstance(failure, TakeTurns):
                 self.tracer.unrollable[code] = failure.reason
             raise
 
@@ -77,7 +89,8 @@ class Loop(Trial):
         entries: dict[str, Any] = {}
         for name in self.names:
             value = self.variables[name]
-            kept = type(value) is TracedArray and not value.scalar and name in self.stores and name not in self.rebound
+            written = (name in self.stores and name not in self.rebound) or name in self.turning
+            kept = type(value) is TracedArray and not value.scalar and written
             made = None if kept else carried_handle(name, value, name in self.loose)
             if made is not None:
                 inits[name], carried[name], entries[name] = made
@@ -96,10 +109,11 @@ class Loop(Trial):
         tested, condition = self._trace_test(region)
         self.tracer.repeats *= self._repeats
         try:
-            code = self.body(*(() if self.rounds is None else (self.rounds.item(TracedNumber(index)),)))
+            code = self._one_round(TracedNumber(index))
         finally:
             self.tracer.repeats //= self._repeats
         leaves = self._leaving(code)
+        self._check_turns(region, entries)
         self.check_effects(region)
         results, handles = self._results(region, carried, entries)
         stored = self.stored_results(region)
@@ -110,8 +124,38 @@ class Loop(Trial):
             [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n]) for n in results}, {k: proxies[k] for k in stored},
+            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results},
+            {k: proxies[k] for k in stored},
         )  # fmt: skip
+
+    def _one_round(self, index: TracedNumber) -> Any:
+        """The body, as often as it takes for arrays to have their names again; gives its code."""
+        if self.rounds is None:
+            return self.body()
+        if self.times == 1:
+            return self.body(self.rounds.item(index))
+        for k in range(self.times):
+            code = self.body(self.rounds.item(index + k * (self.rounds.step // self.times) if k else index))
+            if code is not None and code is not CONTINUE:
+                raise Failure("it may be left while its arrays take turns")
+        return None
+
+    def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
+        """Raises :class:`TakeTurns` if the round has exchanged the names of arrays of which it writes one."""
+        begin = {n: entries.get(n, region.values[n]) for n in self.names}
+        arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
+        now: dict[str, str] = {}
+        for name in arrays:
+            value = self.variables[name]
+            if not is_same_array(value, arrays[name]):
+                now[name] = next((m for m, x in arrays.items() if is_same_array(value, x)), "")
+        if not now or set(now) != set(now.values()) or not any(n in self.stores for n in now):
+            return
+        where, period = dict(now), 1
+        while any(n != m for n, m in where.items()):
+            where = {n: now[m] for n, m in where.items()}
+            period += 1
+        raise TakeTurns(frozenset(now), period)
 
     def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
         if self.test is None:
@@ -156,12 +200,25 @@ class Loop(Trial):
                 continue
             if result is None or not agree(carried[name], result):
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
-            handles[name] = settled(name, value, entries[name], region, self.loose)
+            handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
-        found = [h.storage for h in handles.values() if h is not None]
+        found = [h.storage for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
         if len({id(s) for s in found}) < len(found):
             raise Failure("two of its variables are bound to one array")
         return results, handles
+
+    def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
+        """The variables whose first arrays a variable may be bound to after some rounds, the nearest first."""
+        found: list[str] = []
+        while (handle := handles.get(name)) is not None:
+            source = next(
+                (m for m, x in entries.items() if type(x) is TracedArray and x.storage is handle.storage), None
+            )
+            if source is None or source in found:
+                break
+            found.append(source)
+            name = source
+        return found
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
         """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
@@ -172,7 +229,7 @@ class Loop(Trial):
 
     def _record(
         self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any,
-        carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any]],
+        carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
         """Records the operation, and binds variables and storages to what it leaves."""
@@ -194,12 +251,13 @@ class Loop(Trial):
             prims.for_loop(*bounds, body, *inits)
         self._count_rounds()
         region.restore_variables()
-        for name, (proxy, handle) in variables.items():
-            before = region.values[name]
+        surely_ran = self.rounds is not None and self.rounds.known
+        for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
-            surely_ran = self.rounds is not None and self.rounds.known
-            if handle is not None and not surely_ran and type(before) is TracedArray:
-                mark_shared(self.variables[name].storage, before.storage)
+            for source in sources if surely_ran else [name, *sources]:
+                before = region.values[source]
+                if handle is not None and type(before) is TracedArray:
+                    mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
         return None if broken is None else TracedNumber(broken)
 

@@ -19,7 +19,19 @@ from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
 
-__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "ndenumerate_", "ndindex_", "range_", "reversed_", "rounds_of", "use_up", "zip_"]
+__all__ = [
+    "Rounds",
+    "TracedRange",
+    "enumerate_",
+    "is_known",
+    "ndenumerate_",
+    "ndindex_",
+    "range_",
+    "reversed_",
+    "rounds_of",
+    "use_up",
+    "zip_",
+]
 
 #: a number whose value the trace need not know
 Count = Any
@@ -105,6 +117,8 @@ class Rounds:
         """The least and the largest position, as far as they are known."""
         if type(self.step) is not int or self.step == 0:
             return None, None
+        if type(self.start) is int and type(self.stop) is int and (found := range(self.start, self.stop, self.step)):
+            return min(found[0], found[-1]), max(found[0], found[-1])
         (first_low, first_high), (stop_low, stop_high) = (
             intervals.bounds(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop)
         )
@@ -121,6 +135,20 @@ class Rounds:
     def behind_first(self) -> Rounds:
         """The same without the first round."""
         return Rounds(self.start + self.step, self.stop, self.step, self.item)
+
+    def in_turns(self, period: int) -> tuple[Rounds, list[Any]] | None:
+        """The rounds by so many at a time (at each position the first of them), and the positions of those that are left over; the
+        trace depends on how many these are, and on the step. The bounds are known. ``None`` if there are not so many rounds."""
+        step = operator.index(self.step)
+        span = self.stop if type(self.start) is int and self.start == 0 else self.stop - self.start
+        count = span if step == 1 else -(-span // step)
+        left = operator.index(count % period)
+        if abs(step) == 1:
+            stop = self.stop - left * step if left else self.stop
+        else:
+            stop = self.start + (count - left) * step
+        whole = Rounds(self.start, stop, step * period, self.item)
+        return (whole, [stop + k * step for k in range(left)]) if whole.begins() else None
 
     def indices(self) -> range:
         """The positions as Python's numbers. Raises ``NeedsValue`` if they are known only when the program runs."""

@@ -22,6 +22,7 @@ __all__ = [
     "Failure",
     "Leaving",
     "Returned",
+    "TakeTurns",
     "Trial",
     "is_same_array",
     "is_same_constant",
@@ -68,6 +69,15 @@ class Failure(Exception):
         super().__init__(reason)
         self.reason = reason
         self.settles = settles
+
+
+class TakeTurns(Failure):
+    """Arrays that a loop writes change names each round, and have their own again after ``period`` rounds."""
+
+    def __init__(self, names: frozenset[str], period: int) -> None:
+        super().__init__(f"{' and '.join(sorted(names))} take turns")
+        self.names = names
+        self.period = period
 
 
 def is_unknown(x: Any) -> bool:

@@ -13,6 +13,7 @@ from tnp.core.views import Path
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region
+from tnp.frontend.trials import is_same_array
 from tnp.lang import numpy as lnp
 
 __all__ = ["carried_handle", "output_handle", "proxy_of", "settled"]
@@ -56,15 +57,19 @@ def carried_handle(name: str, value: Any, is_loose: bool) -> tuple[Any, Proxy, A
     return init, number, TracedNumber(number)
 
 
-def settled(name: str, value: Any, entry: Any, region: Region, loose: set[str]) -> TracedArray | None:
-    """The array that a variable is bound to at the end of a round; ``None`` for a scalar or a number.
+def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:
+    """The array that a variable is bound to at the end of a round, where variables were ``entries`` at its beginning; ``None``
+    for a scalar or a number.
 
     Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.
     """
     if type(value) is not TracedArray or value.scalar:
         return None
-    storage = value.storage
-    if type(storage) is not Storage or storage.serial < region.serial or not storage.writable or storage.maybe_shared:
+    storage, entry = value.storage, entries[name]
+    handed_on = any(type(x) is TracedArray and is_same_array(value, x) for x in entries.values())
+    if handed_on:
+        pass  # what another variable was bound to, and no longer is: that is checked by who asks
+    elif type(storage) is not Storage or storage.serial < region.serial or not storage.writable or storage.maybe_shared:
         raise NeedsEager(f"{name} is bound to an array that another name may share")
     if entry.strides_ is not None and entry.strides_ != value.strides_:
         loose.add(name)

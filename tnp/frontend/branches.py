@@ -7,9 +7,10 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import Body
-from tnp.core.prims.control_flow import agree
+from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.layout import same_layout
 from tnp.frontend.regions import UNBOUND, Region, Retrace
 from tnp.frontend.results import mark_shared
 from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
@@ -84,9 +85,9 @@ class Branch(Trial):
             bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
         outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
         new = outputs[len(written) :]
+        self.commit({k: proxies[k] for k in written})
         for (name, (_, _, first, second)), proxy in zip(merged.items(), new):
             self.variables[name] = _either(proxy, first, second)
-        self.commit({k: proxies[k] for k in written})
         return code if pair is None else code(new[-1])
 
     def _code_as_value(self, code: Any) -> tuple[Any, Any]:
@@ -101,7 +102,7 @@ class Branch(Trial):
         if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
             self.variables[name] = x
             return None
-        if p is None or q is None or not agree(p, q):
+        if p is None or q is None or not are_alike(p, q):
             raise Failure(f"{name} is of another kind on either side")
         _check_mergeable(x, y, region)
         return p, q, x, y
@@ -118,7 +119,7 @@ class Branch(Trial):
                 return x, None
             if is_same_constant(x.value, y.value):
                 return x, None
-            if p is None or q is None or not agree(p, q):
+            if p is None or q is None or not are_alike(p, q):
                 raise Failure("it returns values of different kinds")
             _check_mergeable(x.value, y.value, region)
             return lambda proxy: Returned(_either(proxy, x.value, y.value)), (p, q)
@@ -130,13 +131,12 @@ class Branch(Trial):
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:
-    """Refuses arrays that look at part of memory that other arrays look at: what a write to them would change is not known."""
+    """Refuses arrays of which it is not known what a write to them would change: those of the caller that the branch writes."""
     for v in (x, y):
-        if (
-            type(v) is TracedArray
-            and not v.scalar
-            and (type(v.storage) is not Storage or id(v.storage) in region.carried)
-        ):
+        if type(v) is not TracedArray or v.scalar:
+            continue
+        written = id(v.storage) in region.carried and (v.path or v.storage.origin is not None)
+        if type(v.storage) is not Storage or written:
             raise Failure("it chooses between arrays that share memory with others")
 
 
@@ -145,7 +145,7 @@ def _either(proxy: Proxy, x: Any, y: Any) -> Any:
     handle = x if type(x) is TracedArray and not x.scalar else None
     made = output_handle(proxy, handle)
     if handle is not None:
-        if x.strides_ != y.strides_:
+        if not same_layout(x, y):
             made._strides = None
         for v in (x, y):
             mark_shared(made.storage, v.storage)

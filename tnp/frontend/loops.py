@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import prims, sizes
 from tnp.core.bodies import Body
-from tnp.core.prims.control_flow import agree
+from tnp.core.prims.control_flow import fits
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region
-from tnp.frontend.results import mark_shared
+from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
 from tnp.frontend.trials import (
     CONSTANTS,
@@ -53,6 +53,10 @@ class Loop(Trial):
         self.loose: set[str] = set()
         #: variables that hold arrays that are stored to, and are bound to others all the same
         self.rebound: set[str] = set()
+        #: variables to whose arrays, the program's own, the body writes before it binds them anew
+        self.owned: set[str] = set()
+        #: of arrays that variables are bound to anew, the dimensions that are others in each round
+        self.varying: dict[str, set[int]] = {}
 
     def roll(self) -> Any:
         """Records the loop. Gives whether it was left by ``break``, if that is asked and known only when the program runs.
@@ -74,14 +78,27 @@ class Loop(Trial):
 
     def attempt(self) -> Any:
         while True:
-            before = len(self.loose), len(self.rebound)
+            before = self._findings()
             try:
                 return super().attempt()
             except Failure:
-                if before == (len(self.loose), len(self.rebound)):
+                if before == self._findings():
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
+
+    def _findings(self) -> tuple[int, ...]:
+        """How much is known of the variables; if more than before, the body is worth another look."""
+        return len(self.loose), len(self.rebound), len(self.owned), sum(map(len, self.varying.values()))
+
+    def _may_own(self, value: Any) -> bool:
+        """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
+        loop carries looks at."""
+        if type(value) is not TracedArray or value.scalar or type(value.storage) is not Storage or value.path:
+            return False
+        storage = value.storage
+        holders = [v for n in self.names if type(v := self.variables[n]) is TracedArray and v.storage is storage]
+        return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
     def once(self, region: Region) -> Any:
         carried: dict[str, Proxy] = {}
@@ -91,7 +108,9 @@ class Loop(Trial):
             value = self.variables[name]
             written = (name in self.stores and name not in self.rebound) or name in self.turning
             kept = type(value) is TracedArray and not value.scalar and written
-            made = None if kept else carried_handle(name, value, name in self.loose)
+            made = None if kept else carried_handle(
+                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ())
+            )  # fmt: skip
             if made is not None:
                 inits[name], carried[name], entries[name] = made
         memory = {key: s.value for key, s in self.storages.items()}
@@ -103,6 +122,8 @@ class Loop(Trial):
         low, high = (None, None) if self.rounds is None else self.rounds.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
         region.open()
+        for name in self.owned:
+            region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
             self.variables[name] = handle
@@ -115,10 +136,13 @@ class Loop(Trial):
         leaves = self._leaving(code)
         self._check_turns(region, entries)
         self.check_effects(region)
+        self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
+        own = _own_sizes(carried.values())
+        scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
             region, scope, index, (tested, condition), leaves,
             [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
@@ -149,8 +173,11 @@ class Loop(Trial):
             value = self.variables[name]
             if not is_same_array(value, arrays[name]):
                 now[name] = next((m for m, x in arrays.items() if is_same_array(value, x)), "")
-        if not now or set(now) != set(now.values()) or not any(n in self.stores for n in now):
+        if not now or set(now) != set(now.values()) or not any(n in self.stores and n not in self.rebound for n in now):
             return
+        if self.rounds is None or not self.rounds.known:  # it may end on any turn, so they are variables
+            self.rebound.update(n for n in now if n in self.stores)
+            raise Failure("arrays that it writes take turns")
         where, period = dict(now), 1
         while any(n != m for n, m in where.items()):
             where = {n: now[m] for n, m in where.items()}
@@ -193,32 +220,55 @@ class Loop(Trial):
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
                 raise Failure(f"{name} changes from round to round", settles=True)
-            if value is entries[name]:
-                continue
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 continue
-            if result is None or not agree(carried[name], result):
+            if result is None or not fits(carried[name], result):
+                self._note_varying(name, carried[name], result)
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
             handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
-        found = [h.storage for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
-        if len({id(s) for s in found}) < len(found):
-            raise Failure("two of its variables are bound to one array")
+        arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
+        found = [id(s) for h in arrays for s in may_share(h.storage)]
+        if len(set(found)) < len(found):
+            raise Failure("two of its variables may be bound to one array")
         return results, handles
 
     def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
-        """The variables whose first arrays a variable may be bound to after some rounds, the nearest first."""
+        """The variables whose first arrays a variable may be bound to after some rounds."""
         found: list[str] = []
-        while (handle := handles.get(name)) is not None:
-            source = next(
-                (m for m, x in entries.items() if type(x) is TracedArray and x.storage is handle.storage), None
-            )
-            if source is None or source in found:
-                break
-            found.append(source)
-            name = source
+        found += self._handed_by(handles.get(name), entries, found)
+        for source in found:
+            found += self._handed_by(handles.get(source), entries, found)
         return found
+
+    def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
+        """The variables whose arrays, at the beginning of a round, ``handle`` may be at its end."""
+        places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
+        return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
+
+    def _check_owned(self, entries: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
+        arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
+        written = [n for n, x in arrays.items() if x.storage.written]
+        for name in written:  # what is handed on to one of them is written a round later
+            handle = self.variables[name]
+            written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
+        if not all(arrays[n].storage.writable for n in written):
+            raise Failure("it writes to what another variable was bound to")
+        if not self.owned.issuperset(written):
+            self.owned.update(written)
+            raise Failure(f"it writes to what {' and '.join(sorted(written))} are bound to before it binds them anew")
+
+    def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
+        """Notes the dimensions of a variable that change from round to round, where that is all that does, and none grows."""
+        if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
+            return
+        pairs = list(zip(arg.shape, result.shape))
+        limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
+        if all(n is not None and m is not None and m <= n for n, m in limits):
+            changed = {d for d, (n, m) in enumerate(pairs) if sizes.equal(n, m) is not True and type(n) is int}
+            self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
         """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
@@ -249,6 +299,7 @@ class Loop(Trial):
             body = Body([index, *args], scope, results).substitute(unchanged)
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
+        self.trace.statements.extend(_own_sizes(args))  # of the arrays that the loop leaves
         self._count_rounds()
         region.restore_variables()
         surely_ran = self.rounds is not None and self.rounds.known
@@ -264,3 +315,11 @@ class Loop(Trial):
     def _count_rounds(self) -> None:
         self.tracer.rolled = True
         self.tracer.rolled_rounds += self._repeats * self.tracer.repeats
+
+
+def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
+    """What defines the sizes that carried arrays have in each round."""
+    arrays = [p for p in carried if isinstance(p, TensorProxy)]
+    return [
+        prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
+    ]

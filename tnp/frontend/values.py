@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.layout import same_layout
 from tnp.frontend.regions import Region
+from tnp.frontend.results import may_share
 from tnp.frontend.trials import is_same_array
 from tnp.lang import numpy as lnp
 
@@ -36,20 +39,28 @@ def proxy_of(x: Any) -> Any:
     return None
 
 
-def carried_handle(name: str, value: Any, is_loose: bool) -> tuple[Any, Proxy, Any] | None:
+def carried_handle(
+    name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
+) -> tuple[Any, Proxy, Any] | None:
     """For a variable: the value that it has, a fresh proxy for the one that it has in each round, and what the program holds for
     that; ``None`` for values that a loop does not carry.
 
-    ``is_loose``: nothing is known of how arrays that it is bound to lie in memory.
+    Of an array, ``is_loose`` says that nothing is known of how those that the variable is bound to lie in memory, ``writable`` that
+    the body may write to them, and ``varying`` which dimensions may be others in each round; those that are sizes always may.
     """
     init = proxy_of(value)
     trace = state.current().trace
     fresh = trace.make_name(f"{name}_")
     if isinstance(init, TensorProxy):
-        if not sizes.is_known(init.shape):
+        if any(sizes.bound_or_none(n) is None for n in init.shape):
             return None
-        proxy = TensorProxy(fresh, like=init, lang=init.lang, scalar=init.scalar)
-        handle = _array(proxy, None if is_loose or proxy.scalar else value, writable=False)
+        shape = tuple(
+            n if type(n) is int and d not in varying else NumberProxy(None, int, bound=sizes.bound(n), low=0)
+            for d, n in enumerate(init.shape)
+        )
+        proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
+        loose = is_loose or (len(shape) > 1 and not sizes.is_known(shape))
+        handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)
         return init, proxy, handle
     if init is None:
         return None
@@ -66,12 +77,12 @@ def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loos
     if type(value) is not TracedArray or value.scalar:
         return None
     storage, entry = value.storage, entries[name]
+    # What another variable was bound to, and no longer is, may be handed on: that is checked by who asks.
     handed_on = any(type(x) is TracedArray and is_same_array(value, x) for x in entries.values())
-    if handed_on:
-        pass  # what another variable was bound to, and no longer is: that is checked by who asks
-    elif type(storage) is not Storage or storage.serial < region.serial or not storage.writable or storage.maybe_shared:
+    outside = any(s.serial < region.serial for s in may_share(storage))
+    if type(storage) is not Storage or outside or not (storage.writable or handed_on):
         raise NeedsEager(f"{name} is bound to an array that another name may share")
-    if entry.strides_ is not None and entry.strides_ != value.strides_:
+    if entry._strides is not None and not same_layout(entry, value):
         loose.add(name)
         raise NeedsEager(f"{name} does not keep its layout")
     return value

@@ -189,7 +189,7 @@ def test_changes_of_type_on_one_side_run_eagerly():
         s = 0
         for i in range(12):
             if x[i] > 0.5:
-                s = s + x[i]
+                s = s + 1j
         return s
 
     eager_with_a_warning(f, lambda: (np.linspace(0, 1, 12),), "a condition needs the value")

@@ -22,6 +22,7 @@ from tnp.core import langs, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 from tnp.frontend import state
 from tnp.frontend.branches import Branch
+from tnp.frontend.either import condition_of
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
@@ -73,7 +74,8 @@ class ControlFlow:
             if rounds.known and not rounds.begins():
                 return orelse[0]() if orelse else None
             try:
-                broken = Loop(body, None, names, stores, rounds, tells=bool(orelse)).roll()
+                lifts = not rounds.known
+                broken = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
             except TakeTurns as turns:
                 reason = turns.reason
                 left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
@@ -122,7 +124,9 @@ class ControlFlow:
                     tries += 1
                     try:
                         known = not is_unknown(holds)
-                        loop = Loop(body, test, names, stores, None, tells=bool(orelse), knows_first_test=known)
+                        loop = Loop(
+                            body, test, names, stores, None, tells=bool(orelse), knows_first_test=known, lifts=not known
+                        )
                         broken = loop.roll()
                     except Failure as failure:
                         reason = failure.reason
@@ -256,7 +260,7 @@ class ControlFlow:
             said = () if message is None else (message(),)
             if any(type(x) not in (str, int, float, bool, type(None)) for x in said):
                 raise NeedsEager("it asserts with a message that is not a text")
-            state.current().call(prims.assert_, (test, *said), {})
+            state.current().call(prims.assert_, (condition_of(test), *said), {})
         elif not test:
             raise AssertionError(*(() if message is None else (message(),)))
 
@@ -271,6 +275,7 @@ def _truth(x: Any) -> Any:
     """``bool(x)``, as a traced number where it is known only when the program runs."""
     if not is_unknown(x):
         return bool(x)
+    x = condition_of(x)
     tracer = state.current()
     number = tracer.call(prims.item, (x,), {}) if type(x) is TracedArray else x
     return number if number.proxy.python_type is bool else tracer.call(prims.convert_number, (number, bool), {})

@@ -8,8 +8,9 @@ from typing import Any
 from tnp.core import prims, sizes
 from tnp.core.bodies import Body
 from tnp.core.prims.control_flow import fits
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
+from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region
 from tnp.frontend.results import mark_shared, may_share
@@ -24,7 +25,7 @@ from tnp.frontend.trials import (
     is_same_array,
     is_unknown,
 )
-from tnp.frontend.values import carried_handle, output_handle, proxy_of, settled
+from tnp.frontend.values import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
 
 __all__ = ["Loop"]
 
@@ -38,9 +39,16 @@ class Loop(Trial):
 
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
-        knows_first_test: bool = False, turns: TakeTurns | None = None,
+        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
+        #: whether integers are taken to keep the values that they begin with, and those that do not
+        self.assumes = False
+        self.counting: set[str] = set()
+        #: whether a number becomes one that may be a scalar as well, where no round can be peeled for it to settle
+        self.lifts = lifts
+        #: the variables that are a number or a scalar, and the kinds
+        self.mixed: dict[str, Kinds] = {}
         #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -82,14 +90,43 @@ class Loop(Trial):
             try:
                 return super().attempt()
             except Failure:
-                if before == self._findings():
+                if before == self._findings() and not self._may_assume():
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
 
+    def _carry_either(
+        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> None:
+        """Carries a variable that is a number or a scalar: its value, and whether it is a scalar."""
+        kinds = self.mixed[name]
+        begin = either(value, kinds)
+        if begin is None:
+            raise Failure(f"{name} begins as another kind of number")
+        inits[name], inits[_flag(name)] = parts_of(begin)
+        init = inits[name]
+        carried[name] = TensorProxy(self.trace.make_name(f"{name}_"), like=init, lang=init.lang, scalar=True)
+        carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
+        entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
+
+    def _may_assume(self) -> bool:
+        """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
+        of a scalar's dtype, as the 0 is of ``s = 0``. What shows to be no such integer is in ``counting`` from then on."""
+        if self.assumes or not any(type(self.variables[n]) is int for n in self.names):
+            return False
+        self.assumes = True
+        return True
+
     def _findings(self) -> tuple[int, ...]:
         """How much is known of the variables; if more than before, the body is worth another look."""
-        return len(self.loose), len(self.rebound), len(self.owned), sum(map(len, self.varying.values()))
+        return (
+            len(self.loose),
+            len(self.rebound),
+            len(self.owned),
+            len(self.mixed),
+            len(self.counting),
+            sum(map(len, self.varying.values())),
+        )
 
     def _may_own(self, value: Any) -> bool:
         """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
@@ -106,17 +143,23 @@ class Loop(Trial):
         entries: dict[str, Any] = {}
         for name in self.names:
             value = self.variables[name]
+            if type(value) is TracedEither:
+                self.mixed[name] = value.kinds
+            if name in self.mixed:
+                self._carry_either(name, value, inits, carried, entries)
+                continue
             written = (name in self.stores and name not in self.rebound) or name in self.turning
             kept = type(value) is TracedArray and not value.scalar and written
             made = None if kept else carried_handle(
                 name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ())
             )  # fmt: skip
+            if made is not None and self.assumes and type(value) is int and name not in self.counting:
+                made[1].low = made[1].bound = value
             if made is not None:
                 inits[name], carried[name], entries[name] = made
         memory = {key: s.value for key, s in self.storages.items()}
         for name, init in inits.items():
-            value = self.variables[name]
-            if isinstance(init, TensorProxy) and not init.scalar and id(value.storage) in memory:
+            if isinstance(init, TensorProxy) and not init.scalar and id(self.variables[name].storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         proxies = self.storage_proxies()
         low, high = (None, None) if self.rounds is None else self.rounds.interval()
@@ -145,10 +188,10 @@ class Loop(Trial):
         scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
             region, scope, index, (tested, condition), leaves,
-            [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
+            list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results},
+            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
 
@@ -192,7 +235,7 @@ class Loop(Trial):
             raise Failure("its condition does not depend on what it computes")
         if any(s.value.name != p.name for s, p in region.carried.values()):
             raise Failure("its condition writes to an array")
-        condition = proxy_of(holds)
+        condition = proxy_of(condition_of(holds))
         return region.take(), condition
 
     def _leaving(self, code: Any) -> Any:
@@ -211,6 +254,13 @@ class Loop(Trial):
         handles: dict[str, TracedArray | None] = {}
         for name in self.names:
             value = self.variables[name]
+            if name in self.mixed:
+                end = either(value, self.mixed[name])
+                if end is None:
+                    raise Failure(f"{name} becomes another kind of number")
+                results[name], results[_flag(name)] = parts_of(end)
+                handles[name] = None
+                continue
             if name not in carried:
                 before = region.values[name]
                 if value is before or (type(before) is TracedArray and is_same_array(value, before)):
@@ -223,8 +273,15 @@ class Loop(Trial):
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 continue
+            if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
+                self.counting.add(name)
+                raise Failure(f"{name} counts")
             if result is None or not fits(carried[name], result):
                 self._note_varying(name, carried[name], result)
+                lifts = self.lifts or type(value) is TracedEither
+                kinds = kinds_of_both(region.values[name], value) if lifts else None
+                if kinds is not None:
+                    self.mixed[name] = kinds
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
             handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
@@ -279,10 +336,10 @@ class Loop(Trial):
 
     def _record(
         self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any,
-        carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
+        names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
-        """Records the operation, and binds variables and storages to what it leaves."""
+        """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
         broken = None
         if leaves is not None and self.tells:
             broken = NumberProxy(self.trace.make_name("n"), bool)
@@ -305,6 +362,8 @@ class Loop(Trial):
         surely_ran = self.rounds is not None and self.rounds.known
         for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
+            if name in self.mixed:
+                self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
                 before = region.values[source]
                 if handle is not None and type(before) is TracedArray:
@@ -323,3 +382,8 @@ def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
     return [
         prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
     ]
+
+
+def _flag(name: str) -> str:
+    """Under what the flag of a variable stands that is a number or a scalar."""
+    return f"{name} is a scalar"

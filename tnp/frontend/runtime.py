@@ -24,6 +24,7 @@ from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
+from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.objects import guard_code, is_shadow
@@ -388,7 +389,8 @@ _NUMPY_TYPES = frozenset(
 
 
 def _number(x: Any) -> Any:
-    """An array of one element, or a traced number, as a traced number."""
+    """An array of one element, or a traced number, as a traced number; to what asks for a number, both kinds are alike."""
+    x = condition_of(x)
     if type(x) is TracedArray:
         return state.current().call(prims.item, (x,), {})
     return x
@@ -396,6 +398,7 @@ def _number(x: Any) -> Any:
 
 def _converted(python_type: type) -> Callable[..., Any]:
     def convert(x: Any = 0, *rest: Any) -> Any:
+        x = condition_of(x)
         if rest or not isinstance(x, (TracedArray, TracedNumber)):
             return python_type(x, *rest)
         if type(x) is TracedArray and x.ndim:
@@ -423,11 +426,13 @@ def _fold(comparison: str) -> Callable[..., Any]:
             return builtin(items, key=key, **keywords)
         best = items[0]
         for x in items[1:]:
-            better = getattr(operator, comparison)(x, best)
-            if type(better) is TracedArray:
-                if better.ndim or not _same_kind(x, best):
-                    return builtin(items)
+            better = condition_of(getattr(operator, comparison)(x, best))
+            if type(better) is TracedArray and better.ndim:
+                return builtin(items)
+            if type(better) is TracedArray and _same_kind(x, best):
                 best = state.current().call(lnp.where, (better, x, best), {})[()]
+            elif type(better) is TracedArray and (found := larger_or_smaller(better, x, best)) is not None:
+                best = found
             elif is_unknown(better):
                 best = ControlFlow().if_exp(better, lambda x=x: x, lambda best=best: best)
             elif better:
@@ -441,6 +446,17 @@ def _same_kind(x: Any, y: Any) -> bool:
     """Whether both are NumPy scalars of one dtype, so that either can stand in for the other."""
     scalars = all(x.scalar if type(x) is TracedArray else isinstance(x, np.generic) for x in (x, y))
     return scalars and bool(x.dtype == y.dtype)
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    """``isinstance(x, kinds)``."""
+    if type(x) is not TracedEither:
+        return isinstance(x, kinds)
+    scalar, python_type = x.kinds
+    answers = isinstance(scalar.type(1), kinds), isinstance(python_type(1), kinds)
+    if answers[0] != answers[1]:
+        raise x.matters()
+    return answers[0]
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
@@ -460,6 +476,8 @@ def _len(x: Any) -> Any:
 
 
 def _type(x: Any, *rest: Any) -> Any:
+    if type(x) is TracedEither:
+        raise x.matters()
     return x.__class__ if not rest else type(x, *rest)
 
 
@@ -514,7 +532,7 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     reversed: reversed_,
     round: _round,
     pow: _pow,
-    isinstance: isinstance,
+    isinstance: _isinstance,
     print: _print,
     np.ndarray: _ndarray,
     np.ndindex: ndindex_,

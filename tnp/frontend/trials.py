@@ -12,6 +12,7 @@ from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.frontend import state
+from tnp.frontend.either import condition_of
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Retrace, Variables
 
@@ -82,6 +83,7 @@ class TakeTurns(Failure):
 
 def is_unknown(x: Any) -> bool:
     """Whether ``x`` is a value whose truth Python can ask for, but only when the program runs."""
+    x = condition_of(x)
     if type(x) is TracedNumber:
         return x.proxy.value is None
     if type(x) is TracedArray:

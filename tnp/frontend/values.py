@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
 from tnp.frontend import state
+from tnp.frontend.either import Kinds, TracedEither
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
 from tnp.frontend.regions import Region
@@ -19,7 +20,7 @@ from tnp.frontend.results import may_share
 from tnp.frontend.trials import is_same_array
 from tnp.lang import numpy as lnp
 
-__all__ = ["carried_handle", "output_handle", "proxy_of", "settled"]
+__all__ = ["carried_handle", "either_of", "output_handle", "parts_of", "proxy_of", "settled"]
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -96,3 +97,13 @@ def output_handle(proxy: Any, like: TracedArray | None) -> Any:
 def _array(proxy: TensorProxy, like: Any, *, writable: bool) -> TracedArray:
     strides = like._strides if type(like) is TracedArray else () if proxy.scalar else None
     return TracedArray(Storage(proxy, writable=writable), Path(), proxy, strides)
+
+
+def parts_of(x: TracedEither) -> tuple[Proxy, Any]:
+    """The proxies of a value that is a number or a scalar: its value, and whether it is a scalar."""
+    return x.scalar.__tnp_value__(), x.flag.proxy if type(x.flag) is TracedNumber else x.flag
+
+
+def either_of(made: Sequence[Proxy], kinds: Kinds) -> TracedEither:
+    """What the program holds for a number or a scalar that a loop or a branch leaves; ``made`` are its parts."""
+    return TracedEither(output_handle(made[0], None), output_handle(made[1], None), kinds[1])

@@ -241,6 +241,18 @@ for _name, _printer in (("enter_errstate", _print_enter_errstate), ("exit_errsta
         _numpy.implementations[f"tnp.{_name}"] = Implementation(_op)
 
 
+def _print_scalar_or_number(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, is_scalar = (literal(x, context) for x in bsym.args[:2])
+    python_type = bsym.args[2].__name__
+    context["as_scalar"] = kernels.as_scalar
+    return f"{bsym.output.name} = as_scalar({a}) if {is_scalar} else {python_type}({a})"
+
+
+_op = _symbol("scalar_or_number", None, (), _print_scalar_or_number, None)
+for _numpy in (executor, prims_only):
+    _numpy.implementations["tnp.scalar_or_number"] = Implementation(_op)
+
+
 def _print_getitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     a, key = bsym.args
     return f"{bsym.output.name} = {literal(a, context)}[{key_string(key, context)}]"

@@ -175,15 +175,6 @@ def test_a_loop_that_would_unroll_too_far_runs_eagerly():
     eager_with_a_warning(f, lambda: (np.ones(3), n), "more than 10,000 rounds")
 
 
-def test_a_print_in_a_loop_runs_eagerly(capsys):
-    def f(x):
-        for i in range(12):
-            x[i] += 1
-            print(i, end=" ")
-
-    eager_with_a_warning(f, lambda: (np.ones(12),), "prints")
-
-
 def test_changes_of_type_on_one_side_run_eagerly():
     def f(x):
         s = 0

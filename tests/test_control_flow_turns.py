@@ -162,7 +162,7 @@ def test_a_write_to_what_was_handed_on_is_seen_by_all_its_names():
 
 def test_turns_that_end_early_or_meet_run_as_eager_does():
     def left(u, v, n):
-        for i in range(n):
+        for _ in range(n):
             v[:] = u + 1
             u, v = v, u
             if u[0] > 4:
@@ -346,7 +346,7 @@ def test_what_is_handed_on_is_not_overwritten():
 
     def g(x, n):
         a, b, c = x + 1, x + 2, x + 3
-        for i in range(n):
+        for _ in range(n):
             np.add(a, b, a)
             a, b, c = c, a, a * 0.5 - c
         return a, b, c

@@ -121,7 +121,7 @@ class Branch(Trial):
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
         the two are one."""
-        (x, p), (y, q) = a, b
+        x, y = a[0], b[0]
         if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
             self.variables[name] = x
             return None

@@ -24,6 +24,7 @@ from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
+from tnp.frontend.effects import call_effect, is_effect, resolved, text
 from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
@@ -124,9 +125,14 @@ class Runtime(ControlFlow):
         tracer = state.running()
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
+    text = staticmethod(text)
+
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
         kind = type(f)
+        if state.running() is not None and is_effect(f):
+            return call_effect(f, args, kwargs)
+        args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
@@ -501,10 +507,6 @@ def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
     return state.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
 
 
-def _print(*args: Any, **kwargs: Any) -> None:
-    raise NeedsEager("it prints")
-
-
 def _over_numbers(name: str) -> Callable[..., Any]:
     """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
 
@@ -533,7 +535,6 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     round: _round,
     pow: _pow,
     isinstance: _isinstance,
-    print: _print,
     np.ndarray: _ndarray,
     np.ndindex: ndindex_,
     np.ndenumerate: ndenumerate_,
@@ -544,4 +545,4 @@ for _row in ROWS:
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print, np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed))
+_ALWAYS = frozenset((np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed))

@@ -20,9 +20,9 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Path, Step
+from tnp.frontend import either
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
-from tnp.frontend import either
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
@@ -161,10 +161,8 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        if OpTags.MAY_RAISE in symbol.tags:
-            self.before_raising()
-        elif OpTags.EFFECT in symbol.tags:
-            self.flush()
+        if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
+            self.before_effect(may_raise=OpTags.MAY_RAISE in symbol.tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
@@ -332,6 +330,13 @@ class Tracer:
         """Writes what is pending if a store may fail at run time because of an index."""
         if is_traced(key):
             self.before_raising()
+
+    def before_effect(self, *, may_raise: bool) -> None:
+        """Called before an operation that acts on the outside, or that may raise when the program runs."""
+        if may_raise:
+            self.before_raising()
+        else:
+            self.flush()
 
     def before_raising(self) -> None:
         """Called before an operation that may raise when the program runs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core.proxies import ObjectProxy
+from tnp.core.proxies import ObjectProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.registry import npsymbol
 

@@ -182,7 +182,7 @@ def test_attributes_that_arrays_do_not_have():
 def test_values_that_python_needs_run_eagerly_and_say_so_once():
     def f(x):
         if x.sum() > 0:
-            print(end="")
+            str(x)
             return x
         return -x
 
@@ -237,8 +237,7 @@ def test_printing_happens_at_each_call(capsys):
         return x
 
     g = tnp.jit(f)
-    with pytest.warns(tnp.EagerFallbackWarning, match="prints"):
-        g(np.ones(2))
+    g(np.ones(2))
     g(np.ones(2))
     assert capsys.readouterr().out == "called with (2,)\n" * 2
 

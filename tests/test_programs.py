@@ -19,7 +19,6 @@ from tnp.testing.opinfo import EXECUTORS
 #: programs that run eagerly in this release, and why
 EAGER = {
     "branches.first_large": "it returns from inside a loop, on a value",
-    "misc.report": "it prints",
     "sequence.run_starts": "np.diff does not take an array whose length is a value",
 }
 

@@ -17,6 +17,7 @@ from tnp.core.errors import NeedsValue
 from tnp.core.sizes import Shape
 
 if TYPE_CHECKING:
+    from tnp.core.intervals import Linear
     from tnp.core.langs import Language
 
 __all__ = ["Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
@@ -55,10 +56,11 @@ class NumberProxy(Proxy):
     """A Python number.
 
     ``value`` is the number in the call being traced where it is known (an argument, or arithmetic on arguments),
-    else ``None``. ``bound`` is an upper bound of a number that is a size.
+    else ``None``. ``low`` and ``bound`` are the least and the largest value that an integer can have, as far as they are known
+    (a size always has a least), and ``form`` how it is made of other integers: see :mod:`tnp.core.intervals`.
     """
 
-    __slots__ = ("bound", "python_type", "value")
+    __slots__ = ("bound", "form", "low", "python_type", "value")
 
     def __init__(
         self,
@@ -66,11 +68,14 @@ class NumberProxy(Proxy):
         python_type: type,
         value: bool | int | float | complex | None = None,
         bound: int | None = None,
+        low: int | None = None,
     ) -> None:
         super().__init__(make_name("n") if name is None else name)
         self.python_type = python_type
         self.value = value
         self.bound = bound
+        self.low = low
+        self.form: Linear | None = None
 
     def type_string(self) -> str:
         return self.python_type.__name__

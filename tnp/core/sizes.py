@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from tnp.core import intervals
 from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def equal(a: Dim, b: Dim) -> bool | None:
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     if not isinstance(a, int) and not isinstance(b, int) and a.name == b.name:
+        return True
+    if intervals.differ_by(a, b) == 0:
         return True
     known, unknown = (a, b) if isinstance(a, int) else (b, a)
     if isinstance(known, int) and not isinstance(unknown, int) and unknown.bound is not None and known > unknown.bound:

@@ -33,6 +33,8 @@ class OpTags(Enum):
     UPDATE = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
+    #: asks for the time: what stands before it is computed before it, and what stands behind it after it
+    BARRIER = auto()
     #: may raise at run time because of values (a singular matrix, an index out of bounds)
     MAY_RAISE = auto()
     #: what it returns is compared with what the trace was told; on a difference the call starts over, eagerly

@@ -20,6 +20,7 @@ from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
+from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
@@ -173,6 +174,8 @@ def _output(x: Any) -> Any:
         return _array_output(x, inputs)
     if kind in (TracedNumber, TracedObject):
         return x.proxy
+    if kind is TracedEither:
+        return x.output()
     if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:
         return x
     if kind is slice:

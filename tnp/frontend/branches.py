@@ -7,13 +7,15 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import Body
-from tnp.core.prims.control_flow import agree
+from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
+from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.layout import same_layout
 from tnp.frontend.regions import UNBOUND, Region, Retrace
 from tnp.frontend.results import mark_shared
 from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
-from tnp.frontend.values import output_handle, proxy_of
+from tnp.frontend.values import either_of, output_handle, parts_of, proxy_of
 
 __all__ = ["Branch"]
 
@@ -28,14 +30,25 @@ class Branch(Trial):
         super().__init__(functions or (then, orelse, rest), names, stores)
         self.sides = (then, orelse)
         self.rest, self.tail = rest, tail
+        #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
+        self.mixed: dict[str, Kinds] = {}
 
     def join(self, test: Any) -> tuple[Any] | None:
         """Records the branch and gives its code, in a tuple; ``None``, with everything as before, if that cannot be."""
-        self.condition = proxy_of(test)
+        self.condition = proxy_of(condition_of(test))
         try:
             return (self.attempt(),)
         except Failure:
             return None
+
+    def attempt(self) -> Any:
+        while True:
+            known = len(self.mixed)
+            try:
+                return super().attempt()
+            except Failure:
+                if known == len(self.mixed):
+                    raise
 
     def _run(self, side: Any) -> Any:
         code = side() if side is not None else None
@@ -59,7 +72,7 @@ class Branch(Trial):
                 codes.append(self._run(side))
                 self.check_effects(r)
                 values = {n: self.variables[n] for n in self.names}
-                ends.append({n: (v, None if v is UNBOUND else proxy_of(v)) for n, v in values.items()})
+                ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
                 codes[-1] = self._code_as_value(codes[-1])
                 stores.append(self.stored_results(r))
             except Retrace as found:
@@ -74,69 +87,88 @@ class Branch(Trial):
             scopes.append(r.close())
             r.restore_variables()
         merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
-        code, pair = self._join_codes(*codes, region)
+        code, pairs = self._join_codes(*codes, region)
         written = [k for k in proxies if any(k in s for s in stores)]
         unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
         bodies = []
         for at, (scope, found) in enumerate(zip(scopes, stores)):
             results = [found.get(k, proxies[k]) for k in written]
-            results += [m[at] for m in merged.values()] + ([] if pair is None else [pair[at]])
+            results += [pair[at] for found, _ in merged.values() for pair in found] + [pair[at] for pair in pairs]
             bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
         outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
-        new = outputs[len(written) :]
-        for (name, (_, _, first, second)), proxy in zip(merged.items(), new):
-            self.variables[name] = _either(proxy, first, second)
+        new = list(outputs[len(written) :])
         self.commit({k: proxies[k] for k in written})
-        return code if pair is None else code(new[-1])
+        for name, (found, make) in merged.items():
+            self.variables[name] = make(*new[: len(found)])
+            del new[: len(found)]
+        return code(*new) if pairs else code
+
+    def _proxies_of(self, name: str, value: Any) -> Any:
+        """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""
+        if value is UNBOUND:
+            return None
+        if name not in self.mixed:
+            return proxy_of(value)
+        found = either(value, self.mixed[name])
+        return None if found is None else parts_of(found)
 
     def _code_as_value(self, code: Any) -> tuple[Any, Any]:
         """A code, and the proxy of its value, made inside of the branch."""
         if isinstance(code, Returned) and code.value is not None:
-            return code, proxy_of(code.value)
+            return code, self._proxies_of("", code.value)
         return code, code.condition.proxy if isinstance(code, Leaving) else None
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
-        """The two values of a variable, as proxies and as they are; ``None`` if they are one."""
-        (x, p), (y, q) = a, b
+        """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
+        the two are one."""
+        x, y = a[0], b[0]
         if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
             self.variables[name] = x
             return None
-        if p is None or q is None or not agree(p, q):
-            raise Failure(f"{name} is of another kind on either side")
+        return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
+
+    def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
+        (x, p), (y, q) = a, b
+        if name in self.mixed and p is not None and q is not None:
+            return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
+        if p is None or q is None or not are_alike(p, q):
+            kinds = kinds_of_both(x, y)
+            if kinds is not None:
+                self.mixed[name] = kinds
+            raise Failure(reason)
         _check_mergeable(x, y, region)
-        return p, q, x, y
+        return [(p, q)], lambda proxy: _either(proxy, x, y)
 
     def _join_codes(self, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> tuple[Any, Any]:
-        """The code of the branch; or a function that makes it of a value, and that value's proxies on both sides."""
+        """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
         (x, p), (y, q) = a, b
         if x is y:
-            return x, None
+            return x, []
         if self.tail == "function":
             x, y = (Returned(None) if c is None else c for c in (x, y))
         if isinstance(x, Returned) and isinstance(y, Returned) and self.tail is not None:
             if x.value is None and y.value is None:
-                return x, None
+                return x, []
             if is_same_constant(x.value, y.value):
-                return x, None
-            if p is None or q is None or not agree(p, q):
-                raise Failure("it returns values of different kinds")
-            _check_mergeable(x.value, y.value, region)
-            return lambda proxy: Returned(_either(proxy, x.value, y.value)), (p, q)
+                return x, []
+            pairs, make = self._bring_together(
+                "", (x.value, p), (y.value, q), region, "it returns values of different kinds"
+            )
+            return lambda *made: Returned(make(*made)), pairs
         leaving = [None, BREAK]
         if self.tail == "body" and all(c in leaving or isinstance(c, Leaving) for c in (x, y)):
             values = [c is BREAK if c in leaving else v for c, v in ((x, p), (y, q))]
-            return lambda proxy: Leaving(TracedNumber(proxy)), values
+            return lambda proxy: Leaving(TracedNumber(proxy)), [tuple(values)]
         raise Failure("it jumps on one side")
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:
-    """Refuses arrays that look at part of memory that other arrays look at: what a write to them would change is not known."""
+    """Refuses arrays of which it is not known what a write to them would change: those of the caller that the branch writes."""
     for v in (x, y):
-        if (
-            type(v) is TracedArray
-            and not v.scalar
-            and (type(v.storage) is not Storage or id(v.storage) in region.carried)
-        ):
+        if type(v) is not TracedArray or v.scalar:
+            continue
+        written = id(v.storage) in region.carried and (v.path or v.storage.origin is not None)
+        if type(v.storage) is not Storage or written:
             raise Failure("it chooses between arrays that share memory with others")
 
 
@@ -145,7 +177,7 @@ def _either(proxy: Proxy, x: Any, y: Any) -> Any:
     handle = x if type(x) is TracedArray and not x.scalar else None
     made = output_handle(proxy, handle)
     if handle is not None:
-        if x.strides_ != y.strides_:
+        if not same_layout(x, y):
             made._strides = None
         for v in (x, y):
             mark_shared(made.storage, v.storage)

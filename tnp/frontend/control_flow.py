@@ -22,12 +22,13 @@ from tnp.core import langs, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 from tnp.frontend import state
 from tnp.frontend.branches import Branch
+from tnp.frontend.either import condition_of
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
 from tnp.frontend.rewriter_flow import ITEM
-from tnp.frontend.rounds import rounds_of, use_up
-from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, is_unknown
+from tnp.frontend.rounds import Rounds, rounds_of, use_up
+from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, TakeTurns, is_unknown
 
 __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
 
@@ -73,7 +74,14 @@ class ControlFlow:
             if rounds.known and not rounds.begins():
                 return orelse[0]() if orelse else None
             try:
-                broken = Loop(body, None, names, stores, rounds, tells=bool(orelse)).roll()
+                lifts = not rounds.known
+                broken = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
+            except TakeTurns as turns:
+                reason = turns.reason
+                left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
+                if left is None:
+                    break
+                return _as_python(map(rounds.item, left), body, orelse)
             except Failure as failure:
                 reason = failure.reason
                 if not (failure.settles and rounds.known):
@@ -116,7 +124,9 @@ class ControlFlow:
                     tries += 1
                     try:
                         known = not is_unknown(holds)
-                        loop = Loop(body, test, names, stores, None, tells=bool(orelse), knows_first_test=known)
+                        loop = Loop(
+                            body, test, names, stores, None, tells=bool(orelse), knows_first_test=known, lifts=not known
+                        )
                         broken = loop.roll()
                     except Failure as failure:
                         reason = failure.reason
@@ -250,7 +260,7 @@ class ControlFlow:
             said = () if message is None else (message(),)
             if any(type(x) not in (str, int, float, bool, type(None)) for x in said):
                 raise NeedsEager("it asserts with a message that is not a text")
-            state.current().call(prims.assert_, (test, *said), {})
+            state.current().call(prims.assert_, (condition_of(test), *said), {})
         elif not test:
             raise AssertionError(*(() if message is None else (message(),)))
 
@@ -265,6 +275,7 @@ def _truth(x: Any) -> Any:
     """``bool(x)``, as a traced number where it is known only when the program runs."""
     if not is_unknown(x):
         return bool(x)
+    x = condition_of(x)
     tracer = state.current()
     number = tracer.call(prims.item, (x,), {}) if type(x) is TracedArray else x
     return number if number.proxy.python_type is bool else tracer.call(prims.convert_number, (number, bool), {})
@@ -279,6 +290,22 @@ def _plain_code(code: Any) -> Any:
     if isinstance(code, Leaving):
         raise NeedsValue("it leaves a loop on a value that is known only when the program runs")
     return None if code is CONTINUE else code
+
+
+def _in_turns(
+    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: TakeTurns
+) -> list[Any] | None:
+    """Rolls a loop whose arrays take turns, by as many rounds at a time as make a turn; gives the positions that are left, or
+    ``None`` if it does not roll."""
+    found = rounds.in_turns(turns.period)
+    if found is None:
+        return None
+    whole, left = found
+    try:
+        Loop(body, None, names, stores, whole, tells=False, turns=turns).roll()
+    except Failure:
+        return None
+    return left
 
 
 def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:

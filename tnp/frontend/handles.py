@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import langs, sizes
-from tnp.core.errors import AmbiguousView, NeedsValue
+from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
@@ -37,7 +37,7 @@ class Storage:
     ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
     """
 
-    __slots__ = ("maybe_shared", "origin", "serial", "source", "value", "version", "writable", "written")
+    __slots__ = ("lost", "maybe_shared", "origin", "serial", "source", "value", "version", "writable", "written")
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
         self.value = value
@@ -47,12 +47,15 @@ class Storage:
         self.version = 0
         self.written = False
         self.maybe_shared: list[Storage] = []
+        #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
+        self.lost = False
         self.source: Any = None
         #: tells which of two storages was made first
         self.serial = next(serials)
 
     def replace(self, value: TensorProxy) -> None:
         """Gives the memory a new value."""
+        self.check_known()
         if not self.writable:
             raise ValueError("assignment destination is read-only")
         if self.maybe_shared:
@@ -65,6 +68,11 @@ class Storage:
             tracer.regions[-1].writes(self)
         self.written = True
         self.set_value(value)
+
+    def check_known(self) -> None:
+        """Raises :class:`NeedsEager` if it is not known what the memory holds."""
+        if self.lost:
+            raise NeedsEager("it uses an array that a loop wrote to under another name, which it bound anew")
 
     def set_value(self, value: TensorProxy) -> None:
         """Says what the memory holds; arrays that look at it find out when they are read."""
@@ -111,6 +119,8 @@ class TracedArray:
 
     def __tnp_value__(self) -> TensorProxy:
         """The proxy of the array's present value."""
+        if self.storage.lost:
+            self.storage.check_known()
         if self._version != self.storage.version:
             with langs.language_context(self.storage.value.lang):
                 self._proxy = self.path(self.storage.value) if self.path else self.storage.value

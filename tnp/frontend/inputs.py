@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import keyword
+import logging
 import math
 import re
 import types
@@ -46,6 +47,7 @@ _IDENTITY_TYPES = (
     np.ufunc,
     type(np.sum),
     type(np.random.default_rng),
+    logging.Logger,
 )
 
 #: callables that are made of others, and the attributes that say of which

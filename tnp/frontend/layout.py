@@ -10,7 +10,7 @@ from typing import Any
 from tnp.core import sizes
 from tnp.core.symbol import BoundSymbol
 
-__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major"]
+__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major", "same_layout"]
 
 Strides = tuple[int, ...] | None
 
@@ -28,6 +28,14 @@ def row_major(shape: tuple[Any, ...]) -> Strides:
         strides.append(step)
         step *= max(n, 1)
     return tuple(reversed(strides))
+
+
+def same_layout(a: Any, b: Any) -> bool:
+    """Whether two traced arrays of one shape surely lie in memory in the same way."""
+    if a._strides is ROW_MAJOR and b._strides is ROW_MAJOR:
+        return True
+    strides = a.strides_
+    return strides is not None and strides == b.strides_
 
 
 def is_contiguous(shape: tuple[Any, ...], strides: Strides) -> bool:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import prims, sizes
 from tnp.core.bodies import Body
-from tnp.core.prims.control_flow import agree
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.prims.control_flow import fits
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
-from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region
-from tnp.frontend.results import mark_shared
+from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
-from tnp.frontend.trials import CONSTANTS, CONTINUE, Failure, Leaving, Trial, is_same_array, is_unknown
-from tnp.frontend.values import carried_handle, output_handle, proxy_of, settled
+from tnp.frontend.trials import (
+    CONSTANTS,
+    CONTINUE,
+    Failure,
+    Leaving,
+    TakeTurns,
+    Trial,
+    is_same_array,
+    is_unknown,
+)
+from tnp.frontend.values import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
 
 __all__ = ["Loop"]
 
@@ -29,9 +39,19 @@ class Loop(Trial):
 
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
-        knows_first_test: bool = False,
+        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
+        #: whether integers are taken to keep the values that they begin with, and those that do not
+        self.assumes = False
+        self.counting: set[str] = set()
+        #: whether a number becomes one that may be a scalar as well, where no round can be peeled for it to settle
+        self.lifts = lifts
+        #: the variables that are a number or a scalar, and the kinds
+        self.mixed: dict[str, Kinds] = {}
+        #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
+        self.turning = frozenset() if turns is None else turns.names
+        self.times = 1 if turns is None else turns.period
         #: whether it is asked if it ended with ``break``
         self.tells = tells
         #: whether Python can tell if a ``while`` loop begins
@@ -41,6 +61,10 @@ class Loop(Trial):
         self.loose: set[str] = set()
         #: variables that hold arrays that are stored to, and are bound to others all the same
         self.rebound: set[str] = set()
+        #: variables to whose arrays, the program's own, the body writes before it binds them anew
+        self.owned: set[str] = set()
+        #: of arrays that variables are bound to anew, the dimensions that are others in each round
+        self.varying: dict[str, set[int]] = {}
 
     def roll(self) -> Any:
         """Records the loop. Gives whether it was left by ``break``, if that is asked and known only when the program runs.
@@ -56,20 +80,62 @@ class Loop(Trial):
         try:
             return self.attempt()
         except Failure as failure:
-            if not failure.settles:
+            if not failure.settles and not isinstance(failure, TakeTurns):
                 self.tracer.unrollable[code] = failure.reason
             raise
 
     def attempt(self) -> Any:
         while True:
-            before = len(self.loose), len(self.rebound)
+            before = self._findings()
             try:
                 return super().attempt()
             except Failure:
-                if before == (len(self.loose), len(self.rebound)):
+                if before == self._findings() and not self._may_assume():
                     raise
                 for name in self.rebound:  # what it is bound to at first may not be written at all
                     self.storages.pop(id(self.variables[name].storage), None)
+
+    def _carry_either(
+        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> None:
+        """Carries a variable that is a number or a scalar: its value, and whether it is a scalar."""
+        kinds = self.mixed[name]
+        begin = either(value, kinds)
+        if begin is None:
+            raise Failure(f"{name} begins as another kind of number")
+        inits[name], inits[_flag(name)] = parts_of(begin)
+        init = inits[name]
+        carried[name] = TensorProxy(self.trace.make_name(f"{name}_"), like=init, lang=init.lang, scalar=True)
+        carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
+        entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
+
+    def _may_assume(self) -> bool:
+        """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
+        of a scalar's dtype, as the 0 is of ``s = 0``. What shows to be no such integer is in ``counting`` from then on."""
+        if self.assumes or not any(type(self.variables[n]) is int for n in self.names):
+            return False
+        self.assumes = True
+        return True
+
+    def _findings(self) -> tuple[int, ...]:
+        """How much is known of the variables; if more than before, the body is worth another look."""
+        return (
+            len(self.loose),
+            len(self.rebound),
+            len(self.owned),
+            len(self.mixed),
+            len(self.counting),
+            sum(map(len, self.varying.values())),
+        )
+
+    def _may_own(self, value: Any) -> bool:
+        """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
+        loop carries looks at."""
+        if type(value) is not TracedArray or value.scalar or type(value.storage) is not Storage or value.path:
+            return False
+        storage = value.storage
+        holders = [v for n in self.names if type(v := self.variables[n]) is TracedArray and v.storage is storage]
+        return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
     def once(self, region: Region) -> Any:
         carried: dict[str, Proxy] = {}
@@ -77,40 +143,89 @@ class Loop(Trial):
         entries: dict[str, Any] = {}
         for name in self.names:
             value = self.variables[name]
-            kept = type(value) is TracedArray and not value.scalar and name in self.stores and name not in self.rebound
-            made = None if kept else carried_handle(name, value, name in self.loose)
+            if type(value) is TracedEither:
+                self.mixed[name] = value.kinds
+            if name in self.mixed:
+                self._carry_either(name, value, inits, carried, entries)
+                continue
+            written = (name in self.stores and name not in self.rebound) or name in self.turning
+            kept = type(value) is TracedArray and not value.scalar and written
+            made = None if kept else carried_handle(
+                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ())
+            )  # fmt: skip
+            if made is not None and self.assumes and type(value) is int and name not in self.counting:
+                made[1].low = made[1].bound = value
             if made is not None:
                 inits[name], carried[name], entries[name] = made
         memory = {key: s.value for key, s in self.storages.items()}
         for name, init in inits.items():
-            value = self.variables[name]
-            if isinstance(init, TensorProxy) and not init.scalar and id(value.storage) in memory:
+            if isinstance(init, TensorProxy) and not init.scalar and id(self.variables[name].storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         proxies = self.storage_proxies()
-        index = NumberProxy(self.trace.make_name("i"), int)
+        low, high = (None, None) if self.rounds is None else self.rounds.interval()
+        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
         region.open()
+        for name in self.owned:
+            region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
             self.variables[name] = handle
         tested, condition = self._trace_test(region)
         self.tracer.repeats *= self._repeats
         try:
-            code = self.body(*(() if self.rounds is None else (self.rounds.item(TracedNumber(index)),)))
+            code = self._one_round(TracedNumber(index))
         finally:
             self.tracer.repeats //= self._repeats
         leaves = self._leaving(code)
+        self._check_turns(region, entries)
         self.check_effects(region)
+        self._check_owned(entries)
         results, handles = self._results(region, carried, entries)
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
+        own = _own_sizes(carried.values())
+        scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
             region, scope, index, (tested, condition), leaves,
-            [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
+            list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
-            {n: (carried[n], handles[n]) for n in results}, {k: proxies[k] for k in stored},
+            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
+            {k: proxies[k] for k in stored},
         )  # fmt: skip
+
+    def _one_round(self, index: TracedNumber) -> Any:
+        """The body, as often as it takes for arrays to have their names again; gives its code."""
+        if self.rounds is None:
+            return self.body()
+        if self.times == 1:
+            return self.body(self.rounds.item(index))
+        for k in range(self.times):
+            code = self.body(self.rounds.item(index + k * (self.rounds.step // self.times) if k else index))
+            if code is not None and code is not CONTINUE:
+                raise Failure("it may be left while its arrays take turns")
+        return None
+
+    def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
+        """Raises :class:`TakeTurns` if the round has exchanged the names of arrays of which it writes one."""
+        begin = {n: entries.get(n, region.values[n]) for n in self.names}
+        arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
+        now: dict[str, str] = {}
+        for name in arrays:
+            value = self.variables[name]
+            if not is_same_array(value, arrays[name]):
+                now[name] = next((m for m, x in arrays.items() if is_same_array(value, x)), "")
+        if not now or set(now) != set(now.values()) or not any(n in self.stores and n not in self.rebound for n in now):
+            return
+        if self.rounds is None or not self.rounds.known:  # it may end on any turn, so they are variables
+            self.rebound.update(n for n in now if n in self.stores)
+            raise Failure("arrays that it writes take turns")
+        where, period = dict(now), 1
+        while any(n != m for n, m in where.items()):
+            where = {n: now[m] for n, m in where.items()}
+            period += 1
+        raise TakeTurns(frozenset(now), period)
 
     def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
         if self.test is None:
@@ -120,7 +235,7 @@ class Loop(Trial):
             raise Failure("its condition does not depend on what it computes")
         if any(s.value.name != p.name for s, p in region.carried.values()):
             raise Failure("its condition writes to an array")
-        condition = proxy_of(holds)
+        condition = proxy_of(condition_of(holds))
         return region.take(), condition
 
     def _leaving(self, code: Any) -> Any:
@@ -139,6 +254,13 @@ class Loop(Trial):
         handles: dict[str, TracedArray | None] = {}
         for name in self.names:
             value = self.variables[name]
+            if name in self.mixed:
+                end = either(value, self.mixed[name])
+                if end is None:
+                    raise Failure(f"{name} becomes another kind of number")
+                results[name], results[_flag(name)] = parts_of(end)
+                handles[name] = None
+                continue
             if name not in carried:
                 before = region.values[name]
                 if value is before or (type(before) is TracedArray and is_same_array(value, before)):
@@ -148,19 +270,62 @@ class Loop(Trial):
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
                 raise Failure(f"{name} changes from round to round", settles=True)
-            if value is entries[name]:
-                continue
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 continue
-            if result is None or not agree(carried[name], result):
+            if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
+                self.counting.add(name)
+                raise Failure(f"{name} counts")
+            if result is None or not fits(carried[name], result):
+                self._note_varying(name, carried[name], result)
+                lifts = self.lifts or type(value) is TracedEither
+                kinds = kinds_of_both(region.values[name], value) if lifts else None
+                if kinds is not None:
+                    self.mixed[name] = kinds
                 raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
-            handles[name] = settled(name, value, entries[name], region, self.loose)
+            handles[name] = settled(name, value, entries, region, self.loose)
             results[name] = result
-        found = [h.storage for h in handles.values() if h is not None]
-        if len({id(s) for s in found}) < len(found):
-            raise Failure("two of its variables are bound to one array")
+        arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
+        found = [id(s) for h in arrays for s in may_share(h.storage)]
+        if len(set(found)) < len(found):
+            raise Failure("two of its variables may be bound to one array")
         return results, handles
+
+    def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
+        """The variables whose first arrays a variable may be bound to after some rounds."""
+        found: list[str] = []
+        found += self._handed_by(handles.get(name), entries, found)
+        for source in found:
+            found += self._handed_by(handles.get(source), entries, found)
+        return found
+
+    def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
+        """The variables whose arrays, at the beginning of a round, ``handle`` may be at its end."""
+        places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
+        return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
+
+    def _check_owned(self, entries: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
+        arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
+        written = [n for n, x in arrays.items() if x.storage.written]
+        for name in written:  # what is handed on to one of them is written a round later
+            handle = self.variables[name]
+            written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
+        if not all(arrays[n].storage.writable for n in written):
+            raise Failure("it writes to what another variable was bound to")
+        if not self.owned.issuperset(written):
+            self.owned.update(written)
+            raise Failure(f"it writes to what {' and '.join(sorted(written))} are bound to before it binds them anew")
+
+    def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
+        """Notes the dimensions of a variable that change from round to round, where that is all that does, and none grows."""
+        if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
+            return
+        pairs = list(zip(arg.shape, result.shape))
+        limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
+        if all(n is not None and m is not None and m <= n for n, m in limits):
+            changed = {d for d, (n, m) in enumerate(pairs) if sizes.equal(n, m) is not True and type(n) is int}
+            self.varying.setdefault(name, set()).update(changed)
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
         """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
@@ -171,10 +336,10 @@ class Loop(Trial):
 
     def _record(
         self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any,
-        carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any]],
+        names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
-        """Records the operation, and binds variables and storages to what it leaves."""
+        """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
         broken = None
         if leaves is not None and self.tells:
             broken = NumberProxy(self.trace.make_name("n"), bool)
@@ -191,17 +356,34 @@ class Loop(Trial):
             body = Body([index, *args], scope, results).substitute(unchanged)
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
+        self.trace.statements.extend(_own_sizes(args))  # of the arrays that the loop leaves
         self._count_rounds()
         region.restore_variables()
-        for name, (proxy, handle) in variables.items():
-            before = region.values[name]
+        surely_ran = self.rounds is not None and self.rounds.known
+        for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
-            surely_ran = self.rounds is not None and self.rounds.known
-            if handle is not None and not surely_ran and type(before) is TracedArray:
-                mark_shared(self.variables[name].storage, before.storage)
+            if name in self.mixed:
+                self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
+            for source in sources if surely_ran else [name, *sources]:
+                before = region.values[source]
+                if handle is not None and type(before) is TracedArray:
+                    mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
         return None if broken is None else TracedNumber(broken)
 
     def _count_rounds(self) -> None:
         self.tracer.rolled = True
         self.tracer.rolled_rounds += self._repeats * self.tracer.repeats
+
+
+def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
+    """What defines the sizes that carried arrays have in each round."""
+    arrays = [p for p in carried if isinstance(p, TensorProxy)]
+    return [
+        prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
+    ]
+
+
+def _flag(name: str) -> str:
+    """Under what the flag of a variable stands that is a number or a scalar."""
+    return f"{name} is a scalar"

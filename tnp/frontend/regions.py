@@ -85,6 +85,8 @@ class Region:
         self.handles: list[TracedArray] = []
         #: storages that were marked as maybe sharing memory with another
         self.marked: list[tuple[Storage, Storage]] = []
+        #: storages of which it is not known any more what they hold
+        self.lost: list[Storage] = []
         self._storages = {id(s): (s, s.value, s.origin, s.source, s.written) for s in tracer.inputs.storages}
         self._guards = dict(tracer.trace.value_guards)
         self._catching = tracer.catching
@@ -115,6 +117,12 @@ class Region:
         if storage.origin is not None:
             storage.origin = proxy
 
+    def lose(self, storage: Storage) -> None:
+        """Says that from here on it is not known what ``storage`` holds, unless the region is undone."""
+        storage.lost = True
+        for region in {id(r): r for r in (*self.tracer.regions, self)}.values():
+            region.lost.append(storage)
+
     def take(self) -> list[BoundSymbol]:
         """What has been recorded since the region was opened, or since this was asked; the region stays open."""
         scope = self.tracer.trace.pop_body()
@@ -138,6 +146,8 @@ class Region:
         self._restore_storages()
         for storage, other in self.marked:
             storage.maybe_shared[:] = [s for s in storage.maybe_shared if s is not other]
+        for storage in self.lost:
+            storage.lost = False
         tracer.trace.value_guards.clear()
         tracer.trace.value_guards.update(self._guards)
         tracer.catching = self._catching

@@ -16,7 +16,7 @@ from tnp.frontend.handles import Storage, TracedArray
 from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
 from tnp.lang.numpy.registry import Returns
 
-__all__ = ["another_handle", "fresh_handle", "mark_shared", "view_handle"]
+__all__ = ["another_handle", "fresh_handle", "mark_shared", "may_share", "view_handle"]
 
 
 def another_handle(known: TracedArray) -> TracedArray:
@@ -77,6 +77,14 @@ def mark_shared(a: Storage, b: Storage) -> None:
             regions[-1].marked.append((x, y))
 
 
+def may_share(storage: Storage) -> list[Storage]:
+    """``storage`` and all that may be the same memory, as far as that is not known."""
+    found = [storage]
+    for s in found:
+        found += [other for other in s.maybe_shared if all(other is not x for x in found)]
+    return found
+
+
 class _ReadOnly(Storage):
     """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
 
@@ -90,5 +98,6 @@ class _ReadOnly(Storage):
 
     value = property(lambda self: self.base.value)
     version = property(lambda self: self.base.version)
+    lost = property(lambda self: self.base.lost)
     origin = property(lambda self: self.base.origin)
     writable = property(lambda self: False)

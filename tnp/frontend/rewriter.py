@@ -143,8 +143,28 @@ class _Rewriter(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
             return self.generic_visit(node)
         self.generic_visit(node)
+        node.args = [self._as_text(a) for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = self._as_text(keyword.value)
         made = self._hook("call", node, node.func, *node.args)
         made.keywords = node.keywords
+        return made
+
+    def _as_text(self, node: ast.expr) -> ast.expr:
+        """An argument; an f-string in parts, so that it can be made when the program runs."""
+        if not isinstance(node, ast.JoinedStr):
+            return node
+        parts: list[ast.expr] = []
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                conversion = ast.Constant("" if value.conversion < 0 else chr(value.conversion))
+                spec = value.format_spec or ast.Constant("")
+                value = ast.Tuple([value.value, conversion, spec], ast.Load())
+            parts.append(value)
+        made = self._hook("text", node, *parts)
+        for n in ast.walk(made):
+            if "lineno" in n._attributes and not hasattr(n, "lineno"):
+                ast.copy_location(n, node)
         return made
 
     def visit_Name(self, node: ast.Name) -> ast.AST:

@@ -7,16 +7,31 @@ sequences of which nothing is known but how to get item ``i``, until somebody it
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tnp.core import prims
+import numpy as np
+
+from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
 
-__all__ = ["Rounds", "TracedRange", "enumerate_", "is_known", "range_", "reversed_", "rounds_of", "use_up", "zip_"]
+__all__ = [
+    "Rounds",
+    "TracedRange",
+    "enumerate_",
+    "is_known",
+    "ndenumerate_",
+    "ndindex_",
+    "range_",
+    "reversed_",
+    "rounds_of",
+    "use_up",
+    "zip_",
+]
 
 #: a number whose value the trace need not know
 Count = Any
@@ -98,6 +113,19 @@ class Rounds:
             range(*(x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)))
         )
 
+    def interval(self) -> tuple[int | None, int | None]:
+        """The least and the largest position, as far as they are known."""
+        if type(self.step) is not int or self.step == 0:
+            return None, None
+        if type(self.start) is int and type(self.stop) is int and (found := range(self.start, self.stop, self.step)):
+            return min(found[0], found[-1]), max(found[0], found[-1])
+        (first_low, first_high), (stop_low, stop_high) = (
+            intervals.bounds(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop)
+        )
+        if self.step > 0:
+            return first_low, None if stop_high is None else stop_high - 1
+        return None if stop_low is None else stop_low + 1, first_high
+
     def begins(self) -> bool:
         """Whether there is a first round, which the trace depends on from now on. The bounds are known."""
         if self.step == 0:
@@ -107,6 +135,20 @@ class Rounds:
     def behind_first(self) -> Rounds:
         """The same without the first round."""
         return Rounds(self.start + self.step, self.stop, self.step, self.item)
+
+    def in_turns(self, period: int) -> tuple[Rounds, list[Any]] | None:
+        """The rounds by so many at a time (at each position the first of them), and the positions of those that are left over; the
+        trace depends on how many these are, and on the step. The bounds are known. ``None`` if there are not so many rounds."""
+        step = operator.index(self.step)
+        span = self.stop if type(self.start) is int and self.start == 0 else self.stop - self.start
+        count = span if step == 1 else -(-span // step)
+        left = operator.index(count % period)
+        if abs(step) == 1:
+            stop = self.stop - left * step if left else self.stop
+        else:
+            stop = self.start + (count - left) * step
+        whole = Rounds(self.start, stop, step * period, self.item)
+        return (whole, [stop + k * step for k in range(left)]) if whole.begins() else None
 
     def indices(self) -> range:
         """The positions as Python's numbers. Raises ``NeedsValue`` if they are known only when the program runs."""
@@ -191,6 +233,34 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     rounds = [r for r in found if r is not None]
     use_up(*xs)
     return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
+
+
+def ndindex_(*shape: Any) -> Any:
+    """``np.ndindex(*shape)``, or of one tuple: the positions of an array, the last dimension the fastest."""
+    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    if not all(map(is_known, dims)):
+        raise NeedsEager("it runs over the positions of an array whose shape is known only when the program runs")
+    lengths = [operator.index(n) for n in dims]
+    if any(n < 0 for n in lengths):
+        return np.ndindex(*lengths)  # says what is wrong
+    return Rounds(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
+
+
+def _position(i: Any, lengths: list[int]) -> tuple[Any, ...]:
+    """Where the element number ``i`` of an array is."""
+    found = []
+    for n in reversed(lengths[1:]):
+        found.append(i % n)
+        i = i // n
+    return (*([i] if lengths else []), *reversed(found))
+
+
+def ndenumerate_(a: Any) -> Any:
+    """``np.ndenumerate(a)``."""
+    if type(a) is not TracedArray:
+        return np.ndenumerate(a)
+    rounds = ndindex_(*a.shape)
+    return Rounds(0, rounds.stop, 1, lambda i: ((at := rounds.item(i)), a[at]))
 
 
 def reversed_(x: Any) -> Any:

@@ -24,10 +24,13 @@ from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
+from tnp.frontend.effects import call_effect, is_effect, resolved, text
+from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
-from tnp.frontend.rounds import enumerate_, range_, reversed_, zip_
+from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
 from tnp.frontend.trials import is_unknown
@@ -122,9 +125,14 @@ class Runtime(ControlFlow):
         tracer = state.running()
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
+    text = staticmethod(text)
+
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
         kind = type(f)
+        if state.running() is not None and is_effect(f):
+            return call_effect(f, args, kwargs)
+        args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
@@ -269,7 +277,10 @@ def _fresh(x: Any) -> Any:
     """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
     if isinstance(x, np.ndarray):
         tracer = state.current()
-        return tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+        made = tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+        if x.flags.c_contiguous:
+            made._strides = ROW_MAJOR
+        return made
     return type(x)(map(_fresh, x)) if type(x) in (tuple, list) else x
 
 
@@ -384,7 +395,8 @@ _NUMPY_TYPES = frozenset(
 
 
 def _number(x: Any) -> Any:
-    """An array of one element, or a traced number, as a traced number."""
+    """An array of one element, or a traced number, as a traced number; to what asks for a number, both kinds are alike."""
+    x = condition_of(x)
     if type(x) is TracedArray:
         return state.current().call(prims.item, (x,), {})
     return x
@@ -392,6 +404,7 @@ def _number(x: Any) -> Any:
 
 def _converted(python_type: type) -> Callable[..., Any]:
     def convert(x: Any = 0, *rest: Any) -> Any:
+        x = condition_of(x)
         if rest or not isinstance(x, (TracedArray, TracedNumber)):
             return python_type(x, *rest)
         if type(x) is TracedArray and x.ndim:
@@ -419,11 +432,13 @@ def _fold(comparison: str) -> Callable[..., Any]:
             return builtin(items, key=key, **keywords)
         best = items[0]
         for x in items[1:]:
-            better = getattr(operator, comparison)(x, best)
-            if type(better) is TracedArray:
-                if better.ndim or not _same_kind(x, best):
-                    return builtin(items)
+            better = condition_of(getattr(operator, comparison)(x, best))
+            if type(better) is TracedArray and better.ndim:
+                return builtin(items)
+            if type(better) is TracedArray and _same_kind(x, best):
                 best = state.current().call(lnp.where, (better, x, best), {})[()]
+            elif type(better) is TracedArray and (found := larger_or_smaller(better, x, best)) is not None:
+                best = found
             elif is_unknown(better):
                 best = ControlFlow().if_exp(better, lambda x=x: x, lambda best=best: best)
             elif better:
@@ -437,6 +452,17 @@ def _same_kind(x: Any, y: Any) -> bool:
     """Whether both are NumPy scalars of one dtype, so that either can stand in for the other."""
     scalars = all(x.scalar if type(x) is TracedArray else isinstance(x, np.generic) for x in (x, y))
     return scalars and bool(x.dtype == y.dtype)
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    """``isinstance(x, kinds)``."""
+    if type(x) is not TracedEither:
+        return isinstance(x, kinds)
+    scalar, python_type = x.kinds
+    answers = isinstance(scalar.type(1), kinds), isinstance(python_type(1), kinds)
+    if answers[0] != answers[1]:
+        raise x.matters()
+    return answers[0]
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
@@ -456,6 +482,8 @@ def _len(x: Any) -> Any:
 
 
 def _type(x: Any, *rest: Any) -> Any:
+    if type(x) is TracedEither:
+        raise x.matters()
     return x.__class__ if not rest else type(x, *rest)
 
 
@@ -471,8 +499,12 @@ def _pow(x: Any, y: Any, mod: Any = None) -> Any:
     return x**y if mod is None else pow(x, y, mod)
 
 
-def _print(*args: Any, **kwargs: Any) -> None:
-    raise NeedsEager("it prints")
+def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
+    """``np.ndarray(shape, dtype)``: memory with nothing in it, as ``np.empty`` makes it. What looks at a buffer is not traced."""
+    if rest or set(kwargs) - {"order"} or is_traced(dtype):
+        raise NeedsEager("it makes an array over a buffer")
+    order = {} if kwargs.get("order") is None else kwargs
+    return state.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
 
 
 def _over_numbers(name: str) -> Callable[..., Any]:
@@ -502,8 +534,10 @@ _BUILTINS: dict[Any, Callable[..., Any]] = {
     reversed: reversed_,
     round: _round,
     pow: _pow,
-    isinstance: isinstance,
-    print: _print,
+    isinstance: _isinstance,
+    np.ndarray: _ndarray,
+    np.ndindex: ndindex_,
+    np.ndenumerate: ndenumerate_,
     np.errstate: Errstate,
 }
 for _row in ROWS:
@@ -511,4 +545,4 @@ for _row in ROWS:
     if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
         _BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
 #: builtins whose effect must not happen while tracing, whatever their arguments
-_ALWAYS = frozenset((print, np.errstate, enumerate, zip, reversed))
+_ALWAYS = frozenset((np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed))

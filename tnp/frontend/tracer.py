@@ -20,8 +20,10 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Path, Step
+from tnp.frontend import either
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.out import call_with_out, without_out
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Tracer", "is_traced"]
 
-_HANDLES = (TracedArray, TracedNumber, TracedObject)
+_HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
 
@@ -109,6 +111,8 @@ class Tracer:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
+        if kind is TracedEither:
+            raise x.matters()
         if isinstance(x, Proxy):
             raise NeedsEager("a proxy of the compiler reached the program")
         return x
@@ -150,15 +154,15 @@ class Tracer:
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
         info = by_id.get(symbol.id)
+        if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
+            args = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
         out = _BY_KEYWORD if info is None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        if OpTags.MAY_RAISE in symbol.tags:
-            self.before_raising()
-        elif OpTags.EFFECT in symbol.tags:
-            self.flush()
+        if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
+            self.before_effect(may_raise=OpTags.MAY_RAISE in symbol.tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
@@ -228,6 +232,8 @@ class Tracer:
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
+        if any(type(a) is TracedEither for a in args):
+            return either.operate(method, *args)
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
             if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
                 self.before_raising()
@@ -252,6 +258,8 @@ class Tracer:
         """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
         if not self.is_operand(other):
             return NotImplemented
+        if type(other) is TracedEither:
+            other = other.beside(target.dtype)
         if target.scalar:
             return self.operate(method, target, other)
         if method == "pow":
@@ -299,6 +307,8 @@ class Tracer:
             raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
         if not self.is_operand(value):
             raise NeedsEager(f"it stores a {type(value).__name__} into an array")
+        if type(value) is TracedEither:
+            value = value.stored_in(a)
         if _selects_all(a, key):
             self.store(a, value)
             return
@@ -320,6 +330,13 @@ class Tracer:
         """Writes what is pending if a store may fail at run time because of an index."""
         if is_traced(key):
             self.before_raising()
+
+    def before_effect(self, *, may_raise: bool) -> None:
+        """Called before an operation that acts on the outside, or that may raise when the program runs."""
+        if may_raise:
+            self.before_raising()
+        else:
+            self.flush()
 
     def before_raising(self) -> None:
         """Called before an operation that may raise when the program runs."""
@@ -425,6 +442,8 @@ class Tracer:
         """``x`` with numbers that are known made plain; the trace then depends on them."""
         if type(x) is TracedNumber:
             return x._known()
+        if type(x) is slice:
+            return slice(self.known(x.start), self.known(x.stop), self.known(x.step))
         if isinstance(x, (tuple, list)) and is_traced(x):
             return type(x)(self.known(y) for y in x)
         return x
@@ -434,7 +453,7 @@ class Tracer:
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-_OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
+_OPERAND_TYPES = frozenset((TracedArray, TracedNumber, TracedEither, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
 
 

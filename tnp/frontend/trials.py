@@ -12,6 +12,7 @@ from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.frontend import state
+from tnp.frontend.either import condition_of
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Retrace, Variables
 
@@ -22,6 +23,7 @@ __all__ = [
     "Failure",
     "Leaving",
     "Returned",
+    "TakeTurns",
     "Trial",
     "is_same_array",
     "is_same_constant",
@@ -70,8 +72,18 @@ class Failure(Exception):
         self.settles = settles
 
 
+class TakeTurns(Failure):
+    """Arrays that a loop writes change names each round, and have their own again after ``period`` rounds."""
+
+    def __init__(self, names: frozenset[str], period: int) -> None:
+        super().__init__(f"{' and '.join(sorted(names))} take turns")
+        self.names = names
+        self.period = period
+
+
 def is_unknown(x: Any) -> bool:
     """Whether ``x`` is a value whose truth Python can ask for, but only when the program runs."""
+    x = condition_of(x)
     if type(x) is TracedNumber:
         return x.proxy.value is None
     if type(x) is TracedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,15 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
 from tnp.frontend import state
+from tnp.frontend.either import Kinds, TracedEither
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.layout import same_layout
 from tnp.frontend.regions import Region
+from tnp.frontend.results import may_share
+from tnp.frontend.trials import is_same_array
 from tnp.lang import numpy as lnp
 
-__all__ = ["carried_handle", "output_handle", "proxy_of", "settled"]
+__all__ = ["carried_handle", "either_of", "output_handle", "parts_of", "proxy_of", "settled"]
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -35,20 +40,28 @@ def proxy_of(x: Any) -> Any:
     return None
 
 
-def carried_handle(name: str, value: Any, is_loose: bool) -> tuple[Any, Proxy, Any] | None:
+def carried_handle(
+    name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
+) -> tuple[Any, Proxy, Any] | None:
     """For a variable: the value that it has, a fresh proxy for the one that it has in each round, and what the program holds for
     that; ``None`` for values that a loop does not carry.
 
-    ``is_loose``: nothing is known of how arrays that it is bound to lie in memory.
+    Of an array, ``is_loose`` says that nothing is known of how those that the variable is bound to lie in memory, ``writable`` that
+    the body may write to them, and ``varying`` which dimensions may be others in each round; those that are sizes always may.
     """
     init = proxy_of(value)
     trace = state.current().trace
     fresh = trace.make_name(f"{name}_")
     if isinstance(init, TensorProxy):
-        if not sizes.is_known(init.shape):
+        if any(sizes.bound_or_none(n) is None for n in init.shape):
             return None
-        proxy = TensorProxy(fresh, like=init, lang=init.lang, scalar=init.scalar)
-        handle = _array(proxy, None if is_loose or proxy.scalar else value, writable=False)
+        shape = tuple(
+            n if type(n) is int and d not in varying else NumberProxy(None, int, bound=sizes.bound(n), low=0)
+            for d, n in enumerate(init.shape)
+        )
+        proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
+        loose = is_loose or (len(shape) > 1 and not sizes.is_known(shape))
+        handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)
         return init, proxy, handle
     if init is None:
         return None
@@ -56,17 +69,21 @@ def carried_handle(name: str, value: Any, is_loose: bool) -> tuple[Any, Proxy, A
     return init, number, TracedNumber(number)
 
 
-def settled(name: str, value: Any, entry: Any, region: Region, loose: set[str]) -> TracedArray | None:
-    """The array that a variable is bound to at the end of a round; ``None`` for a scalar or a number.
+def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:
+    """The array that a variable is bound to at the end of a round, where variables were ``entries`` at its beginning; ``None``
+    for a scalar or a number.
 
     Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.
     """
     if type(value) is not TracedArray or value.scalar:
         return None
-    storage = value.storage
-    if type(storage) is not Storage or storage.serial < region.serial or not storage.writable or storage.maybe_shared:
+    storage, entry = value.storage, entries[name]
+    # What another variable was bound to, and no longer is, may be handed on: that is checked by who asks.
+    handed_on = any(type(x) is TracedArray and is_same_array(value, x) for x in entries.values())
+    outside = any(s.serial < region.serial for s in may_share(storage))
+    if type(storage) is not Storage or outside or not (storage.writable or handed_on):
         raise NeedsEager(f"{name} is bound to an array that another name may share")
-    if entry.strides_ is not None and entry.strides_ != value.strides_:
+    if entry._strides is not None and not same_layout(entry, value):
         loose.add(name)
         raise NeedsEager(f"{name} does not keep its layout")
     return value
@@ -80,3 +97,13 @@ def output_handle(proxy: Any, like: TracedArray | None) -> Any:
 def _array(proxy: TensorProxy, like: Any, *, writable: bool) -> TracedArray:
     strides = like._strides if type(like) is TracedArray else () if proxy.scalar else None
     return TracedArray(Storage(proxy, writable=writable), Path(), proxy, strides)
+
+
+def parts_of(x: TracedEither) -> tuple[Proxy, Any]:
+    """The proxies of a value that is a number or a scalar: its value, and whether it is a scalar."""
+    return x.scalar.__tnp_value__(), x.flag.proxy if type(x.flag) is TracedNumber else x.flag
+
+
+def either_of(made: Sequence[Proxy], kinds: Kinds) -> TracedEither:
+    """What the program holds for a number or a scalar that a loop or a branch leaves; ``made`` are its parts."""
+    return TracedEither(output_handle(made[0], None), output_handle(made[1], None), kinds[1])

@@ -34,6 +34,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     last_effect: int | None = None
     last_store: int | None = None
     last_barrier = 0
+    #: the first group that what comes may be part of
+    closed = 0
 
     def reach(groups: set[int]) -> set[int]:
         """The groups that ``groups`` need, themselves included."""
@@ -51,7 +53,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         is_effect = b.has_tag_inside(OpTags.EFFECT) or OpTags.PROGRAM in b.sym.tags
         if is_effect and last_effect is not None:
             needs.add(group_of[last_effect])
-        if b.sym.name == "copy_" or (is_effect and is_control_flow(b)):
+        is_barrier = b.has_tag_inside(OpTags.BARRIER)
+        if b.sym.name == "copy_" or is_barrier or (is_effect and is_control_flow(b)):
             # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
             needs.update(group_of[last_barrier:])
             last_barrier = i
@@ -69,7 +72,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         whole = is_control_flow(b)  # a loop is a region of its own
         if isinstance(b, Fusable) and not whole:
             reached: set[int] | None = None
-            for g in reversed(range(len(members))):
+            for g in reversed(range(closed, len(members))):
                 if fuser_of[g] is not b.fuser or len(members[g]) >= b.fuser.region_limit:
                     continue
                 if g in needs:
@@ -92,6 +95,8 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             producer[p.name] = i
         if is_effect:
             last_effect = i
+        if is_barrier:
+            closed = len(members)
         if b.sym.name == "copy_":
             last_store = i
         if raises:

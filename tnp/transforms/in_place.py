@@ -69,8 +69,18 @@ def in_place(trace: Trace, operations: Mapping[str, MemoryOperations], executors
 class Pass:
     """The pass on one trace, or on the body of a loop or a branch."""
 
-    def __init__(self, trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        operations: Mapping[str, MemoryOperations],
+        executors: Sequence[Any],
+        writable: frozenset[str] = frozenset(),
+    ) -> None:
         self.trace = trace
+        #: arguments in whose memory anything may be put, since nothing outside looks at it
+        self.writable = writable
+        #: those of them in whose memory something is put
+        self.overwritten: set[str] = set()
         self.executors = executors
         self.operations = operations
         self.bsyms = trace.bound_symbols
@@ -148,9 +158,15 @@ class Pass:
         for r in roots:
             self.members.setdefault(r, set()).add(name)
 
+    def is_own(self, root: str) -> bool:
+        """Whether nothing outside of this program looks at the memory of ``root``."""
+        if root in self.writable:
+            self.overwritten.add(root)
+        return root not in self.inputs or root in self.writable
+
     def may_write(self, root: str, result: str, index: int) -> bool:
         """Whether the value ``result`` may be put into the memory of ``root`` by what stands at ``index``."""
-        if root not in self.inputs:
+        if self.is_own(root):
             return True
         return result in self.chains.get(root, ()) and index > self.last_late_guard
 
@@ -172,7 +188,7 @@ class Pass:
             elif b.sym.name == "copy_":
                 self.set_roots(b.output.name, self.roots[b.args[1].name])
             elif is_control_flow(b):
-                plan.blocks[i] = plan_block(self, i, lambda t: Pass(t, self.operations, self.executors))
+                plan.blocks[i] = plan_block(self, i, lambda t, own: Pass(t, self.operations, self.executors, own))
             else:
                 self._roots_of_outputs(b)
                 if isinstance(b.sym, FusedSymbol):

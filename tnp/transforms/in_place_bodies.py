@@ -32,6 +32,8 @@ class Block:
         self.index = index
         self.location = bsym.location
         self.in_place: set[str] = set()
+        #: variables that begin as a copy of their initial value, since rounds overwrite it
+        self.cloned: set[str] = set()
         #: values of which a copy is made before, since the block overwrites the memory that they look at
         self.stale: dict[str, TensorProxy] = {}
 
@@ -57,7 +59,14 @@ class Block:
         pairs = carried_with_inits(self.bsym)
         kept_at = [k for k, p in enumerate(self.bsym.output) if p.name not in memory]
         first = len(made_bsym.args) - len(pairs)
-        now_inits = [x for (p, _), x in zip(pairs, made_bsym.args[first:]) if p.name not in memory]
+        now_inits = []
+        for (p, init), now in zip(pairs, made_bsym.args[first:]):
+            if p.name in self.cloned:
+                made = TensorProxy(owner.new.make_name("t"), like=init, lang=init.lang)
+                owner.out.append(clone(init).clone.bind(now, output=made))
+                now = made
+            if p.name not in memory:
+                now_inits.append(now)
         carrying = carrying_bodies(made_bsym)
         head = [
             _without(a, memory, self.bsym.output if a in carrying else ()) if isinstance(a, Body) else a
@@ -75,19 +84,28 @@ def _without(body: Body, memory: dict[str, Any], outputs: tuple[Proxy, ...]) -> 
     return Body(args, inner.bound_symbols, inner.results)
 
 
-def plan_block(owner: Pass, i: int, make_pass: Callable[[Trace], Pass]) -> Block:
+def plan_block(owner: Pass, i: int, make_pass: Callable[[Trace, frozenset[str]], Pass]) -> Block:
     """Plans a loop or a branch, and sets the roots of its outputs."""
     b = owner.bsyms[i]
     passes: list[Pass] = []
     memory = stored(b)
     ordered = {name for name, init in memory.items() if init.name in owner.c_ordered}
+    own, exclusive = _own_variables(owner, i, memory)
 
     def run(trace: Trace) -> Trace:
         trace.row_major = ordered | {p.name for p in trace.args if p.name in owner.c_ordered}
-        passes.append(make_pass(trace))
+        passes.append(make_pass(trace, own))
         return passes[-1].run()
 
-    block = Block(map_bodies(lambda body: through(run, body, owner.new), b), owner, i)
+    while True:
+        made = map_bodies(lambda body: through(run, body, owner.new), b)
+        kept = _still_own(b, passes, own)
+        if kept == own:
+            break
+        own = kept
+        passes.clear()
+    block = Block(made, owner, i)
+    block.cloned = _overwritten(b, passes, own) - exclusive
     inits = {p.name: p for _, p in carried_with_inits(b) if isinstance(p, TensorProxy)}
     captures = {p.name: p for body in bodies_of(b) for p in body.captures if isinstance(p, TensorProxy)}
     for name, init in memory.items():
@@ -109,13 +127,59 @@ def plan_block(owner: Pass, i: int, make_pass: Callable[[Trace], Pass]) -> Block
                 block.in_place.add(name)
                 owner.set_roots(name, roots)
                 continue
-            if not live and not reading and root not in owner.inputs:
+            if not live and not reading and owner.is_own(root):
                 block.in_place.add(name)
                 owner.set_roots(name, roots)
                 continue
         owner.set_roots(name, frozenset((name,)))
     _set_roots_of_variables(owner, b, memory, passes)
     return block
+
+
+def _own_variables(owner: Pass, i: int, memory: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables of a loop whose memory a round may overwrite, if it also ends so: they begin in memory of the program. Those in
+    the second set begin in memory that nothing else looks at, then or later; the others have to begin as a copy."""
+    b = owner.bsyms[i]
+    if b.sym.name == "cond":
+        return frozenset(), frozenset()
+    inits = [x for _, x in carried_with_inits(b) if isinstance(x, TensorProxy)]
+    captures = [p for body in bodies_of(b) for p in body.captures if isinstance(p, TensorProxy)]
+    own, exclusive = set(), set()
+    for p, init in carried_with_inits(b):
+        if not isinstance(init, TensorProxy) or p.name in memory or init.ndim == 0:
+            continue
+        roots = owner.roots[init.name]
+        if roots & (owner.inputs - owner.writable):
+            continue
+        own.add(p.name)
+        others = [x for x in inits if x is not init] + captures
+        alone = sum(x.name == init.name for x in inits) == 1 and not any(owner.roots[x.name] & roots for x in others)
+        if alone and len(roots) == 1 and init.name not in owner.repeating and not owner.live_after(*roots, i):
+            exclusive.add(p.name)
+            owner.is_own(*roots)
+    return frozenset(own), frozenset(exclusive)
+
+
+def _overwritten(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> set[str]:
+    """The variables whose first memory some round may overwrite: as theirs, or as that of a variable that it was handed on to."""
+    found = {name for inner in passes for name in inner.overwritten}
+    sources = list(_results(b, passes)) if found else []
+    for _ in own:
+        found |= {root for p, roots in sources if p.name in found for root in roots if root in own}
+    return found
+
+
+def _still_own(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> frozenset[str]:
+    """Those of ``own`` that each round ends in memory of their own, too."""
+    kept = set(own)
+    for inner in passes[len(passes) - len(carrying_bodies(b)) :] if own else ():
+        pairs = [(p.name, r) for p, r in zip(b.output, inner.bsyms[-1].args[0]) if isinstance(r, TensorProxy)]
+        for name, result in pairs:
+            roots = inner.roots[result.name]
+            shared = any(inner.roots[r.name] & roots for other, r in pairs if other != name)
+            if shared or result.name in inner.repeating or not (roots & inner.inputs) <= own:
+                kept.discard(name)
+    return frozenset(kept)
 
 
 def _set_roots_of_variables(owner: Pass, b: BoundSymbol, memory: dict[str, Any], passes: list[Pass]) -> None:

@@ -181,4 +181,4 @@ def check_same_shape(operation: str, *arrays: Any) -> sizes.Shape:
 
 def size_proxy(bound: int | None) -> NumberProxy:
     """A new size with that upper bound, or none, to be defined by the prim whose output it is part of."""
-    return NumberProxy(None, int, bound=bound)
+    return NumberProxy(None, int, bound=bound, low=0)

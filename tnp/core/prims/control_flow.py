@@ -4,6 +4,9 @@ They carry values explicitly: ``inits`` are what the carried values are before, 
 inside and, as the operation's outputs, what they are afterwards. They print as Python's own statements, and run as those: no
 executor has to claim them.
 
+A dimension of a carried array is an ``int``, the same in each round, or a size of its own, which may be another in each round (its
+value is that of the array: ``prims.size``), up to its bound.
+
 A carried array stands for memory if the body ends by storing its result there (``copy_`` to the body's argument): then
 in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each round
 binds to another array, and which nothing may write to.
@@ -13,9 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import intervals, sizes
 from tnp.core.bodies import Body
-from tnp.core.prims.base import check, prim
+from tnp.core.prims.base import check, prim, size_proxy
 from tnp.core.printing import block_lines, literal, print_as_block
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -38,6 +41,44 @@ def agree(a: Any, b: Any) -> bool:
     return isinstance(a, Proxy) and isinstance(b, Proxy) and a.name == b.name
 
 
+def fits(arg: Any, value: Any) -> bool:
+    """Whether a carried value can be ``value``: it agrees with ``arg``, but that a dimension that is a size may be any other of
+    which it is known that it is not larger."""
+    if not (isinstance(arg, TensorProxy) and isinstance(value, TensorProxy)):
+        return agree(arg, value)
+    return _same_but_shape(arg, value) and all(
+        sizes.equal(n, m) is True or (isinstance(n, NumberProxy) and _not_above(m, n.bound))
+        for n, m in zip(arg.shape, value.shape)
+    )
+
+
+def are_alike(a: Any, b: Any) -> bool:
+    """Whether a branch may give ``a`` or ``b``: they agree, but for dimensions of which one is a size."""
+    if not (isinstance(a, TensorProxy) and isinstance(b, TensorProxy)):
+        return agree(a, b)
+    return _same_but_shape(a, b) and all(
+        sizes.equal(n, m) is True or isinstance(n, NumberProxy) or isinstance(m, NumberProxy)
+        for n, m in zip(a.shape, b.shape)
+    )
+
+
+def _same_but_shape(a: TensorProxy, b: TensorProxy) -> bool:
+    return a.dtype is b.dtype and a.device == b.device and a.scalar == b.scalar and a.ndim == b.ndim
+
+
+def _not_above(n: sizes.Dim, bound: int | None) -> bool:
+    limit = sizes.bound_or_none(n)
+    return bound is not None and limit is not None and limit <= bound
+
+
+def _either_dim(a: sizes.Dim, b: sizes.Dim) -> sizes.Dim:
+    """A dimension that is ``a`` or ``b``."""
+    if a is b or (isinstance(a, int) and isinstance(b, int)):
+        return a
+    bounds = sizes.bound_or_none(a), sizes.bound_or_none(b)
+    return size_proxy(None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1]))
+
+
 def _python_type(x: Any) -> type:
     return x.python_type if isinstance(x, NumberProxy) else type(x)
 
@@ -47,8 +88,8 @@ def _check_carried(operation: str, args: tuple[Proxy, ...], inits: tuple[Any, ..
         len(args) == len(inits), lambda: f"{operation} carries {len(args)} values, and has {len(inits)} to begin with"
     )
     for arg, init, result in zip(args, inits, results):
-        check(agree(arg, init), lambda: f"{operation}: {arg!r} begins as {init!r}", TypeError)
-        check(agree(arg, result), lambda: f"{operation}: {arg!r} becomes {result!r}", TypeError)
+        check(fits(arg, init), lambda: f"{operation}: {arg!r} begins as {init!r}", TypeError)
+        check(fits(arg, result), lambda: f"{operation}: {arg!r} becomes {result!r}", TypeError)
 
 
 def _check_leaves(operation: str, body: Body, carried: int) -> None:
@@ -100,11 +141,14 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
     _check_carried("cond", carried, inits, otherwise.results)
     new: list[Proxy] = []
     for a, b in list(zip(then.results, otherwise.results))[len(carried) :]:
-        check(agree(a, b), lambda: f"cond gives {a!r} or {b!r}", TypeError)
+        check(are_alike(a, b), lambda: f"cond gives {a!r} or {b!r}", TypeError)
         if isinstance(a, TensorProxy):
-            new.append(TensorProxy(like=a, lang=a.lang, scalar=a.scalar))
+            shape = tuple(_either_dim(n, m) for n, m in zip(a.shape, b.shape))
+            new.append(TensorProxy(like=a, shape=shape, lang=a.lang, scalar=a.scalar))
         else:
-            new.append(NumberProxy(None, _python_type(a)))
+            number = NumberProxy(None, _python_type(a))
+            intervals.note_either(number, a, b)
+            new.append(number)
     return (*carried, *new)
 
 

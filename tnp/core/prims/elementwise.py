@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, intervals
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
@@ -56,10 +56,14 @@ def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[An
     values = [a.value if isinstance(a, NumberProxy) else a for a in args]
     if None not in values:
         value = function(*values)
-        return NumberProxy(None, type(value), value)
+        result = NumberProxy(None, type(value), value)
+        intervals.note_result(result, row.name, args)
+        return result
     # The result's type by example: arithmetic on Python numbers has a type that depends on their types, but for
     # an integer to a negative power, which is a float only for negative exponents.
-    return NumberProxy(None, type(function(*(t(1) for t in types))))
+    result = NumberProxy(None, type(function(*(t(1) for t in types))))
+    intervals.note_result(result, row.name, args)
+    return result
 
 
 def _result_dtype(row: Row, dtype: DType) -> DType:

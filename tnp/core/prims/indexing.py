@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import dtypes, sizes
+from tnp.core import dtypes, intervals, sizes
 from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim
@@ -52,7 +52,13 @@ def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int 
     if step > 0 and type(stop) is int and stop >= 0:
         limits.append(stop)
     limit = min((n for n in limits if n is not None), default=None)
-    length = size_proxy(None if limit is None else (limit + abs(step) - 1) // abs(step))
+    found = intervals.slice_length(a.shape[dim], start, stop) if step == 1 else None
+    length: Dim
+    if isinstance(found, int):
+        length = found
+    else:
+        length = size_proxy(None if limit is None else (limit + abs(step) - 1) // abs(step))
+        length.form = found
     return TensorProxy(like=a, shape=tuple(length if i == dim else n for i, n in enumerate(a.shape)))
 
 

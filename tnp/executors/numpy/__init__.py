@@ -8,6 +8,7 @@ another language) runs as the NumPy function that the elementwise table names, o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -237,6 +238,31 @@ def _print_exit_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 
 for _name, _printer in (("enter_errstate", _print_enter_errstate), ("exit_errstate", _print_exit_errstate)):
     _op = _symbol(_name, None, (OpTags.EFFECT,), _printer, None, _np)
+    for _numpy in (executor, prims_only):
+        _numpy.implementations[f"tnp.{_name}"] = Implementation(_op)
+
+
+def _print_scalar_or_number(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, is_scalar = (literal(x, context) for x in bsym.args[:2])
+    python_type = bsym.args[2].__name__
+    context["as_scalar"] = kernels.as_scalar
+    return f"{bsym.output.name} = as_scalar({a}) if {is_scalar} else {python_type}({a})"
+
+
+_op = _symbol("scalar_or_number", None, (), _print_scalar_or_number, None)
+for _numpy in (executor, prims_only):
+    _numpy.implementations["tnp.scalar_or_number"] = Implementation(_op)
+
+
+def _print_python_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    effect, _, *values = bsym.args
+    name = next(n for k in itertools.count() if context.setdefault(n := f"{effect.name}{k}", effect) is effect)
+    text = f"{name}({', '.join(literal(v, context) for v in values)})"
+    return text if bsym.output is None else f"{bsym.output.name} = {text}"
+
+
+for _name in ("python_call", "clock_call", "warning_call"):
+    _op = _symbol(_name, None, (OpTags.EFFECT,), _print_python_call, None)
     for _numpy in (executor, prims_only):
         _numpy.implementations[f"tnp.{_name}"] = Implementation(_op)
 

@@ -37,6 +37,7 @@ FAMILIES = (
     "signal",
     "methods",
     "context",
+    "effects",
 )
 
 for _family in FAMILIES:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core.proxies import ObjectProxy
+from tnp.core.proxies import ObjectProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.registry import npsymbol
 
-__all__ = ["enter_errstate", "exit_errstate"]
+__all__ = ["enter_errstate", "exit_errstate", "scalar_or_number"]
 
 
 @npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
@@ -20,3 +20,10 @@ def enter_errstate(**settings: Any) -> ObjectProxy:
 @npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
 def exit_errstate(before: ObjectProxy) -> None:
     """Sets what :func:`enter_errstate` returned."""
+
+
+@npsymbol(id_prefix="tnp")
+def scalar_or_number(a: TensorProxy, is_scalar: Any, python_type: type) -> ObjectProxy:
+    """The value of a 0-d array: a NumPy scalar if ``is_scalar``, a bool that may be known only at run time, else a number of type
+    ``python_type``."""
+    return ObjectProxy(None, python_type)

@@ -1,0 +1,163 @@
+"""What is known of an integer before the program runs: how it is made of others, and where it lies.
+
+A loop's index, a size, and what is computed from them by ``+``, ``-`` and ``*`` are *linear forms*, ``2 * i + 1``, over
+numbers of which the ends of an interval may be known (``i`` of ``range(1, n - 1)`` with a known ``n``). That answers what a
+program that slices by its index depends on: ``a[:, i:i + 3]`` has length 3 if ``i + 3`` is never more than the array's length, and
+``a[:i] @ b[:i]`` has operands of one length.
+
+>>> from tnp.core import intervals
+>>> from tnp.core.proxies import NumberProxy
+>>> i = NumberProxy("i", int, low=1, bound=6)
+>>> intervals.slice_length(10, i, intervals.add_to(i, 3))
+3
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tnp.core.current import current_trace
+
+if TYPE_CHECKING:
+    from tnp.core.proxies import NumberProxy
+
+__all__ = ["Linear", "add_to", "bounds", "differ_by", "linear", "note_either", "note_result", "slice_length"]
+
+#: the ends of an interval, both included; ``None`` for an end that is not known
+Interval: TypeAlias = "tuple[int | None, int | None]"
+
+
+class Linear:
+    """``constant`` plus the numbers in ``terms``, each times a factor other than 0."""
+
+    __slots__ = ("constant", "terms")
+
+    def __init__(self, terms: dict[str, tuple[NumberProxy, int]], constant: int) -> None:
+        self.terms = terms
+        self.constant = constant
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """This plus ``factor`` times ``other``."""
+        terms = dict(self.terms)
+        for name, (number, k) in other.terms.items():
+            found = terms.pop(name, (number, 0))[1] + factor * k
+            if found:
+                terms[name] = (number, found)
+        return Linear(terms, self.constant + factor * other.constant)
+
+    def times(self, factor: int) -> Linear:
+        return Linear({}, 0).plus(self, factor)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def interval(self) -> Interval:
+        """Where the value surely lies."""
+        low: int | None = self.constant
+        high: int | None = self.constant
+        for number, k in self.terms.values():
+            ends = (number.low, number.bound) if k > 0 else (number.bound, number.low)
+            low = None if low is None or ends[0] is None else low + k * ends[0]
+            high = None if high is None or ends[1] is None else high + k * ends[1]
+        return low, high
+
+
+def linear(x: int | NumberProxy) -> Linear:
+    """An integer as a linear form. One that the trace depends on already is the value that it has."""
+    if isinstance(x, int):
+        return Linear({}, int(x))
+    form = x.form if x.form is not None else Linear({x.name: (x, 1)}, 0)
+    trace = current_trace()
+    known = trace.value_guards if trace is not None else {}
+    result = form
+    for name, (number, k) in form.terms.items():
+        if name in known and number.value is not None:
+            value = int(number.value)  # type: ignore[arg-type]  # an integer's
+            result = result.plus(Linear({name: (number, 1)}, 0), -k).plus(Linear({}, value), k)
+    return result
+
+
+def bounds(x: int | NumberProxy) -> Interval:
+    """Where an integer surely lies."""
+    return linear(x).interval()
+
+
+def add_to(x: NumberProxy, constant: int) -> NumberProxy:
+    """A number that stands for ``x + constant``, which no operation computes: for questions alone."""
+    from tnp.core.proxies import NumberProxy
+
+    made = NumberProxy("sum", int)
+    made.form = linear(x).plus(Linear({}, constant))
+    return made
+
+
+def differ_by(a: int | NumberProxy, b: int | NumberProxy) -> int | None:
+    """``a - b`` where that is one number; ``None`` if it is not known."""
+    found = linear(a).plus(linear(b), -1)
+    return found.constant if found.is_constant else None
+
+
+def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> None:
+    """Notes what is known of ``result``, an integer that the elementwise ``operation`` makes of ``args``."""
+    if result.python_type is not int or not all(_is_integer(a) for a in args):
+        return
+    forms = [linear(a) for a in args]
+    if operation in ("add", "sub"):
+        result.form = forms[0].plus(forms[1], 1 if operation == "add" else -1)
+    elif operation == "neg":
+        result.form = forms[0].times(-1)
+    elif operation == "mul" and (forms[0].is_constant or forms[1].is_constant):
+        factor, other = forms if forms[0].is_constant else (forms[1], forms[0])
+        result.form = other.times(factor.constant)
+    elif len(forms) == 2 and forms[1].is_constant and forms[1].constant > 0:
+        divisor = forms[1].constant
+        low, high = forms[0].interval()
+        if operation == "remainder":
+            result.low, result.bound = 0, divisor - 1
+        elif operation == "floor_divide":
+            result.low = None if low is None else low // divisor
+            result.bound = None if high is None else high // divisor
+
+
+def note_either(result: NumberProxy, a: Any, b: Any) -> None:
+    """Notes what is known of ``result``, which is one of two numbers."""
+    if _is_integer(a) and _is_integer(b):
+        (low_a, high_a), (low_b, high_b) = bounds(a), bounds(b)
+        result.low = None if low_a is None or low_b is None else min(low_a, low_b)
+        result.bound = None if high_a is None or high_b is None else max(high_a, high_b)
+
+
+def slice_length(n: int | NumberProxy, start: Any, stop: Any) -> Linear | int | None:
+    """The length of ``[start:stop]`` of a dimension ``n``: a number, a form of the numbers that decide it, or ``None``.
+
+    NumPy counts negative ends from the back and moves others into ``[0, n]``, so that the length is ``stop - start`` only where
+    both surely lie there.
+    """
+    if not all(x is None or _is_integer(x) for x in (start, stop)):
+        return None
+    whole = linear(n)
+    first = linear(0 if start is None else start)
+    last = whole if stop is None else linear(stop)
+    if not _is_negative_nowhere(first) or not _is_negative_nowhere(last):
+        return None
+    if _is_negative_nowhere(last.plus(whole, -1)):
+        last = whole
+    elif not _is_negative_nowhere(whole.plus(last, -1)):
+        return None
+    length = last.plus(first, -1)
+    low, high = length.interval()
+    if high is not None and high <= 0:
+        return 0
+    if low is None or low < 0:
+        return None
+    return length.constant if length.is_constant else length
+
+
+def _is_negative_nowhere(x: Linear) -> bool:
+    low, _ = x.interval()
+    return low is not None and low >= 0
+
+
+def _is_integer(x: Any) -> bool:
+    return type(x) is int or getattr(x, "python_type", None) is int

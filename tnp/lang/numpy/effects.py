@@ -1,0 +1,100 @@
+"""Calls of Python's own that a program makes each time that it runs: what it prints and logs, and what it asks of the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tnp.core.proxies import NumberProxy
+from tnp.core.symbol import OpTags
+from tnp.lang.numpy.registry import npsymbol
+
+__all__ = ["Effect", "Slot", "Text", "clock_call", "python_call", "warning_call"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a value of the program stands in the arguments of a call: of its number, and how NumPy has it if it is 0-d."""
+
+    index: int
+    kind: str
+
+    def fill(self, values: tuple[Any, ...]) -> Any:
+        value = values[self.index]
+        if self.kind == "number":
+            return value
+        return np.asarray(value)[()] if self.kind == "scalar" else np.asarray(value)
+
+
+@dataclass(frozen=True)
+class Text:
+    """An f-string: texts, and values with their conversion (``"r"``, ``"s"``, ``"a"`` or none) and format."""
+
+    parts: tuple[Any, ...]
+
+    def fill(self, values: tuple[Any, ...]) -> str:
+        return "".join(p if isinstance(p, str) else self._formatted(p, values) for p in self.parts)
+
+    def _formatted(self, part: Any, values: tuple[Any, ...]) -> str:
+        slot, conversion, spec = part
+        value = _filled(slot, values)
+        return format(_CONVERSIONS[conversion](value) if conversion else value, spec)
+
+
+_CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+
+
+class Effect:
+    """A call of ``function``; ``args`` and ``kwargs`` hold slots and texts for what the program computes.
+
+    ``caller`` makes the call as from the user's line, where the function looks who calls it.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], caller: Callable[..., Any]
+    ) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.caller = caller
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", "call"))
+
+    def __call__(self, *values: Any) -> Any:
+        kwargs = {k: _filled(v, values) for k, v in self.kwargs.items()}
+        return self.caller(self.function, tuple(_filled(a, values) for a in self.args), kwargs)
+
+    def __repr__(self) -> str:
+        return f"<call of {self.name}>"
+
+
+def _filled(x: Any, values: tuple[Any, ...]) -> Any:
+    if isinstance(x, (Slot, Text)):
+        return x.fill(values)
+    if type(x) in (tuple, list):
+        return type(x)(_filled(y, values) for y in x)
+    if type(x) is dict:
+        return {k: _filled(v, values) for k, v in x.items()}
+    return x
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
+def python_call(effect: Effect, result: type | None, *values: Any) -> NumberProxy | None:
+    """Makes the call, with the values of its slots. Gives a number of type ``result``, or nothing."""
+    return None if result is None else NumberProxy(None, result)
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.BARRIER))
+def clock_call(effect: Effect, result: type | None, *values: Any) -> NumberProxy | None:
+    """As :func:`python_call`, of what tells how long the program takes: all that stands before it is computed before."""
+    return None if result is None else NumberProxy(None, result)
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE))
+def warning_call(effect: Effect, result: type | None, *values: Any) -> None:
+    """As :func:`python_call`, of what may raise (``warnings.warn``)."""

@@ -34,10 +34,10 @@ def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     proxies = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
     if any(p.device is not cpu or not all(type(n) is int for n in p.shape) for p in proxies):
         return False
-    if not everything and not _pays(bsym):
-        return False
     inputs, outputs = bsym.flat_inputs, bsym.flat_outputs
     try:
+        if not everything and not _pays(bsym):
+            return False
         _write("takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(p) for p in inputs], "", False)
     except Refused:
         return False

@@ -235,6 +235,9 @@ def _rule(*names: str) -> Callable[[Any], Any]:
 
 def _elementwise(attempt: _Attempt, b: BoundSymbol) -> None:
     mask = next((attempt.masked[p.name].mask for p in b.flat_inputs if p.name in attempt.masked), None)
+    if mask is None and not any(p.name in attempt.positions for p in b.flat_inputs):
+        attempt.made.append(b)  # it reads how many there are, as a number
+        return
     if mask is None or OpTags.MAY_RAISE in b.sym.tags:
         raise _Gather
     row = rows.get(b.sym.name)

@@ -55,6 +55,8 @@ class LLVMExecutor(FusionExecutor):
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
+            if not all(map(program.is_sized, region.outputs)):
+                return None  # nobody can make room for them before the call
             loop = program.ProgramRegion(name, region, self.fast)
             return Fused(loop.launcher.function, loop.updates, loop.describe)
         try:

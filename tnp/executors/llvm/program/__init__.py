@@ -7,6 +7,6 @@ known when it runs. :mod:`emitter` has registers, loops, memory and checks; :mod
 the executor sees.
 """
 
-from tnp.executors.llvm.program.region import ProgramRegion, takes
+from tnp.executors.llvm.program.region import ProgramRegion, is_sized, takes
 
-__all__ = ["ProgramRegion", "takes"]
+__all__ = ["ProgramRegion", "is_sized", "takes"]

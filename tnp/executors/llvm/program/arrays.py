@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,12 +10,13 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import Program
+from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
-from tnp.executors.llvm.program.numbers import as_dtype, number_operation, whole
-from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, truth, whole
+from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.program.views import require_equal, take_one
 from tnp.executors.llvm.scalars.registers import Value
@@ -114,9 +116,32 @@ def _bitcast(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
     return _elementwise(p, [a], out.dtype, 0, lambda p, e: scalars.bitcast(p.code, e[0], source, out.dtype))
 
 
-@rule("real", "imag", "complex")
-def _parts(p: Program, out: TensorProxy, *args: Any) -> Array:
-    raise Refused("parts of complex arrays")
+@rule("real")
+def _real(p: Program, out: TensorProxy, a: Array) -> Array:
+    return a if a.dtype.kind != "c" else _elementwise(p, [a], out.dtype, 0, lambda p, e: e[0][0])
+
+
+@rule("imag")
+def _imag(p: Program, out: TensorProxy, a: Array) -> Array:
+    zero = scalars.constant(0, out.dtype)
+    return _elementwise(p, [a], out.dtype, 0, lambda p, e: e[0][1] if a.dtype.kind == "c" else zero)
+
+
+@rule("complex")
+def _complex(p: Program, out: TensorProxy, re: Any, im: Any) -> Array:
+    return _operation(p, "complex", out, (re, im), dtypes.real_counterpart(out.dtype))
+
+
+@rule("convert_number")
+def _convert_number(p: Program, out: NumberProxy, a: Any, python_type: type) -> Number:
+    if python_type is bool:
+        return Number(bool, truth(p, a))
+    if python_type is float:
+        return Number(float, real(p, a))
+    number = as_number(a)
+    if python_type is not int or number.python_type is float:
+        raise Refused(f"{python_type.__name__} of a number")
+    return Number(int, whole(p, number))
 
 
 # Creation
@@ -193,6 +218,8 @@ def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
 def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
     """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``."""
     signed = indices.dtype.kind == "i"
+    if isinstance(indices, Place) and indices.memory.indices_of == n:
+        return
 
     def is_wrong(at: At) -> tuple[str, str]:
         raw = _text(scalars.convert(p.code, indices.element(p, at), indices.dtype, dtypes.int64))
@@ -261,3 +288,25 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
     reads = a.reads.union(*(i.reads for i in kept))
     found = Lazy([*kept[0].shape, *a.shape[len(kept) :]], a.dtype, make, reads, 1 + a.cost)
     return found
+
+
+@step("nonzero")
+def _nonzero(p: Program, b: BoundSymbol) -> None:
+    mask: Array = p.value(b.args[0])
+    count = p.slot("i64")
+    p.code.line(f"store i64 0, ptr {count}")
+    bound = math.prod(n.high for n in mask.shape)
+    room = Int(0, {Atom("%none", 0, bound): 1})
+    found = [p.temporary([room], dtypes.int64) for _ in mask.shape]
+    with p.loops(mask.shape) as at:
+        # Each position is noted, and the next overwrites it where the mask does not hold: no branch is taken wrongly.
+        holds = mask.element(p, at)
+        so_far = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound))
+        for place, i in zip(found, at):
+            p.store(place, (so_far,), p.text(i))
+        more = p.code.op(f"zext i1 {holds} to i64")
+        p.code.line(f"store i64 {p.code.op(f'add nsw i64 {p.text(so_far)}, {more}')}, ptr {count}")
+    total = Int.of(Atom(p.code.op(f"load i64, ptr {count}"), 0, bound))
+    for out, place, n in zip(b.output, found, mask.shape):
+        place.memory.indices_of = n
+        p.bind(out, place.like(ZERO, [total], place.strides))

@@ -40,7 +40,7 @@ MEMORY_LIMIT = 1 << 36
 WORTH_KEEPING = 4
 
 #: metadata: weights of a branch to a cold block, the scopes' domain, unrolled loops; and those of memories from there on
-_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _UNROLL, _SCOPES = 0, 1, 2, 3, 4
+_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _UNROLL, _SCALAR, _SCOPES = 0, 1, 2, 3, 4, 5
 
 Failure = Callable[..., BaseException]
 
@@ -71,6 +71,8 @@ class Program:
         self.last_select: str | None = None
         #: where results of the region are to be, by name
         self.places: dict[str, Place] = {}
+        #: the names of values that leave the program as new ones
+        self.leaving: set[str] = set()
         #: the caller's arrays that are written to
         self.written: list[Place] = []
 
@@ -207,6 +209,15 @@ class Program:
             return self.code.op(f"call i64 @llvm.{name}.i64(i64 {self.text(a)}, i64 {self.text(b)})")
 
         return self.atom((name, a, b), write, low, high)
+
+    def product(self, a: Int, b: Int) -> Int:
+        """``a * b`` of two sizes."""
+        for x, y in ((a, b), (b, a)):
+            if y.known is not None:
+                return x * y.known
+        return self.atom(
+            ("product", a, b), lambda: self.code.op(f"mul nsw i64 {self.text(a)}, {self.text(b)}"), 0, a.high * b.high
+        )
 
     def less(self, a: Int, b: Int) -> str:
         """The bool ``a < b``."""
@@ -521,6 +532,8 @@ class Program:
         lines = [f'!{_UNLIKELY} = !{{!"branch_weights", i32 1000000, i32 1}}']
         lines.append(f'!{_UNLIKELY_FIRST} = !{{!"branch_weights", i32 1, i32 1000000}}')
         lines += [f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}', f'!{_UNROLL} = !{{!"llvm.loop.unroll.full"}}']
+        # What is left of a short loop after it has been vectorised cannot be unrolled.
+        lines.append(f'!{_SCALAR} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
         for i in range(count):
             own = _SCOPES + 3 * i
             others = ", ".join(f"!{_SCOPES + 3 * j}" for j in range(count) if j != i)
@@ -530,7 +543,8 @@ class Program:
                 f"!{own + 2} = !{{{others}}}",
             ]
         lines += [
-            f"!{n} = distinct !{{!{n}, !{_UNROLL}}}" for n in range(self._hints_from, self._hints_from + self._unrolled)
+            f"!{n} = distinct !{{!{n}, !{_UNROLL}, !{_SCALAR}}}"
+            for n in range(self._hints_from, self._hints_from + self._unrolled)
         ]
         return "\n".join(lines)
 

@@ -11,7 +11,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import Program
+from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.rules import step
@@ -33,19 +33,23 @@ def condition(p: Program, x: Any) -> str:
 
 
 class Variable:
-    """A carried value that is no memory: a number or an element in a register, or an array in a buffer."""
+    """A carried value that is no memory: a number or an element in a register, or an array in a buffer.
+
+    The buffer has room for the largest array that it may hold; sizes that change are in registers of their own.
+    """
 
     def __init__(self, p: Program, proxy: Proxy, init: Any) -> None:
         self.p = p
         self.proxy = proxy
         self.buffer: Place | None = None
+        self.sizes: dict[int, str] = {}
         if isinstance(proxy, NumberProxy):
             self.slot = p.slot("[16 x i8]")
         elif isinstance(proxy, TensorProxy) and not proxy.shape:
             self.slot = p.slot(f"[{max(16, proxy.dtype.itemsize)} x i8]")
         elif isinstance(proxy, TensorProxy):
-            shape = init.shape if init is not None else _sizes(p, proxy)
-            self.buffer = p.room_for(proxy.name, shape, proxy.dtype)
+            self.sizes = {d: p.slot("i64") for d, n in enumerate(proxy.shape) if isinstance(n, NumberProxy)}
+            self.buffer = p.room_for(proxy.name, [_largest(n) for n in proxy.shape], proxy.dtype)
             self.buffer.memory.level = -1
             self.buffer.memory.is_new = False  # what it holds is another array, in eager
         else:
@@ -57,7 +61,7 @@ class Variable:
         """Stores a value."""
         p, proxy = self.p, self.proxy
         if self.buffer is not None:
-            p.assign(self.buffer, value)
+            self._set_array(self.buffer, value)
         elif isinstance(proxy, TensorProxy):
             scalars.store(p.code, p.scalar(value), self.slot, proxy.dtype)
         else:
@@ -72,11 +76,23 @@ class Variable:
             else:
                 scalars.store(p.code, number.value, self.slot, dtypes.complex128)
 
+    def _set_array(self, buffer: Place, x: Any) -> None:
+        p = self.p
+        for n, m in zip(buffer.shape, x.shape):
+            if m.high > n.high or (n.known is not None and n != m):
+                raise Refused("a variable that may grow")
+        p.assign(buffer.like(ZERO, x.shape, buffer.strides), x)
+        for d, slot in self.sizes.items():
+            p.code.line(f"store i64 {p.text(x.shape[d])}, ptr {slot}")
+
     def get(self) -> Any:
         """The value, as it is now."""
         p, proxy = self.p, self.proxy
         if self.buffer is not None:
-            return self.buffer
+            shape = list(self.buffer.shape)
+            for d, slot in self.sizes.items():
+                shape[d] = Int.of(Atom(p.code.op(f"load i64, ptr {slot}"), 0, shape[d].high))
+            return self.buffer.like(ZERO, shape, self.buffer.strides)
         if isinstance(proxy, TensorProxy):
             return Scalar(scalars.load(p.code, self.slot, proxy.dtype), proxy.dtype)
         assert isinstance(proxy, NumberProxy)
@@ -87,10 +103,25 @@ class Variable:
             return Number(kind, scalars.load(p.code, self.slot, dtypes.complex128))
         return Number(kind, p.code.op(f"load {'i1' if kind is bool else 'double'}, ptr {self.slot}"))
 
+    def values(self) -> dict[str, Any]:
+        """The value by its name, and its sizes by theirs."""
+        value = self.get()
+        found = {self.proxy.name: value}
+        if self.buffer is not None:
+            assert isinstance(self.proxy, TensorProxy)
+            found |= {
+                n.name: Number(int, m) for n, m in zip(self.proxy.shape, value.shape) if isinstance(n, NumberProxy)
+            }
+        return found
 
-def _sizes(p: Program, proxy: TensorProxy) -> list[Int]:
-    """The shape of a result, whose sizes are known before it is computed."""
-    return [whole(p, p.value(n)) for n in proxy.shape]
+
+def _largest(n: Any) -> Int:
+    """A dimension; of one that changes, an integer as large as it ever is."""
+    if not isinstance(n, NumberProxy):
+        return Int(n)
+    if n.bound is None:
+        raise Refused("a size without a bound")
+    return Int(0, {Atom("%none", 0, n.bound): 1})
 
 
 class Carried:
@@ -117,12 +148,15 @@ class Carried:
 
     @property
     def begins_with_an_array(self) -> bool:
-        """Whether a variable is an array."""
-        return any(v.buffer is not None for v in self.variables.values())
+        """Whether a variable that leaves the program is an array."""
+        return any(v.buffer is not None and name in self.p.leaving for name, v in self.variables.items())
 
     def values(self) -> dict[str, Any]:
         """What the carried names stand for, now."""
-        return self.memory | {name: v.get() for name, v in self.variables.items()}
+        found: dict[str, Any] = dict(self.memory)
+        for v in self.variables.values():
+            found |= v.values()
+        return found
 
     def enter(self) -> list[tuple[Memory, int]]:
         """Lets the body that comes write to the memory; what is to be restored after it."""
@@ -158,7 +192,7 @@ def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], don
     """One round of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
     with p.body(body, values, repeats=True) as results:
-        _check_results(p, carried, results)
+        _check_results(p, carried, results, carried.args)
         leaves = condition(p, results[-1]) if len(results) > len(carried.args) else "false"
         chosen = [(carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables]
         carried.store([r for _, r in chosen], [v for v, _ in chosen])
@@ -170,7 +204,7 @@ def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], don
         memory.level = level
 
 
-def _check_results(p: Program, carried: Carried, results: Sequence[Any]) -> None:
+def _check_results(p: Program, carried: Carried, results: Sequence[Any], outputs: Sequence[Proxy]) -> None:
     """Refuses what would be another array than in eager."""
     seen: list[Any] = []
     for arg, result in zip(carried.args, results):
@@ -181,8 +215,8 @@ def _check_results(p: Program, carried: Carried, results: Sequence[Any]) -> None
         return
     # What leaves the program is the caller's own array if eager's is, and the same array twice if eager's is.
     for k, result in enumerate(results):
-        is_memory = k < len(carried.args) and carried.args[k].name in carried.memory
-        if isinstance(result, (Place, Lazy)) and result.shape and not is_memory:
+        leaves = k < len(outputs) and outputs[k].name in p.leaving
+        if isinstance(result, (Place, Lazy)) and result.shape and leaves:
             if any(result is x for x in seen) or (isinstance(result, Place) and not result.memory.is_new):
                 raise Refused("an array that has several names")
             seen.append(result)
@@ -279,7 +313,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
         code.block(label)
         before = carried.enter()
         with p.scope(), p.body(body, carried.values(), repeats=False) as results:
-            _check_results(p, carried, results)
+            _check_results(p, carried, results, b.output)
             chosen = [
                 (carried.variables[a.name], r) for a, r in zip(carried.args, results) if a.name in carried.variables
             ]
@@ -293,7 +327,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
     for v in new:
         if v.buffer is not None:
             v.buffer.memory.level = p.level
-        p.scopes[-1][v.proxy.name] = v.get()
+        p.scopes[-1].update(v.values())
 
 
 @step("assert_")

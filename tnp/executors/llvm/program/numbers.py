@@ -18,7 +18,7 @@ from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.values import Number
 from tnp.executors.llvm.scalars.registers import Value
 
-__all__ = ["as_dtype", "as_number", "number_operation", "truth", "whole"]
+__all__ = ["as_dtype", "as_number", "number_operation", "real", "truth", "whole"]
 
 #: beyond these, not every integer is a double
 EXACT = 2**53

@@ -13,7 +13,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.rules import rule
-from tnp.executors.llvm.program.values import Array, Lazy, Place, Scalar
+from tnp.executors.llvm.program.values import Array, At, Lazy, Place, Scalar
 from tnp.executors.llvm.program.views import require_equal
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -171,6 +171,64 @@ def _arg_reduction(name: str, comparison: str) -> None:
 
 _arg_reduction("argmax", "gt")
 _arg_reduction("argmin", "lt")
+
+
+@rule("var")
+def _var(p: Program, out: TensorProxy, a: Array, dims: Sequence[int], *, correction: Any) -> Array:
+    if a.dtype not in _COMPENSATED or not dims or type(correction) not in (int, float):
+        raise Refused(f"variances of {a.dtype}")
+    x = p.force(a) if a.cost else a
+    type_, code = scalars.register_type(a.dtype), p.code
+
+    def as_float(count: Int, less: float) -> str:
+        number = code.op(f"sitofp i64 {p.text(count)} to {type_}")
+        return code.op(f"fsub {type_} {number}, {scalars.constant(float(less), a.dtype)}")
+
+    def reduce(x: Array, fixed: dict[int, Int]) -> Value:
+        count = ONE
+        for d in dims:
+            count = p.product(count, x.shape[d])
+        mean = code.op(f"fdiv {type_} {_accumulate(p, 'sum', x, dims, fixed)}, {as_float(count, 0)}")
+
+        def squared(p: Program, at: At) -> Value:
+            apart = p.code.op(f"fsub {type_} {x.element(p, at)}, {mean}")
+            return p.code.op(f"fmul {type_} {apart}, {apart}")
+
+        total = _accumulate(p, "sum", Lazy(x.shape, x.dtype, squared, x.reads, 2), dims, fixed)
+        # Of too few, NumPy divides by 0.
+        rest = as_float(count, float(correction))
+        positive = code.op(f"fcmp ogt {type_} {rest}, 0.0")
+        divisor = code.op(f"select i1 {positive}, {type_} {rest}, {type_} 0.0")
+        return code.op(f"fdiv {type_} {total}, {divisor}")
+
+    return _reduced(p, x, dims, out.dtype, reduce)
+
+
+def _cumulative(name: str, operation: str) -> None:
+    @rule(name)
+    def run(p: Program, out: TensorProxy, a: Array, dim: int) -> Array:
+        if a.dtype.kind in "b" or (a.dtype.kind == "f" and a.dtype not in _COMPENSATED):
+            raise Refused(f"{name} of {a.dtype}")
+        made = p.temporary(a.shape, out.dtype)
+        rest = [d for d in range(len(a.shape)) if d != dim]
+        with p.loops([a.shape[d] for d in rest]) as outer:
+            at = dict(zip(rest, outer))
+            total = Accumulator(p, out.dtype)
+
+            def where(i: Int, at: dict[int, Int] = at) -> tuple[Int, ...]:
+                return tuple(i if d == dim else at[d] for d in range(len(a.shape)))
+
+            with p.loop(ZERO, p.minimum(ONE, a.shape[dim])) as i:
+                total.set(a.element(p, where(i)))
+                p.store(made, where(i), total.get())
+            with p.loop(ONE, a.shape[dim]) as i:
+                total.set(scalars.emit(p.code, operation, [total.get(), a.element(p, where(i))], out.dtype))
+                p.store(made, where(i), total.get())
+        return made
+
+
+for _name, _operation in (("cumsum", "add"), ("cumprod", "mul"), ("cummax", "maximum"), ("cummin", "minimum")):
+    _cumulative(_name, _operation)
 
 
 @rule("matmul")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tnp.executors.llvm.program.flow
@@ -23,18 +24,17 @@ from tnp.executors.llvm.program.numbers import as_number, real, whole
 from tnp.executors.llvm.program.values import Lazy, Number, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 
-__all__ = ["ProgramRegion", "takes"]
+__all__ = ["ProgramRegion", "is_sized", "takes"]
 
-#: a loop all of whose operations are on arrays of so many elements is left to Python: each is a kernel that is tuned
-LARGE = 32 * 1024
+#: a loop that computes so many elements each time round is left to Python: they are kernels that are tuned
+LARGE = 64 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
-    proxies = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
-    if any(p.device is not cpu or not all(type(n) is int for n in p.shape) for p in proxies):
+    inputs, outputs = bsym.flat_inputs, [p for p in bsym.flat_outputs if is_sized(p)]
+    if not all(is_sized(p) for p in inputs) or any(isinstance(p, TensorProxy) and p.device is not cpu for p in inputs):
         return False
-    inputs, outputs = bsym.flat_inputs, bsym.flat_outputs
     try:
         if not everything and not _pays(bsym):
             return False
@@ -42,6 +42,11 @@ def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     except Refused:
         return False
     return True
+
+
+def is_sized(p: Proxy) -> bool:
+    """Whether it is no array, or one whose shape is known before it is computed."""
+    return not isinstance(p, TensorProxy) or all(type(n) is int for n in p.shape)
 
 
 def _usual(p: Proxy) -> Any:
@@ -58,28 +63,25 @@ def _usual(p: Proxy) -> Any:
 
 
 def _pays(bsym: BoundSymbol) -> bool:
-    sizes = list(_sizes(bsym))
-    return not sizes or min(sizes) < LARGE
-
-
-def _sizes(bsym: BoundSymbol) -> Iterator[int]:
-    """The number of elements of each array that is computed in a loop, as far as it is known."""
+    """Whether a loop does little enough each time round for Python to matter."""
+    elements = 0
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
-                yield from _sizes(b)
+                if b.sym.name != "cond" and _pays(b):
+                    return True
             elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
-                for p in b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs:
-                    if isinstance(p, TensorProxy):
-                        known = [n for n in p.shape if type(n) is int]
-                        yield _product(known) if len(known) == len(p.shape) else 0
+                elements += sum(
+                    _elements(p) for p in (b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs)
+                )
+    return elements < LARGE
 
 
-def _product(numbers: Sequence[int]) -> int:
-    total = 1
-    for n in numbers:
-        total *= n
-    return total
+def _elements(p: Proxy) -> int:
+    """The number of elements of an array, as far as it is known."""
+    if not isinstance(p, TensorProxy) or not all(type(n) is int for n in p.shape):
+        return 0
+    return math.prod(p.shape)  # type: ignore[arg-type]
 
 
 def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> dict[int, int]:
@@ -145,6 +147,7 @@ def _write(
             p.written.append(made)
     fresh = [(k, x) for k, x in enumerate(outputs) if k not in updates]
     slots = {x.name: _slot(p, len(inputs) + i) for i, (_, x) in enumerate(fresh)}
+    p.leaving = {x.name for _, x in fresh}
     for _, x in fresh:
         if isinstance(x, TensorProxy) and x.shape:
             p.places[x.name] = _contiguous(p, x, slots[x.name])

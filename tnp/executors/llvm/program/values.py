@@ -42,6 +42,8 @@ class Memory:
     scope: int
     level: int
     is_new: bool = False
+    #: all elements are indices of a dimension of this length
+    indices_of: Int | None = None
 
 
 class Scalar:

@@ -277,3 +277,23 @@ def _clone(p: Program, out: Any, a: Array, order: Any = None) -> Array:
     if isinstance(a, Scalar):
         return a
     return _moved(a, a.shape, lambda at: at)
+
+
+@rule("concatenate")
+def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int) -> Array:
+    total = ZERO
+    for a in arrays:
+        total = total + a.shape[dim]
+    first = arrays[0]
+    for a in arrays[1:]:
+        for d, (n, m) in enumerate(zip(first.shape, a.shape)):
+            if d != dim:
+                require_equal(p, n, m, _cannot_broadcast)
+    made = p.temporary([total if d == dim else n for d, n in enumerate(first.shape)], out.dtype)
+    begin = ZERO
+    for a in arrays:
+        part = _sliced(made, dim, begin, a.shape[dim], 1)
+        assert isinstance(part, Place)
+        p.fill(part, a)
+        begin = begin + a.shape[dim]
+    return made

@@ -228,7 +228,8 @@ class Jitted:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
         if self._fastmath:
             named = [e.with_fastmath() for e in named]
-        return [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        found = [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        return [f for e in found for f in (e.fuser, e) if f is not None]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

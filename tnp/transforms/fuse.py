@@ -29,6 +29,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     last_raising: int | None = None
     group_of: list[int] = []
     members: list[list[int]] = []
+    #: for each group, whose operations it takes, and of which kind
     fuser_of: list[Any] = []
     #: for each group, the groups that must run before it
     before: list[set[int]] = []
@@ -67,10 +68,11 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         if raises:
             needs.update(group_of[j] for j in written_since)
         chosen = None
+        kind = (b.fuser, b.fuser.region_key(b)) if isinstance(b, Fusable) else None
         if isinstance(b, Fusable):
             reached: set[int] | None = None
             for g in reversed(range(len(members))):
-                if fuser_of[g] is not b.fuser or len(members[g]) >= b.fuser.region_limit:
+                if fuser_of[g] != kind or len(members[g]) >= b.fuser.region_limit:
                     continue
                 if g in needs:
                     is_behind = g in reach(needs - {g})
@@ -84,7 +86,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             chosen = len(members)
             members.append([])
             before.append(set())
-            fuser_of.append(b.fuser if isinstance(b, Fusable) else None)
+            fuser_of.append(kind)
         members[chosen].append(i)
         before[chosen] |= needs - {chosen}
         group_of.append(chosen)
@@ -156,7 +158,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, needed)
-        stores = _stores(inputs, outputs, places, after_copy, memory)
+        stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         taken = (any(f"{e.name}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
@@ -170,12 +172,15 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
         new.add_name(name)
         updates = getattr(function, "updates", None)
         op: Symbol
+        output: Any = tuple(outputs)
         if updates is None:
             op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
         else:
-            op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function)
+            tags = (OpTags.TAKES_OUT,) if function.takes_out else ()
+            op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function, tags=tags)
             op.updates, op.describe = updates, function.describe
-        new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
+            output = outputs[0] if function.takes_out else output
+        new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, output, group, first.location))
     return new
 
 

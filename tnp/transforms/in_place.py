@@ -270,7 +270,7 @@ class Pass:
                 self._emit_update(b, i in plan.in_place)
             elif b.sym.name == "copy_":
                 self._emit_copy(b, i)
-            elif isinstance(b.sym, FusedSymbol):
+            elif isinstance(b.sym, FusedSymbol) and OpTags.TAKES_OUT not in b.sym.tags:
                 self._emit_region(b, i, plan)
             elif i in plan.blocks:
                 self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p)]))

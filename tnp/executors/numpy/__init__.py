@@ -22,6 +22,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels
+from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
 from tnp.executors.registry import register_executor
 
@@ -405,6 +406,17 @@ def _print_pooled(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 pooled = Symbol("pooled", None, id="numpy.pooled", is_prim=True, printer=_print_pooled, executor=executor)
 
 executor.memory = copied, empty_like, pooled
+
+
+def _ufunc_of(bsym: BoundSymbol) -> Any:
+    """The NumPy function that runs an elementwise operation."""
+    found = executor.implementation_of(bsym.sym)
+    if found is None or found.op is None or found.op.namespace is not _np or OpTags.ELEMENTWISE not in found.op.tags:
+        return None
+    return getattr(np, found.op.name, None)
+
+
+executor.fuser = BlockExecutor("numpy_blocks", _ufunc_of)
 
 register_executor(executor)
 register_executor(prims_only)

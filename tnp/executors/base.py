@@ -180,6 +180,8 @@ class FusionExecutor(Executor):
     region_limit = 256
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
+    #: operations of which none reads another's results may stand in one region
+    joins_unrelated = True
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
 

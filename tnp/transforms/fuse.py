@@ -145,7 +145,7 @@ def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: A
 def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
     """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
-    groups = find_regions(trace.bound_symbols)
+    groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
     needed_after = _needed_after(groups)
     copies = [b for b in trace.bound_symbols if b.sym.name == "copy_"]
     places = {b.args[0].name: b.args[1] for b in copies}
@@ -182,6 +182,24 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             output = outputs[0] if function.takes_out else output
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, output, group, first.location))
     return new
+
+
+def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:
+    """A region as its fuser wants it: whole, or what is not connected by results apart."""
+    first = group[0]
+    if not isinstance(first, Fusable) or first.fuser.joins_unrelated:
+        return [group]
+    part_of: dict[str, list[BoundSymbol]] = {}
+    parts: list[list[BoundSymbol]] = []
+    for b in group:
+        joined = [b]
+        for part in {id(x): x for p in b.flat_inputs if (x := part_of.get(p.name)) is not None}.values():
+            parts = [x for x in parts if x is not part]
+            joined = [*part, *joined]
+        parts.append(joined)
+        part_of.update((p.name, joined) for x in joined for p in x.flat_outputs)
+    where = {id(b): i for i, b in enumerate(group)}
+    return [sorted(part, key=lambda b: where[id(b)]) for part in parts]
 
 
 def _memory(trace: Trace) -> dict[str, str]:

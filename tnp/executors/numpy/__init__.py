@@ -17,7 +17,7 @@ from tnp.core import prims, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
-from tnp.core.printing import call_string, literal, targets
+from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
@@ -229,10 +229,12 @@ for _name in ("slice", "transpose", "reshape", "squeeze", "flip", "select", "dyn
 
 @_statement
 def _print_enter_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    add_import(context, _np.import_line)
     return f"np.seterr({', '.join(f'{k}={v!r}' for k, v in bsym.kwargs.items())})"
 
 
 def _print_exit_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    add_import(context, _np.import_line)
     return f"np.seterr(**{literal(bsym.args[0], context)})"
 
 

@@ -37,8 +37,8 @@ __all__ = ["BlockExecutor"]
 BLOCK_BYTES = 128 * 1024
 #: elements of a block are a multiple of this, so that vector loops have their remainders where they have them on whole arrays
 MULTIPLE = 1024
-#: smaller results are left to single operations: the temporaries of those stay in the cache, too
-LEAST_BYTES = 512 * 1024
+#: results of fewer elements are left to single operations: the temporaries of those stay in the cache, too
+LEAST_ELEMENTS = 64 * 1024
 #: a row of an array that is not flat may be that many blocks long
 ROW_BLOCKS = 4
 #: where buffers begin in their memory
@@ -76,6 +76,7 @@ class BlockExecutor(FusionExecutor):
     array_kind = "numpy"
     reports_errors = True
     updates_inputs = False
+    joins_unrelated = False  # each is computed into memory of its own choice, then
 
     def __init__(self, name: str, function_of: Callable[[BoundSymbol], Any]) -> None:
         super().__init__(name, version=np.__version__)
@@ -85,7 +86,7 @@ class BlockExecutor(FusionExecutor):
         result = bsym.output
         if not isinstance(result, TensorProxy) or not result.ndim or bsym.kwargs or not sizes.is_known(result.shape):
             return False
-        if math.prod(result.shape) * result.dtype.itemsize < LEAST_BYTES:
+        if math.prod(result.shape) < LEAST_ELEMENTS:
             return False
         return _are_operands(bsym) and _call_of(bsym, self._function_of) is not None
 

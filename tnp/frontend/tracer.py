@@ -200,6 +200,8 @@ class Tracer:
         if type(value) is TracedArray and value.storage is target.storage:
             path = target.path if key is None else target.path + Path([key])
             if value.path == path:  # the very elements: the second half of ``x[k] += v``
+                if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
+                    target.storage.replace(target.storage.value)
                 return
         seen: dict[str, TracedArray] = {}
         new = self.value(value, seen)

@@ -13,10 +13,11 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import in_bodies, is_control_flow
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
+from tnp.transforms.dce import divides_numbers
 from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["find_regions", "fuse"]
@@ -61,7 +62,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
             needs.add(group_of[last_store])
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and (b.has_tag_inside(OpTags.MAY_RAISE) or _divides_numbers(b))
+        raises = not isinstance(b, Fusable) and (b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b))
         updates = b.has_tag_inside(OpTags.UPDATE)
         if updates and last_raising is not None:
             needs.add(group_of[last_raising])
@@ -101,14 +102,6 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         elif updates:
             written_since.append(i)
     return [[bsyms[i] for i in members[g]] for g in _order(members, before)]
-
-
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
-
-
-def _divides_numbers(b: BoundSymbol) -> bool:
-    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
-    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
 
 
 def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:

@@ -15,15 +15,16 @@ calls :meth:`_Errors.record`, and the warnings are given at the end, in the orde
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
-from tnp.core import dtypes, prims, sizes
+from tnp.core import prims, sizes
 from tnp.core.errors import UserLocation
 from tnp.core.printing import compile_source, literal
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -268,7 +269,7 @@ def _differs(out: np.ndarray, x: np.ndarray) -> bool:
 def _in_c_order(x: np.ndarray) -> bool:
     """Whether the axes stand in C order in memory, so that results of NumPy's have C order, too."""
     found = [s for s, n in zip(x.strides, x.shape) if n > 1]
-    return all(abs(s) >= abs(t) for s, t in zip(found, found[1:]))
+    return all(abs(s) >= abs(t) for s, t in itertools.pairwise(found))
 
 
 def _new(p: TensorProxy) -> np.ndarray:

@@ -65,7 +65,10 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
             bsym.sym.name == "unpack_trivial"
             or _is_needed_for_itself(bsym)
             or any(p.name in needed for p in bsym.flat_outputs)
-            or (may_raise(bsym) and (kept_if_raising is None or any(p.name in kept_if_raising for p in bsym.flat_outputs)))
+            or (
+                may_raise(bsym)
+                and (kept_if_raising is None or any(p.name in kept_if_raising for p in bsym.flat_outputs))
+            )
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)

@@ -340,7 +340,7 @@ def _located(error: Exception, function: Any) -> Exception:
 
 
 def _backend(executors: Iterable[Any]) -> Backend:
-    from tnp.executors.numpy import as_array, as_scalar, executor
+    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
 
     executors = tuple(executors)
     kinds = [
@@ -348,7 +348,7 @@ def _backend(executors: Iterable[Any]) -> Backend:
     ]
     memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
     conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
-    return Backend(executors, memory, as_scalar, as_array, Region, conversions, executor)
+    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
 
 
 def jit(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, langs, prims
+from tnp.core import clang, dtypes, langs, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -25,7 +25,7 @@ from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.out import call_with_out, without_out
-from tnp.frontend.results import another_handle, fresh_handle, view_handle
+from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -56,9 +56,7 @@ def is_traced(x: Any) -> bool:
 
 
 def _holds(dtype: DType, source: DType) -> bool:
-    """Whether an integer ``dtype`` holds every value of an integer ``source``; others are converted as arrays are."""
-    if dtype.kind not in "iu" or source.kind not in "iu":
-        return True
+    """Whether a ``dtype`` holds every value of ``source``."""
     return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
 
 
@@ -133,7 +131,8 @@ class Tracer:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)
                 if found is not None:
                     return found
-            return fresh_handle(result, seen, row_major)
+            made = fresh_handle(result, seen, row_major)
+            return sealed(made) if returns == "view or read-only" else made
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
         if isinstance(result, ObjectProxy):
@@ -207,15 +206,19 @@ class Tracer:
         new = self.value(value, seen)
         target.__tnp_assign__(self._converted(new, target), key)
 
-    def _converted(self, value: Any, target: TracedArray) -> Any:
-        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it."""
+    def _converted(self, value: Any, target: TracedArray, by_element: bool = True) -> Any:
+        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
+
+        Under arrays as keys (``by_element`` is false) NumPy converts scalars as it does arrays.
+        """
         dtype = target._element_type
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
                 raise NeedsEager("it stores complex values into a real array")
-            if value.scalar and not _holds(dtype, value.dtype):
+            if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
                 # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
-                raise NeedsEager(f"it stores a scalar of {value.dtype} into an array of {dtype}, which may not hold it")
+                self.before_raising()
+                return prims.convert_scalar(value, dtype)
             return clang.convert(value, dtype)
         kind = value.python_type if isinstance(value, NumberProxy) else type(value)
         holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
@@ -230,6 +233,9 @@ class Tracer:
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
+        if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
+            if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
+                args = (args[0], self.call(prims.item, (args[1],), {}))
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
             if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
                 self.before_raising()
@@ -314,7 +320,7 @@ class Tracer:
             return
         self.before_raising()
         key_value = self.value(key, {})
-        new_value = self._converted(self.value(value, {}), a)
+        new_value = self._converted(self.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         self._store_updated(a, updated)
 
@@ -347,7 +353,8 @@ class Tracer:
             start = len(self.trace.statements)
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start, "view" if name in ("T", "mT") else "argument")
+            kind: Returns = "view" if name in ("T", "mT") else "view or read-only" if name == "imag" else "argument"
+            return self.handle(result, seen, start, kind)
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](self, a)
         special = ARRAY_METHODS.get(name)
@@ -438,6 +445,15 @@ _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "le
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
+
+
+#: operators that Python's complex numbers have
+_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
+
+
+def _is_complex(x: Any) -> bool:
+    """Whether ``x`` is, or stands for, a Python complex number."""
+    return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
 
 
 def _rank(x: Any) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
@@ -24,6 +24,7 @@ __all__ = [
     "is_scalar_like",
     "normalize_operand",
     "promote",
+    "static_axis",
     "static_int",
     "ufunc_axes",
 ]
@@ -149,9 +150,16 @@ def check_order(order: Any) -> None:
     )
 
 
+def static_axis(x: Any) -> int:
+    """An axis as an int that the trace depends on."""
+    if isinstance(x, (bool, np.bool_)) or (isinstance(x, NumberProxy) and x.python_type is bool):
+        raise NeedsEager("an axis is a bool, which some functions of NumPy take and others refuse")
+    return static_int(x, "an axis")
+
+
 def axis(ndim: int, x: Any) -> int:
     """One axis in ``[0, ndim)``. Raises NumPy's ``AxisError``."""
-    at = static_int(x, "an axis")
+    at = static_axis(x)
     if not -ndim <= at < ndim:
         raise np.exceptions.AxisError(at, ndim)
     return at % ndim if ndim else 0

@@ -40,11 +40,12 @@ IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
 
 Returns = Literal[
-    "scalar", "array", "view", "read-only view", "view if contiguous", "argument", "argument if contiguous", "update"
-]
+    "scalar", "array", "view", "read-only view", "view or read-only", "view if contiguous", "argument",
+    "argument if contiguous", "update",
+]  # fmt: skip
 
 #: the ``returns`` of functions whose results may be views
-VIEWS = ("view", "read-only view", "view if contiguous", "argument", "argument if contiguous")
+VIEWS = ("view", "read-only view", "view or read-only", "view if contiguous", "argument", "argument if contiguous")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class NumpyFunction:
 
     - ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays;
     - ``"view"`` if results may be views of the first argument (``"read-only view"``: ones that cannot be written
-      through; ``"view if contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel);
+      through; ``"view or read-only"``: what is no view cannot be; ``"view if contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel);
     - ``"argument"`` if they may be views, and where there is nothing to do are the argument, the very object
       (``"argument if contiguous"``: with a contiguous argument only, as with np.asarray);
     - ``"update"`` if the function changes its first argument: its symbol then returns the changed array, and the user

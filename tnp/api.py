@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,10 +113,18 @@ class Jitted:
             )
         self._parameters = list(signature.parameters)
         self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
+        #: the function whose defaults the binder has
+        self._defaults_of = (
+            function if type(function) is FunctionType and not hasattr(function, "__wrapped__") else None
+        )
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
+            if self._defaults_of is not None:  # they may have been assigned anew
+                self._bind.__defaults__ = self._defaults_of.__defaults__
+                self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
             args = self._bind(*args, **kwargs)
         try:
             for run in self._runs:

@@ -16,6 +16,7 @@ from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
 
 __all__ = [
     "as_array",
+    "as_array_with",
     "axes",
     "axis",
     "beyond",
@@ -71,6 +72,14 @@ def check_fits(x: Any, dtype: DType) -> None:
     """Raises NumPy's ``OverflowError`` for a Python integer that ``dtype`` does not hold."""
     if beyond(x, dtype):
         raise OverflowError(f"Python integer {x.value if isinstance(x, NumberProxy) else x} out of bounds for {dtype}")
+
+
+def as_array_with(attribute: str, x: Any) -> TensorProxy:
+    """``x`` as a proxy, where NumPy's function reads an attribute of it before anything else: of a list, that raises."""
+    if not isinstance(x, (TensorProxy, np.generic)):
+        kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{attribute}'")
+    return as_array(x)
 
 
 def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:

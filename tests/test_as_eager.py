@@ -422,3 +422,93 @@ def test_the_code_of_a_helper_may_be_exchanged():
         assert_same(jitted(X), X * 50)
     finally:
         replaced.__code__ = code
+
+
+# Shapes that depend on data
+
+
+def adds(x, m, k):
+    a, b = x[m], x[k]
+    x[0] = 9
+    z = a + b
+    x[1] = 7
+    return z
+
+
+def multiplies(x, m, k):
+    a, b = x[m], x[k]
+    x[0] = 9
+    z = np.dot(a, b)
+    x[1] = 7
+    return z
+
+
+def stacks(x, m, k):
+    x[m] *= 2
+    a, b = x[m], x[k]
+    x[0] = 9
+    z = np.stack([a, b])
+    x[1] = 7
+    return z
+
+
+def reduces(x, m, k):
+    a = x[m]
+    x[0] = 9
+    z = a.max()
+    x[1] = 7
+    return z
+
+
+def reshapes(x, m, k):
+    a = x[m]
+    x[0] = 9
+    z = a.reshape(2, 1)
+    x[1] = 7
+    return z
+
+
+def updates(x, m, k):
+    a, b = x[m], x[k]
+    x[0] = 9
+    a += b
+    x[1] = 7
+    return a
+
+
+def stores_some(x, m, k):
+    a, y = x[m], np.zeros(3)
+    x[0] = 9
+    y[:] = a
+    x[1] = 7
+    return y
+
+
+def reads_nothing(x, m, k):
+    a, b = x[m], x[k]
+    x[0] = 9
+    a - b
+    x[1] = 7
+
+
+@pytest.mark.parametrize("f", [adds, multiplies, stacks, reduces, reshapes, updates, stores_some, reads_nothing])
+@pytest.mark.parametrize("counts", [(1, 2), (2, 2), (0, 2), (3, 2), (0, 0)])
+def test_sizes_that_do_not_fit_leave_what_eager_leaves(f, counts):
+    m, k = (np.arange(3) < n for n in counts)
+    check(f, X, m, k[::-1].copy(), executors=("numpy", "llvm"))
+
+
+def test_lists_that_are_too_deep():
+    def one(x):
+        x[0] = [[1.5]]
+
+    def whole(x):
+        x[...] = [[[1.5]]]
+
+    def fits(x):
+        x[:, 0] = [1.5, 2.5]
+        x[0] = ([x[1, 0], 3.5],)[0]
+
+    for f in (one, whole):
+        check(f, SQUARE, error=ValueError)
+    check(fits, SQUARE)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, langs, prims
+from tnp.core import clang, dtypes, langs, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -154,7 +154,7 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        if OpTags.MAY_RAISE in symbol.tags:
+        if OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args):
             self.before_raising()
         elif OpTags.EFFECT in symbol.tags:
             self.flush()
@@ -203,6 +203,8 @@ class Tracer:
                     target.storage.replace(target.storage.value)
                 return
         seen: dict[str, TracedArray] = {}
+        if not all(map(sizes.is_known, _shapes((value, target)))):
+            self.before_raising()
         new = self.value(value, seen)
         target.__tnp_assign__(self._converted(new, target), key)
 
@@ -308,6 +310,7 @@ class Tracer:
         if not self.is_operand(value):
             raise NeedsEager(f"it stores a {type(value).__name__} into an array")
         if _selects_all(a, key):
+            _check_depth(value, len(a.shape_))
             self.store(a, value)
             return
         key = self._static_key(key)
@@ -316,6 +319,8 @@ class Tracer:
         if clang.is_basic(key_value):
             if _is_one_element(a, key_value) and _rank(value):
                 raise ValueError("setting an array element with a sequence.")
+            parts = key_value if type(key_value) is tuple else (key_value,)
+            _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
             self.store(a, value, Step(lnp.getitem, (key_value,)))
             return
         self.before_raising()
@@ -463,10 +468,50 @@ def _rank(x: Any) -> int:
     return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
 
 
+def _shapes(x: Any) -> list[tuple[Any, ...]]:
+    """The shapes of the arrays in nested lists and tuples."""
+    if type(x) is TracedArray:
+        return [x.shape_]
+    return [shape for y in x for shape in _shapes(y)] if isinstance(x, (tuple, list)) else []
+
+
+#: operations that arrays of any size have
+_OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "getitem", "mean", "prod", "ravel", "sum"))
+
+
+def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
+    """Whether an operation may raise because sizes that are known at run time only do not fit."""
+    shapes = _shapes(args)
+    if all(map(sizes.is_known, shapes)):
+        return False
+    if OpTags.ELEMENTWISE in symbol.tags:
+        return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
+    return symbol.name not in _OF_ANY_SIZE
+
+
+def _keeps_dimension(part: Any) -> bool:
+    """Whether a part of a basic key takes no dimension away."""
+    return part is None or part is Ellipsis or type(part) is slice
+
+
+def _check_depth(value: Any, rank: int) -> None:
+    """Raises NumPy's ``ValueError`` for nested lists deeper than the place that they are stored to has dimensions."""
+    if isinstance(value, (list, tuple)) and _depth(value) > rank:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of "
+            f"{rank}."
+        )
+
+
+def _depth(x: Any) -> int:
+    """The number of dimensions of nested lists, arrays and numbers."""
+    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else _rank(x)
+
+
 def _is_one_element(a: TracedArray, key: Any) -> bool:
     """Whether a basic key is a number for each dimension."""
     parts = key if type(key) is tuple else (key,)
-    return len(parts) == a.ndim and not any(p is None or p is Ellipsis or type(p) is slice for p in parts)
+    return len(parts) == a.ndim and not any(map(_keeps_dimension, parts))
 
 
 def _selects_all(a: TracedArray, key: Any) -> bool:

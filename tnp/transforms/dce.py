@@ -12,6 +12,7 @@ from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 
 __all__ = [
+    "any_size",
     "common_subexpressions",
     "dead_code",
     "divides_numbers",
@@ -42,6 +43,11 @@ def may_raise(b: BoundSymbol) -> bool:
         return any(map(may_raise, b.subsymbols))
     if b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b):
         return True
+    return any_size(b)
+
+
+def any_size(b: BoundSymbol) -> bool:
+    """Whether an operation reads an array whose size is known only when the program runs: another's may not fit it."""
     return any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_inputs)
 
 

@@ -17,7 +17,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
-from tnp.transforms.dce import divides_numbers
+from tnp.transforms.dce import may_raise
 from tnp.transforms.in_place_bodies import stored
 
 __all__ = ["find_regions", "fuse"]
@@ -59,10 +59,10 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             needs.update(group_of[last_barrier:])
             last_barrier = i
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
-        if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
+        if last_store is not None and may_raise(b):
             needs.add(group_of[last_store])
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and (b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b))
+        raises = not isinstance(b, Fusable) and may_raise(b)
         updates = b.has_tag_inside(OpTags.UPDATE)
         if updates and last_raising is not None:
             needs.add(group_of[last_raising])

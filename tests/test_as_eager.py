@@ -177,6 +177,13 @@ def test_views_are_writable_where_they_are_in_eager(f, executor, dtype):
     assert all(a.flags.writeable == b.flags.writeable for a, b in pairs)
 
 
+def test_a_read_only_array_of_no_dimensions():
+    for executor in EXECUTORS:
+        made = tnp.jit(lambda x: x.imag, executors=[executor])(np.array(2.0))
+        assert_same(made, np.array(2.0).imag)
+        assert not made.flags.writeable
+
+
 def test_the_imaginary_part_of_a_real_array_cannot_be_written():
     def f(x):
         x.imag[0] = 1
@@ -512,3 +519,50 @@ def test_lists_that_are_too_deep():
     for f in (one, whole):
         check(f, SQUARE, error=ValueError)
     check(fits, SQUARE)
+
+
+# NumPy's scalars
+
+
+def warned(f, *args):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = f(*args)
+    return result, [str(w.message) for w in found]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: x[0] + y[0], lambda x, y: x[0] * y[0], lambda x, y: x[0] - 200, lambda x, y: -x[0], lambda x, y: abs(x[0]),
+        lambda x, y: x[0] / y[1], lambda x, y: x[0] // y[1], lambda x, y: x[0] % y[1], lambda x, y: divmod(x[0], y[1]),
+        lambda x, y: 2 ** x[0], lambda x, y: (x[0] + 1) ** 2, lambda x, y: ~x[0], lambda x, y: x[0] << 1, lambda x, y: (-3) * x[0],
+        lambda x, y: x[0] < y[0], lambda x, y: x.sum() == x[0],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float16, np.float64])
+def test_scalars_have_arithmetic_and_warnings_of_their_own(f, dtype):
+    x, y = np.array([100, 3], dtype), np.array([101, 0], dtype)
+    try:
+        expected, messages = warned(f, x, y)
+    except (TypeError, OverflowError) as error:
+        with pytest.raises(type(error)):
+            tnp.jit(f, executors=["numpy"])(x, y)
+        return
+    jitted = tnp.jit(f, executors=["numpy"])
+    for _ in range(2):
+        got, mine = warned(jitted, x, y)
+        assert_same(got, expected, exact=True)
+        assert mine == messages
+
+
+def test_a_list_times_an_integer_scalar_is_repeated():
+    check(lambda x: x[0] * [1, 2], np.array([2, 3]))
+    check(lambda x: (1, 2) * x[1], np.array([2, 3]))
+    check(lambda x: x[0] * [1, 2], X + 0j, error=TypeError)
+
+
+def test_scalars_have_the_methods_of_their_kind():
+    check(lambda x: (hasattr(x[0], "bit_count"), hasattr(x, "bit_count")), np.array([7]))
+    check(lambda x: (hasattr(x[0], "is_integer"), hasattr(x[0], "bit_count")), X)
+    check(lambda x: round(x[0], 1), X + 0j, error=TypeError)

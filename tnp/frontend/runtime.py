@@ -470,6 +470,8 @@ def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
         if ndigits is None:
             raise NeedsEager("round() of a traced value to an int needs the value")
+        if x.scalar and x._element_type.kind == "c":
+            raise TypeError(f"type numpy.{x.dtype.name} doesn't define __round__ method")
         return state.current().call(lnp.round, (x, ndigits), {})
     return round(x, ndigits)
 

@@ -243,9 +243,14 @@ class Tracer:
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
+        if method == "mul" and any(map(_is_scalar, args)) and any(isinstance(x, (list, tuple)) for x in args):
+            raise NeedsEager("it multiplies a list by a scalar, which repeats it")
         if method == "pow":
-            return self.call(*self._power(args), {})
-        return self.call(lnp.language.method(method), args, {})
+            symbol, args = self._power(args)
+        else:
+            symbol = lnp.language.method(method)
+        scalars = all(_is_scalar(x) or type(x) in _OPERAND_TYPES - {TracedArray} for x in args)
+        return self.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
 
     def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
         """``a ** b``, which for a few exponents is a faster operation than a power."""
@@ -366,10 +371,11 @@ class Tracer:
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
         symbol = lnp.language.methods.get(name)
-        if symbol is None or name not in _NDARRAY_NAMES:
-            if name in _NDARRAY_NAMES:
-                raise NeedsEager(f"ndarray.{name} is not compiled")
-            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        kind = a.dtype.type if a.scalar else np.ndarray
+        if not hasattr(kind, name):
+            raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}")
+        if symbol is None:
+            raise NeedsEager(f"{kind.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
@@ -449,7 +455,6 @@ _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "le
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))
-_NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
 
 
 #: operators that Python's complex numbers have
@@ -459,6 +464,11 @@ _COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
 def _is_complex(x: Any) -> bool:
     """Whether ``x`` is, or stands for, a Python complex number."""
     return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether ``x`` stands for a NumPy scalar."""
+    return type(x) is TracedArray and x.scalar
 
 
 def _rank(x: Any) -> int:

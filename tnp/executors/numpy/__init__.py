@@ -65,8 +65,11 @@ class NumpyExecutor(OperatorExecutor):
         self._whole_functions = whole_functions
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
-        found = self.implementations.get(sym.id)
-        if found is None and isinstance(sym.id, str):
+        key = sym.id if sym.operator is None else (sym.id, sym.operator)
+        found = self.implementations.get(key)
+        if found is None and sym.operator is not None and self._whole_functions:
+            found = self.implementations[key] = _operator(sym, sym.operator)
+        elif found is None and isinstance(sym.id, str):
             kind, _, name = sym.id.partition(".")
             if kind == "numpy" and not self._whole_functions:
                 found = Implementation(opens=True)
@@ -81,7 +84,7 @@ class NumpyExecutor(OperatorExecutor):
             elif kind == "generator":
                 found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
             if found is not None:
-                self.implementations[sym.id] = found
+                self.implementations[key] = found
         return found
 
 
@@ -90,6 +93,20 @@ def _symbol(name: str, meta: Any, tags: Any, printer: Any, fn: Any, namespace: N
         name, meta, id=f"np.{name}", is_prim=True, tags=tags, printer=printer, fn=fn, namespace=namespace,
         executor=executor,
     )  # fmt: skip
+
+
+def _operator(sym: Symbol, operator: str) -> Implementation:
+    """A Python operator on NumPy's scalars as itself."""
+
+    @_statement
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        texts = [literal(a, context) for a in bsym.args]
+        if operator.isidentifier():
+            return f"{operator}({', '.join(texts)})"
+        texts = [t if t.isidentifier() else f"({t})" for t in texts]
+        return f"{texts[0]} {operator} {texts[1]}" if len(texts) == 2 else f"{operator}{texts[0]}"
+
+    return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None), checker=_on_cpu)
 
 
 def _resolve(name: str) -> Any:

@@ -373,6 +373,6 @@ def as_scalar(x: Any) -> Any:
 
 def as_read_only(x: Any) -> Any:
     """A result as an array that cannot be written through, as the language says it is."""
-    x = x.view()
+    x = np.asarray(x).view()
     x.flags.writeable = False
     return x

@@ -33,6 +33,7 @@ __all__ = [
     "npmethod",
     "npproperty",
     "npsymbol",
+    "operator_of",
     "symbol_of",
 ]
 
@@ -281,6 +282,30 @@ def _defines(symbol: Symbol, function: Any, positional: int, keywords: tuple[str
     if ours is None or any(p.kind is p.VAR_KEYWORD for p in ours.parameters.values()):
         return True
     return all(name in ours.parameters or name == "out" for name in keywords)
+
+
+#: Python's operators by the functions that they are on arrays; those with a name are called
+_OPERATORS = {
+    "numpy.absolute": "abs", "numpy.add": "+", "numpy.bitwise_and": "&", "numpy.bitwise_or": "|", "numpy.bitwise_xor": "^",
+    "numpy.divmod": "divmod", "numpy.equal": "==", "numpy.floor_divide": "//", "numpy.greater": ">",
+    "numpy.greater_equal": ">=", "numpy.invert": "~", "numpy.left_shift": "<<", "numpy.less": "<", "numpy.less_equal": "<=",
+    "numpy.multiply": "*", "numpy.negative": "-", "numpy.not_equal": "!=", "numpy.positive": "+", "numpy.power": "**",
+    "numpy.remainder": "%", "numpy.right_shift": ">>", "numpy.subtract": "-", "numpy.true_divide": "/",
+}  # fmt: skip
+
+
+@functools.cache
+def operator_of(symbol: Symbol) -> Symbol:
+    """``symbol`` as the operator that a program wrote, on NumPy's scalars: those have arithmetic of their own, which also warns
+    of integers that overflow. The same symbol if no operator is it."""
+    found = _OPERATORS.get(symbol.id)
+    if found is None:
+        return symbol
+    made = Symbol(
+        symbol.name, symbol.meta, id=symbol.id, tags=symbol.tags, namespace=symbol.namespace, language=symbol.language
+    )
+    made.operator = found
+    return made
 
 
 _by_function: dict[int, Symbol] = {}

@@ -566,3 +566,60 @@ def test_scalars_have_the_methods_of_their_kind():
     check(lambda x: (hasattr(x[0], "bit_count"), hasattr(x, "bit_count")), np.array([7]))
     check(lambda x: (hasattr(x[0], "is_integer"), hasattr(x[0], "bit_count")), X)
     check(lambda x: round(x[0], 1), X + 0j, error=TypeError)
+
+
+# Where scalars are converted as arrays are, and where they must fit
+
+CONVERTED = (
+    lambda a, x: a.flat.__setitem__(slice(None), x[0]), lambda a, x: np.copyto(a, x[0], casting="unsafe"),
+    lambda a, x: np.full(2, x[0], a.dtype), lambda a, x: np.full_like(a, x[0]), lambda a, x: np.append(a, x[0]),
+    lambda a, x: np.insert(a, 0, x[0]), lambda a, x: np.put(a, [0], x[0]),
+    lambda a, x: np.maximum(x[0], 1.0, out=a[:1].reshape(()), casting="unsafe"),
+)  # fmt: skip
+FITTED = (
+    lambda a, x: np.array([x[0], 1], dtype=a.dtype), lambda a, x: np.asarray((1, x[0]), a.dtype),
+    lambda a, x: np.pad(a, 1, constant_values=x[0]),
+)  # fmt: skip
+
+
+def real_part(a, x):
+    a.real = x[0]
+
+
+def flat_element(a, x):
+    a.flat[0] = x[0]
+
+
+def everywhere(a, x):
+    a.flat = x[0]
+
+
+@pytest.mark.parametrize("value", [300.0, -129.0, 2.5, 1e30])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_scalars_on_their_way_into_arrays(value, dtype):
+    for f in (*CONVERTED, *FITTED, real_part, flat_element, everywhere):
+        check(f, np.zeros(3, dtype), np.array([value]))
+
+
+def test_results_of_no_dimensions_are_cast_into_out():
+    check(lambda a, b, c: np.maximum(a, b, out=c), np.array(5, np.int8), np.array(195, np.uint8), np.array(0, np.int8))
+
+    def adds_to(a, b):
+        a += b
+        return a
+
+    check(adds_to, np.array(100, np.int8), np.array(100, np.int8))
+
+
+def test_python_numbers_that_do_not_fit():
+    a = np.array([1, 0, 2], np.int8)
+    check(lambda a: np.insert(a, 0, 300), a, error=OverflowError)
+    check(lambda a: np.insert(a, [0, 1], [300, 1]), a, error=OverflowError)
+    check(lambda a: np.insert(a, 0, 2.5), a)
+    check(lambda a: np.full_like(a, 3 + 1j), a)
+    check(lambda a: np.full(2, 3 + 1j, np.float64), a)
+
+
+def test_odd_arguments():
+    check(lambda a: a.sort(axis=None), X, error=TypeError)
+    check(lambda a: np.var(a, dtype=np.float64), np.array([1 + 2j, 3 - 1j, 2j]))

@@ -154,7 +154,7 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        if OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args):
+        if OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args) or _makes_array_of_scalars(symbol, args):
             self.before_raising()
         elif OpTags.EFFECT in symbol.tags:
             self.flush()
@@ -194,8 +194,8 @@ class Tracer:
         else:
             target.storage.replace(value)
 
-    def store(self, target: TracedArray, value: Any, key: Step | None = None) -> None:
-        """``target[...] = value``, with assignment's conversion to the target's dtype."""
+    def store(self, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
+        """``target[...] = value``, with assignment's conversion to the target's dtype (see :meth:`_converted`)."""
         if type(value) is TracedArray and value.storage is target.storage:
             path = target.path if key is None else target.path + Path([key])
             if value.path == path:  # the very elements: the second half of ``x[k] += v``
@@ -206,12 +206,12 @@ class Tracer:
         if not all(map(sizes.is_known, _shapes((value, target)))):
             self.before_raising()
         new = self.value(value, seen)
-        target.__tnp_assign__(self._converted(new, target), key)
+        target.__tnp_assign__(self._converted(new, target, by_element), key)
 
     def _converted(self, value: Any, target: TracedArray, by_element: bool = True) -> Any:
         """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
 
-        Under arrays as keys (``by_element`` is false) NumPy converts scalars as it does arrays.
+        Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
         """
         dtype = target._element_type
         if isinstance(value, TensorProxy):
@@ -497,6 +497,13 @@ def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
     return symbol.name not in _OF_ANY_SIZE
+
+
+def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:
+    """Whether an operation makes an array of a list in which there are scalars, which may not fit a dtype that it is given."""
+    return (
+        symbol.name in ("array", "asarray") and bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])
+    )
 
 
 def _keeps_dimension(part: Any) -> bool:

@@ -14,7 +14,7 @@ from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -311,7 +311,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     at = _static(obj, "where np.insert inserts")
     new = as_array(values)
     check(new.dtype.kind != "c" or a.dtype.kind == "c", lambda: "cannot insert complex values")
-    new = clang.convert(new, a.dtype)
+    listed = is_number(values) or isinstance(values, (tuple, list))  # whose integers must fit
+    new = as_array(values, a.dtype) if listed else clang.convert(new, a.dtype)
     new = clang.expand_dims(new, range(a.ndim - new.ndim)) if new.ndim < a.ndim else new
     if np.ndim(at) == 0 and not isinstance(at, slice):
         new = clang.moveaxis(new, (0,), (dim,))
@@ -447,7 +448,7 @@ def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) ->
         return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])
     for d, (width, pair) in enumerate(zip(widths, pairs)):
         ends = [
-            clang.broadcast_to(as_array(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)
+            clang.broadcast_to(as_item(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)
         ]
         a = clang.concatenate([ends[0], a, ends[1]], d)
     return a

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes
+from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
@@ -17,6 +17,7 @@ from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
 __all__ = [
     "as_array",
     "as_array_with",
+    "as_item",
     "axes",
     "axis",
     "beyond",
@@ -86,7 +87,7 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
     if not items:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     wanted = _nested_dtype(items) if dtype is None else dtype
-    arrays = [as_array(x, wanted) for x in items]
+    arrays = [as_item(x, wanted) for x in items]
     shapes = {a.shape for a in arrays}
     check(
         len(shapes) == 1,
@@ -96,6 +97,14 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
         ),
     )
     return clang.stack(arrays, 0)
+
+
+def as_item(x: Any, dtype: DType) -> TensorProxy:
+    """An item of a list in the dtype of the array that is made of it: scalars must fit signed integers."""
+    if isinstance(x, TensorProxy) and x.scalar and dtype.kind == "i" and x.dtype is not dtype:
+        if not np.can_cast(to_numpy_dtype(x.dtype), to_numpy_dtype(dtype), "safe"):
+            return prims.convert_scalar(x, dtype)
+    return as_array(x, dtype)
 
 
 def _leaves(items: Any) -> list[Any]:

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,10 +113,18 @@ class Jitted:
             )
         self._parameters = list(signature.parameters)
         self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
+        #: the function whose defaults the binder has
+        self._defaults_of = (
+            function if type(function) is FunctionType and not hasattr(function, "__wrapped__") else None
+        )
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
+            if self._defaults_of is not None:  # they may have been assigned anew
+                self._bind.__defaults__ = self._defaults_of.__defaults__
+                self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
             args = self._bind(*args, **kwargs)
         try:
             for run in self._runs:
@@ -228,7 +237,8 @@ class Jitted:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
         if self._fastmath:
             named = [e.with_fastmath() for e in named]
-        return [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        found = [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        return [f for e in found for f in (e.fuser, e) if f is not None]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -339,7 +349,7 @@ def _located(error: Exception, function: Any) -> Exception:
 
 
 def _backend(executors: Iterable[Any]) -> Backend:
-    from tnp.executors.numpy import as_array, as_scalar, executor
+    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
 
     executors = tuple(executors)
     kinds = [
@@ -347,7 +357,7 @@ def _backend(executors: Iterable[Any]) -> Backend:
     ]
     memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
     conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
-    return Backend(executors, memory, as_scalar, as_array, Region, conversions, executor)
+    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
 
 
 def jit(

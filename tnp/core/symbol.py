@@ -96,6 +96,9 @@ class Symbol:
         "tags",
     )
 
+    #: the operator of Python's that a use stands for, where an executor may run that
+    operator: str | None = None
+
     def __init__(
         self,
         name: str,

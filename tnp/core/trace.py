@@ -53,6 +53,8 @@ class Trace:
         self.scalar_values: dict[str, Callable[[], Any]] = {}
         #: arguments that are C-contiguous in memory
         self.row_major: set[str] = set()
+        #: results that the caller may not write through
+        self.read_only: set[str] = set()
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added
@@ -71,6 +73,7 @@ class Trace:
         new.output = other.output
         new.value_guards = other.value_guards
         new.row_major = other.row_major
+        new.read_only = other.read_only
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True
         return new

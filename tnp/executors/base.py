@@ -7,7 +7,7 @@ program and returns one callable for each. Their order in a list is their priori
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -41,6 +41,8 @@ class Executor:
     array_kind: str | None = None
     #: of the executor that is named as its kind: (kind, kind) → the operation that turns one into the other
     conversions: Mapping[tuple[str, str], Symbol] = MappingProxyType({})
+    #: compiles runs of this executor's operations, and is asked before it
+    fuser: FusionExecutor | None = None
     #: of that executor, too: the operations that copy an array, make uninitialised memory like it, and (maybe) large memory
     memory: tuple[Symbol, ...] | None = None
 
@@ -166,6 +168,9 @@ class Fused:
     updates: Mapping[int, int]
     #: tells in lines of text what was compiled
     describe: Callable[[], list[str]] = list
+    #: there is one output, which ``function`` returns as itself, and computes into the array given as ``out=``. That may be
+    #: any memory of this shape and dtype, an input's too, of which nothing is needed later.
+    takes_out: bool = False
 
 
 class FusionExecutor(Executor):
@@ -173,10 +178,20 @@ class FusionExecutor(Executor):
 
     #: operations in one region, at most
     region_limit = 256
+    #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
+    reports_errors = False
+    #: operations of which none reads another's results may stand in one region
+    joins_unrelated = True
+    #: its regions may be :class:`Fused` with updates
+    updates_inputs = True
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         """Whether the executor can compile this operation as part of a region."""
         raise NotImplementedError
+
+    def region_key(self, bsym: BoundSymbol) -> Hashable:
+        """What operations have in common that may stand in one region."""
+        return None
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
         """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused` one; ``None`` to leave the

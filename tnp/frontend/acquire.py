@@ -24,6 +24,7 @@ from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
+from tnp.frontend.results import is_sealed
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.sources import Prologue, Source
@@ -148,6 +149,11 @@ def _defined_in(body: Body) -> Iterator[Proxy]:
 def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
     """The value of an array, as an object of its own if another array that looks at the same elements is one too."""
     value = x.__tnp_value__()
+    if is_sealed(x):
+        # As an object of its own: another array of these elements may be writable.
+        value = prims.reshape(value, value.shape) if sizes.is_known(value.shape) else value
+        state.current().trace.read_only.add(value.name)
+        return value
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value

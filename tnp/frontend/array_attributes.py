@@ -31,6 +31,8 @@ def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
 
 
 def _sort(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
+    if kwargs.get("axis", args[0] if args else -1) is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
     tracer.store(a, tracer.numpy_function(np.sort, (a, *args), kwargs))
 
 
@@ -125,7 +127,7 @@ def _warn_of_setting_shape() -> None:
 
 
 def _set_real(tracer: Tracer, a: TracedArray, value: Any) -> None:
-    tracer.store(a.real, value)
+    tracer.store(a.real, value, by_element=False)
 
 
 def _set_imag(tracer: Tracer, a: TracedArray, value: Any) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.core.errors import NeedsEager
+from tnp.frontend.handles import TracedArray
 from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
-    from tnp.frontend.handles import TracedArray
     from tnp.frontend.tracer import Tracer
 
 __all__ = ["TracedFlat"]
@@ -43,6 +43,7 @@ class TracedFlat:
         return self._elements()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        """Stores as arrays are stored, scalars too; but to one element as Python's ``int()`` has it."""
         tracer = self._tracer
         elements = self._elements()
         if not np.isscalar(value):
@@ -54,6 +55,10 @@ class TracedFlat:
             value = tracer.call(lnp.tile, (stored, repeats), {})[:wanted] if repeats != 1 else stored[:wanted]
             if isinstance(key, int):
                 value = value[0]
+        if type(value) is TracedArray and self.base._element_type.kind == "i" and value._element_type.kind != "c":
+            if isinstance(key, int) and value.scalar:
+                raise NeedsEager("it stores a scalar to an element of .flat, which may not hold it")
+            value = value.astype(self.base.dtype)
         elements[key] = value
         tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
 

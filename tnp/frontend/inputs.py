@@ -25,7 +25,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.frontend.objects import is_plain_object, release, shadow
+from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
 from tnp.frontend.sources import ArrayKind, Prologue, Source
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_dtype
@@ -95,6 +95,9 @@ class Inputs:
         #: lists, dicts and objects that the program made, and that its results hold
         self.returned: dict[int, Any] = {}
         #: of the name of a value: the array that is the object that the program has for it
+        #: the function that is jitted
+        self._outermost: types.FunctionType | None = None
+        self._classes: set[type] = set()
         self.array_objects: dict[str, TracedArray] = {}
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
@@ -264,6 +267,28 @@ class Inputs:
         self.prologue.guard(f"{source.expression} == {value.item()!r}", f"{source.description} == {value.item()!r}")
         return value.item()
 
+    def guard_function(self, f: types.FunctionType) -> None:
+        """The trace holds only while a function that it called has the code that it has (reloaders exchange that in place)."""
+        if self._outermost is None:  # the function that is jitted, whose code ``jit`` was given
+            self._outermost = f
+        elif f is not self._outermost:
+            name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
+            self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
+
+    def guard_class(self, kind: type, *, data: bool = False) -> None:
+        """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
+        with ``data``, the numbers and strings, too. Python calls operators and ``super()``'s methods without asking tnp."""
+        for c in kind.__mro__:
+            if c in self._classes or not is_made_by_statement(c):
+                continue
+            self._classes.add(c)
+            kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
+            found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
+            name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
+            values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
+            condition = f"{same}({name}.__dict__, {len(c.__dict__)}, {names}, {values})"
+            self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
+
     def _lift_object(self, value: Any, source: Source) -> TracedObject:
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
@@ -329,6 +354,7 @@ class Inputs:
             return known[1]
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        self.guard_class(type(value))
         made = shadow(value, source, self)
         self._by_identity[id(value)] = (value, made, source.expression)
         self.shadows.append(made)

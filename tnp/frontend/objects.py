@@ -8,6 +8,7 @@ real object.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,35 @@ if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["Construct", "guard_code", "is_plain_object", "is_shadow", "release", "shadow", "stored_attributes"]
+__all__ = [
+    "CODE_TYPES",
+    "Construct",
+    "guard_code",
+    "is_made_by_statement",
+    "is_plain_object",
+    "is_shadow",
+    "release",
+    "same_entries",
+    "shadow",
+    "stored_attributes",
+]
+
+#: kinds of what a class has to run
+CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
 
 _MISSING = object()
+
+
+def is_made_by_statement(kind: type) -> bool:
+    """Whether a class was made by a class statement, and not by a library that tnp knows."""
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "typing", "abc", "enum", "numpy", "tnp"):
+        return False
+    return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
+
+
+def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
+    """Whether a class's dictionary has ``count`` entries, and these very values."""
+    return len(found) == count and all(map(operator.is_, map(found.get, names), values))
 
 
 def is_plain_object(value: Any) -> bool:

@@ -77,7 +77,7 @@ def call_with_out(
         _check_storable(target, value, kwargs.get("casting", "same_kind"))
         if where is not True:
             value = tracer.call(lnp.where, (tracer.array_handle(where), value, target), {})
-        tracer.store(target, value)
+        tracer.store(target, value, by_element=False)
     stored = tuple(value if target is None else target for target, value in zip(targets, results))
     return stored if len(stored) > 1 else stored[0]
 

@@ -16,7 +16,7 @@ from tnp.frontend.handles import Storage, TracedArray
 from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
 from tnp.lang.numpy.registry import Returns
 
-__all__ = ["another_handle", "fresh_handle", "mark_shared", "may_share", "view_handle"]
+__all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
 
 
 def another_handle(known: TracedArray) -> TracedArray:
@@ -62,10 +62,21 @@ def view_handle(
             copy = TracedArray(Storage(result), Path(), result, None)
             mark_shared(copy.storage, base.storage)
             return copy
-        read_only = returns == "read-only view" or any(repeats(b) for b in chain)
-        storage = _ReadOnly(base.storage) if read_only else base.storage
+        storage = base.storage
+        if returns == "read-only view" or any(repeats(b) for b in chain):
+            storage = _ReadOnly(storage, sealed=returns == "read-only view")
         return TracedArray(storage, base.path + Path(steps), result, strides)
     return None
+
+
+def sealed(a: TracedArray) -> TracedArray:
+    """``a`` as an array that cannot be written through."""
+    return a if a.scalar else TracedArray(_ReadOnly(a.storage, sealed=True), a.path, a._proxy, a._strides)
+
+
+def is_sealed(a: TracedArray) -> bool:
+    """Whether NumPy made ``a`` a view that cannot be written through, whatever its memory."""
+    return isinstance(a.storage, _ReadOnly) and a.storage.sealed
 
 
 def mark_shared(a: Storage, b: Storage) -> None:
@@ -88,10 +99,12 @@ def may_share(storage: Storage) -> list[Storage]:
 class _ReadOnly(Storage):
     """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
 
-    __slots__ = ("base",)
+    __slots__ = ("base", "sealed")
 
-    def __init__(self, base: Storage) -> None:
+    def __init__(self, base: Storage, *, sealed: bool) -> None:
         self.base = base
+        #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now
+        self.sealed = sealed
         self.maybe_shared = []
         self.written = False
         self.serial = base.serial

@@ -216,6 +216,7 @@ class Runtime(ControlFlow):
         if not (plain and is_user_function(init) and hasattr(init, "__code__")):
             _check_on_trial(cls)
             return cls(*args, **kwargs)
+        state.current().inputs.guard_class(cls, data=True)
         made = cls.__new__(cls)
         _call_user(init, (made, *args), kwargs)
         return made
@@ -320,11 +321,17 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
     tracer = state.running()
     if tracer is None or made is f:
         return made(*args, **kwargs)
+    tracer.inputs.guard_function(f)
     constant = tracer.inputs.prologue.constant
     lift = tracer.inputs.lift_default
 
     def default(name: str, value: Any, where: str) -> Any:
-        if name in kwargs or type(value) in _UNCHANGING:
+        if name in kwargs:
+            return value
+        if type(value) in _UNCHANGING:
+            here = f"{constant(f, 'function')}.{where}"
+            same = f"{here} is {constant(value, 'default')}"
+            tracer.inputs.prologue.guard(same, f"{f.__name__}'s default for {name} is {value!r}")
             return value
         return lift(value, Source(f"{constant(f, 'function')}.{where}", f"{f.__name__}'s default for {name}"))
 
@@ -491,6 +498,8 @@ def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
         if ndigits is None:
             raise NeedsEager("round() of a traced value to an int needs the value")
+        if x.scalar and x._element_type.kind == "c":
+            raise TypeError(f"type numpy.{x.dtype.name} doesn't define __round__ method")
         return state.current().call(lnp.round, (x, ndigits), {})
     return round(x, ndigits)
 

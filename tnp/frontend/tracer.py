@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, langs, prims
+from tnp.core import clang, dtypes, langs, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -27,7 +27,7 @@ from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.out import call_with_out, without_out
-from tnp.frontend.results import another_handle, fresh_handle, view_handle
+from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -58,9 +58,7 @@ def is_traced(x: Any) -> bool:
 
 
 def _holds(dtype: DType, source: DType) -> bool:
-    """Whether an integer ``dtype`` holds every value of an integer ``source``; others are converted as arrays are."""
-    if dtype.kind not in "iu" or source.kind not in "iu":
-        return True
+    """Whether a ``dtype`` holds every value of ``source``."""
     return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
 
 
@@ -137,7 +135,8 @@ class Tracer:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)
                 if found is not None:
                     return found
-            return fresh_handle(result, seen, row_major)
+            made = fresh_handle(result, seen, row_major)
+            return sealed(made) if returns == "view or read-only" else made
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
         if isinstance(result, ObjectProxy):
@@ -161,8 +160,9 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        if OpTags.MAY_RAISE in symbol.tags or OpTags.EFFECT in symbol.tags:
-            self.before_effect(may_raise=OpTags.MAY_RAISE in symbol.tags)
+        may_raise = OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args)
+        if may_raise or _makes_array_of_scalars(symbol, args) or OpTags.EFFECT in symbol.tags:
+            self.before_effect(may_raise=may_raise or OpTags.EFFECT not in symbol.tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
@@ -199,25 +199,33 @@ class Tracer:
         else:
             target.storage.replace(value)
 
-    def store(self, target: TracedArray, value: Any, key: Step | None = None) -> None:
-        """``target[...] = value``, with assignment's conversion to the target's dtype."""
+    def store(self, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
+        """``target[...] = value``, with assignment's conversion to the target's dtype (see :meth:`_converted`)."""
         if type(value) is TracedArray and value.storage is target.storage:
             path = target.path if key is None else target.path + Path([key])
             if value.path == path:  # the very elements: the second half of ``x[k] += v``
+                if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
+                    target.storage.replace(target.storage.value)
                 return
         seen: dict[str, TracedArray] = {}
+        if not all(map(sizes.is_known, _shapes((value, target)))):
+            self.before_raising()
         new = self.value(value, seen)
-        target.__tnp_assign__(self._converted(new, target), key)
+        target.__tnp_assign__(self._converted(new, target, by_element), key)
 
-    def _converted(self, value: Any, target: TracedArray) -> Any:
-        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it."""
+    def _converted(self, value: Any, target: TracedArray, by_element: bool = True) -> Any:
+        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
+
+        Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
+        """
         dtype = target._element_type
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
                 raise NeedsEager("it stores complex values into a real array")
-            if value.scalar and not _holds(dtype, value.dtype):
+            if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
                 # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
-                raise NeedsEager(f"it stores a scalar of {value.dtype} into an array of {dtype}, which may not hold it")
+                self.before_raising()
+                return prims.convert_scalar(value, dtype)
             return clang.convert(value, dtype)
         kind = value.python_type if isinstance(value, NumberProxy) else type(value)
         holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
@@ -234,14 +242,22 @@ class Tracer:
         """A Python operator on handles, numbers and arrays."""
         if any(type(a) is TracedEither for a in args):
             return either.operate(method, *args)
+        if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
+            if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
+                args = (args[0], self.call(prims.item, (args[1],), {}))
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
             if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
+        if method == "mul" and any(map(_is_scalar, args)) and any(isinstance(x, (list, tuple)) for x in args):
+            raise NeedsEager("it multiplies a list by a scalar, which repeats it")
         if method == "pow":
-            return self.call(*self._power(args), {})
-        return self.call(lnp.language.method(method), args, {})
+            symbol, args = self._power(args)
+        else:
+            symbol = lnp.language.method(method)
+        scalars = all(_is_scalar(x) or type(x) in _OPERAND_TYPES - {TracedArray} for x in args)
+        return self.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
 
     def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
         """``a ** b``, which for a few exponents is a faster operation than a power."""
@@ -310,6 +326,7 @@ class Tracer:
         if type(value) is TracedEither:
             value = value.stored_in(a)
         if _selects_all(a, key):
+            _check_depth(value, len(a.shape_))
             self.store(a, value)
             return
         key = self._static_key(key)
@@ -318,11 +335,13 @@ class Tracer:
         if clang.is_basic(key_value):
             if _is_one_element(a, key_value) and _rank(value):
                 raise ValueError("setting an array element with a sequence.")
+            parts = key_value if type(key_value) is tuple else (key_value,)
+            _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
             self.store(a, value, Step(lnp.getitem, (key_value,)))
             return
         self.before_raising()
         key_value = self.value(key, {})
-        new_value = self._converted(self.value(value, {}), a)
+        new_value = self._converted(self.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         self._store_updated(a, updated)
 
@@ -362,17 +381,19 @@ class Tracer:
             start = len(self.trace.statements)
             with langs.language_context(lnp.language):
                 result = prop(value)
-            return self.handle(result, seen, start, "view" if name in ("T", "mT") else "argument")
+            kind: Returns = "view" if name in ("T", "mT") else "view or read-only" if name == "imag" else "argument"
+            return self.handle(result, seen, start, kind)
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](self, a)
         special = ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
         symbol = lnp.language.methods.get(name)
-        if symbol is None or name not in _NDARRAY_NAMES:
-            if name in _NDARRAY_NAMES:
-                raise NeedsEager(f"ndarray.{name} is not compiled")
-            raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
+        kind = a.dtype.type if a.scalar else np.ndarray
+        if not hasattr(kind, name):
+            raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}")
+        if symbol is None:
+            raise NeedsEager(f"{kind.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
@@ -457,6 +478,20 @@ _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, TracedEither, bool, int, 
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
 
 
+#: operators that Python's complex numbers have
+_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
+
+
+def _is_complex(x: Any) -> bool:
+    """Whether ``x`` is, or stands for, a Python complex number."""
+    return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
+
+
+def _is_scalar(x: Any) -> bool:
+    """Whether ``x`` stands for a NumPy scalar."""
+    return type(x) is TracedArray and x.scalar
+
+
 def _rank(x: Any) -> int:
     """The number of dimensions of an operand; nested sequences have some."""
     if type(x) is TracedArray:
@@ -464,10 +499,57 @@ def _rank(x: Any) -> int:
     return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
 
 
+def _shapes(x: Any) -> list[tuple[Any, ...]]:
+    """The shapes of the arrays in nested lists and tuples."""
+    if type(x) is TracedArray:
+        return [x.shape_]
+    return [shape for y in x for shape in _shapes(y)] if isinstance(x, (tuple, list)) else []
+
+
+#: operations that arrays of any size have
+_OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "getitem", "mean", "prod", "ravel", "sum"))
+
+
+def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
+    """Whether an operation may raise because sizes that are known at run time only do not fit."""
+    shapes = _shapes(args)
+    if all(map(sizes.is_known, shapes)):
+        return False
+    if OpTags.ELEMENTWISE in symbol.tags:
+        return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
+    return symbol.name not in _OF_ANY_SIZE
+
+
+def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:
+    """Whether an operation makes an array of a list in which there are scalars, which may not fit a dtype that it is given."""
+    return (
+        symbol.name in ("array", "asarray") and bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])
+    )
+
+
+def _keeps_dimension(part: Any) -> bool:
+    """Whether a part of a basic key takes no dimension away."""
+    return part is None or part is Ellipsis or type(part) is slice
+
+
+def _check_depth(value: Any, rank: int) -> None:
+    """Raises NumPy's ``ValueError`` for nested lists deeper than the place that they are stored to has dimensions."""
+    if isinstance(value, (list, tuple)) and _depth(value) > rank:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of "
+            f"{rank}."
+        )
+
+
+def _depth(x: Any) -> int:
+    """The number of dimensions of nested lists, arrays and numbers."""
+    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else _rank(x)
+
+
 def _is_one_element(a: TracedArray, key: Any) -> bool:
     """Whether a basic key is a number for each dimension."""
     parts = key if type(key) is tuple else (key,)
-    return len(parts) == a.ndim and not any(p is None or p is Ellipsis or type(p) is slice for p in parts)
+    return len(parts) == a.ndim and not any(map(_keeps_dimension, parts))
 
 
 def _selects_all(a: TracedArray, key: Any) -> bool:

@@ -11,6 +11,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
+from tnp.transforms.dce import may_raise, unread
 
 __all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view"]
 
@@ -41,6 +42,7 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     """
     new = Trace.like(trace)
     shown = _views_shown(trace)
+    dead = unread(trace)
     renamed: dict[str, Any] = {}
     strict: list[bool] = []
     for bsym in trace.bound_symbols:
@@ -51,6 +53,8 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
             strict.pop()
         elif any(strict):  # compiled code reports no floating-point errors
             asked = [e for e in asked if not hasattr(e, "can_fuse")]
+        if not dead.isdisjoint(p.name for p in bsym.flat_outputs) and may_raise(bsym):
+            asked = [e for e in asked if not hasattr(e, "can_fuse")]  # a region computes what is read
         _claim_one(bsym, asked, new, renamed)
     if renamed:
         new.output = map_proxies(lambda p: renamed.get(p.name, p), new.output)

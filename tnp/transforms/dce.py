@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
+from tnp.core import sizes
 from tnp.core.bodies import in_bodies
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["common_subexpressions", "dead_code", "memory_of_results", "with_arguments_used"]
+__all__ = [
+    "any_size",
+    "common_subexpressions",
+    "dead_code",
+    "divides_numbers",
+    "may_raise",
+    "memory_of_results",
+    "unread",
+    "with_arguments_used",
+]
 
 
 def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
     return bsym.has_tag_inside(OpTags.EFFECT) or (OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return")
 
 
-def dead_code(trace: Trace) -> Trace:
-    """Without the bound symbols whose results nothing reads. Effects stay, and so do arguments."""
-    trace = in_bodies(dead_code, trace)
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
+
+
+def divides_numbers(b: BoundSymbol) -> bool:
+    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
+    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
+
+
+def may_raise(b: BoundSymbol) -> bool:
+    """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
+    if b.sym.name == "select":
+        return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
+    if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position
+        return any(map(may_raise, b.subsymbols))
+    if b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b):
+        return True
+    return any_size(b)
+
+
+def any_size(b: BoundSymbol) -> bool:
+    """Whether an operation reads an array whose size is known only when the program runs: another's may not fit it."""
+    return any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_inputs)
+
+
+def unread(trace: Trace) -> set[str]:
+    """The results that nothing reads."""
+    read = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
+    return {p.name for b in trace.bound_symbols for p in b.flat_outputs} - read
+
+
+def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Trace:
+    """Without the bound symbols whose results nothing reads. Effects stay, and so do arguments, and what may raise: a program
+    that reads ``x[i]`` for nothing stops at a bad index.
+
+    ``kept_if_raising`` names results; of the symbols that may raise only those that make one of them stay.
+    """
+    trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
     needed: set[str] = set()
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
@@ -26,6 +71,10 @@ def dead_code(trace: Trace) -> Trace:
             bsym.sym.name == "unpack_trivial"
             or _is_needed_for_itself(bsym)
             or any(p.name in needed for p in bsym.flat_outputs)
+            or (
+                may_raise(bsym)
+                and (kept_if_raising is None or any(p.name in kept_if_raising for p in bsym.flat_outputs))
+            )
         ):
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)

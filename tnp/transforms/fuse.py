@@ -13,10 +13,11 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import in_bodies, is_control_flow, stored
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
+from tnp.transforms.dce import may_raise
 
 __all__ = ["find_regions", "fuse"]
 
@@ -28,6 +29,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
     last_raising: int | None = None
     group_of: list[int] = []
     members: list[list[int]] = []
+    #: for each group, whose operations it takes, and of which kind
     fuser_of: list[Any] = []
     #: for each group, the groups that must run before it
     before: list[set[int]] = []
@@ -59,21 +61,22 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             needs.update(group_of[last_barrier:])
             last_barrier = i
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
-        if last_store is not None and b.has_tag_inside(OpTags.MAY_RAISE):
+        if last_store is not None and may_raise(b):
             needs.add(group_of[last_store])
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and (b.has_tag_inside(OpTags.MAY_RAISE) or _divides_numbers(b))
+        raises = not isinstance(b, Fusable) and may_raise(b)
         updates = b.has_tag_inside(OpTags.UPDATE)
         if updates and last_raising is not None:
             needs.add(group_of[last_raising])
         if raises:
             needs.update(group_of[j] for j in written_since)
         chosen = None
-        whole = is_control_flow(b)  # a loop is a region of its own
-        if isinstance(b, Fusable) and not whole:
+        # A loop is a region of its own.
+        kind = (b.fuser, b.fuser.region_key(b)) if isinstance(b, Fusable) and not is_control_flow(b) else None
+        if isinstance(b, Fusable) and kind is not None:
             reached: set[int] | None = None
             for g in reversed(range(closed, len(members))):
-                if fuser_of[g] is not b.fuser or len(members[g]) >= b.fuser.region_limit:
+                if fuser_of[g] != kind or len(members[g]) >= b.fuser.region_limit:
                     continue
                 if g in needs:
                     is_behind = g in reach(needs - {g})
@@ -87,7 +90,7 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
             chosen = len(members)
             members.append([])
             before.append(set())
-            fuser_of.append(b.fuser if isinstance(b, Fusable) and not whole else None)
+            fuser_of.append(kind)
         members[chosen].append(i)
         before[chosen] |= needs - {chosen}
         group_of.append(chosen)
@@ -104,14 +107,6 @@ def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
         elif updates:
             written_since.append(i)
     return [[bsyms[i] for i in members[g]] for g in _order(members, before)]
-
-
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
-
-
-def _divides_numbers(b: BoundSymbol) -> bool:
-    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
-    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
 
 
 def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:
@@ -148,7 +143,7 @@ def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: A
 def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
     """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
-    groups = find_regions(trace.bound_symbols)
+    groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
     needed_after = _needed_after(groups)
     copies = [b for b in trace.bound_symbols if b.sym.name == "copy_"]
     places = {b.args[0].name: b.args[1] for b in copies}
@@ -161,7 +156,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             new.bound_symbols += group
             continue
         inputs, outputs = _boundary(group, needed)
-        stores = _stores(inputs, outputs, places, after_copy, memory)
+        stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         taken = (any(f"{e.name}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
@@ -175,13 +170,34 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
         new.add_name(name)
         updates = getattr(function, "updates", None)
         op: Symbol
+        output: Any = tuple(outputs)
         if updates is None:
             op = Symbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function)
         else:
-            op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function)
+            tags = (OpTags.TAKES_OUT,) if function.takes_out else ()
+            op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function, tags=tags)
             op.updates, op.describe = updates, function.describe
-        new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, tuple(outputs), group, first.location))
+            output = outputs[0] if function.takes_out else output
+        new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, output, group, first.location))
     return new
+
+
+def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:
+    """A region as its fuser wants it: whole, or what is not connected by results apart."""
+    first = group[0]
+    if not isinstance(first, Fusable) or first.fuser.joins_unrelated:
+        return [group]
+    part_of: dict[str, list[BoundSymbol]] = {}
+    parts: list[list[BoundSymbol]] = []
+    for b in group:
+        joined = [b]
+        for part in {id(x): x for p in b.flat_inputs if (x := part_of.get(p.name)) is not None}.values():
+            parts = [x for x in parts if x is not part]
+            joined = [*part, *joined]
+        parts.append(joined)
+        part_of.update((p.name, joined) for x in joined for p in x.flat_outputs)
+    where = {id(b): i for i, b in enumerate(group)}
+    return [sorted(part, key=lambda b: where[id(b)]) for part in parts]
 
 
 def _memory(trace: Trace) -> dict[str, str]:

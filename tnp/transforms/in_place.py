@@ -286,7 +286,7 @@ class Pass:
                 self._emit_update(b, i in plan.in_place)
             elif b.sym.name == "copy_":
                 self._emit_copy(b, i)
-            elif isinstance(b.sym, FusedSymbol):
+            elif isinstance(b.sym, FusedSymbol) and OpTags.TAKES_OUT not in b.sym.tags:
                 self._emit_region(b, i, plan)
             elif i in plan.blocks:
                 self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p)]))
@@ -410,7 +410,7 @@ class Pass:
             return made
         if set(made.kwargs) - {"dtype", "casting"} or made.sym.name == "matmul":
             return made
-        if not _is_large(result):
+        if not _is_large(result, bounded=True):
             return made
         for operand, now in zip(original.args, made.args):
             if not isinstance(operand, TensorProxy) or operand.dtype is not result.dtype:
@@ -424,7 +424,7 @@ class Pass:
                 continue
             self.taken.add(operand.name)
             return self._into(now, made, result)
-        if result.name not in self.c_ordered:
+        if result.name not in self.c_ordered or not sizes.is_known(result.shape):
             return made
         free = self.free.get((result.shape, result.dtype))
         if free:
@@ -464,11 +464,10 @@ def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 
-def _is_large(a: TensorProxy) -> bool:
-    """Whether an array is so large that reusing memory for it is cheaper than asking for new."""
-    if not sizes.is_known(a.shape):
-        return False
-    return math.prod(a.shape) * a.dtype.itemsize >= REUSE_BYTES
+def _is_large(a: TensorProxy, bounded: bool = False) -> bool:
+    """Whether an array is so large that reusing memory for it is cheaper than asking for new, or may be (``bounded``)."""
+    most = [sizes.bound_or_none(n) if bounded or isinstance(n, int) else None for n in a.shape]
+    return None not in most and math.prod(most) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
 
 
 def c_ordered(trace: Trace) -> set[str]:

@@ -21,7 +21,7 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
-from tnp.transforms.dce import common_subexpressions, dead_code
+from tnp.transforms.dce import common_subexpressions, dead_code, unread
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.stores import dead_stores, forward_stores, restore_stores
 
@@ -37,7 +37,7 @@ _CHEAP = frozenset(
 def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with masked values computed in place of all elements, where nothing needs them gathered."""
     trace = in_bodies(lambda t: masked_values(t, executors), trace)
-    fusers = [e for e in executors if hasattr(e, "can_fuse")]
+    fusers = [e for e in executors if hasattr(e, "can_fuse") and not e.reports_errors]
     if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
         return trace
     forwarding, forwarded = forward_stores(trace)
@@ -47,7 +47,7 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
         attempt = _Attempt(before, fusers, gathered)
         new = attempt.run()
         if new is not None:
-            return restore_stores(dead_stores(dead_code(new)), forwarded) if attempt.masked else trace
+            return restore_stores(dead_stores(dead_code(new, unread(trace))), forwarded) if attempt.masked else trace
         gathered |= attempt.needed
 
 

@@ -32,6 +32,7 @@ class Backend:
         memory: Mapping[str, MemoryOperations],
         as_scalar: Any,
         as_array: Any,
+        as_read_only: Any,
         make_region: Callable[..., Any],
         conversions: Conversions,
         whole_functions_of: Any,
@@ -40,6 +41,7 @@ class Backend:
         self.memory = memory
         self.as_scalar = as_scalar
         self.as_array = as_array
+        self.as_read_only = as_read_only
         self.make_region = make_region
         self.conversions = conversions
         #: the executor that runs functions of the language as they are
@@ -87,7 +89,8 @@ def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 
 def _finish_results(trace: Trace, backend: Backend) -> Trace:
-    """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says."""
+    """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says, and views that
+    cannot be written through such."""
     finished = {p.name for p in trace.args}
     for bsym in trace.bound_symbols:
         made_right = isinstance(bsym.sym, FusedSymbol) or bsym.sym.executor is backend.whole_functions_of
@@ -97,11 +100,14 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     done: dict[str, Any] = {}
 
     def finish(p: Any) -> Any:
-        if not isinstance(p, TensorProxy) or p.ndim or p.name in finished or p.lang.name != "numpy":
+        if not isinstance(p, TensorProxy) or p.lang.name != "numpy":
+            return p
+        if p.name not in trace.read_only and (p.ndim or p.name in finished):
             return p
         if p.name not in done:
             made = TensorProxy(new.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
-            op = backend.as_scalar if p.scalar else backend.as_array
+            zero_dim = backend.as_scalar if p.scalar else backend.as_array
+            op = backend.as_read_only if p.name in trace.read_only else zero_dim
             new.bound_symbols.append(op.bind(p, output=made))
             done[p.name] = made
         return done[p.name]

@@ -10,7 +10,7 @@ from typing import Any
 
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
-from tnp.transforms.dce import memory_of_results
+from tnp.transforms.dce import any_size, memory_of_results
 
 __all__ = ["dead_stores", "forward_stores", "restore_stores"]
 
@@ -81,6 +81,8 @@ def dead_stores(trace: Trace) -> Trace:
 
 def _is_seen(b: BoundSymbol) -> bool:
     """Whether the caller may find out in what order ``b`` and a store ran."""
+    if any_size(b):
+        return True
     if b.subsymbols:
         return any(map(_is_seen, b.subsymbols))
     return any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))

@@ -152,6 +152,16 @@ def convert_element_type(a: TensorProxy | Number, /, dtype: DType) -> TensorProx
     return TensorProxy(like=a, dtype=dtype, scalar=a.scalar)
 
 
+@prim(OpTags.MAY_RAISE)
+def convert_scalar(a: TensorProxy, /, dtype: DType) -> TensorProxy:
+    """A 0-d ``a`` as a signed integer ``dtype``, truncated. ``OverflowError`` or ``ValueError`` at run time for what that does
+    not hold, as Python's ``int()`` and NumPy's stores of scalars have it."""
+    check_tensor(a, "convert_scalar")
+    check_kind(dtype, "i", "convert_scalar")
+    check(a.ndim == 0, lambda: f"convert_scalar takes a 0-d array, not one of {a.ndim} dimensions")
+    return TensorProxy(like=a, dtype=dtype, scalar=a.scalar)
+
+
 @prim(OpTags.VIEW)
 def bitcast(a: TensorProxy, /, dtype: DType) -> TensorProxy:
     """The same bytes as another dtype of the same width."""

@@ -570,6 +570,13 @@ for _name in ("argmax", "argmin"):
     _LOWER[_name] = Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")
 
 
+def _is_scanned(name: str, dtype: DType) -> bool:
+    """Whether sums and products in order are in the dtype's own precision: NumPy rounds each of float16's."""
+    if name in ("cumsum", "cumprod") and dtype.kind == "f" and dtype.bits < 32:
+        return False
+    return dtype.kind != "c" or name == "cumsum"
+
+
 def _bind_scan(name: str) -> Callable[..., Node]:
     def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
         if a.shape[dim] == 1:
@@ -581,7 +588,7 @@ def _bind_scan(name: str) -> Callable[..., Node]:
 
 
 for _name in ("cumsum", "cumprod", "cummax", "cummin"):
-    _LOWER[_name] = Rule(_bind_scan(_name), lambda b: b.args[0].dtype.kind != "c" or b.sym.name == "cumsum")
+    _LOWER[_name] = Rule(_bind_scan(_name), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:

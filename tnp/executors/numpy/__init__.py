@@ -18,11 +18,12 @@ from tnp.core import prims, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
-from tnp.core.printing import call_string, literal, targets
+from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels
+from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
 from tnp.executors.registry import register_executor
 
@@ -65,8 +66,11 @@ class NumpyExecutor(OperatorExecutor):
         self._whole_functions = whole_functions
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
-        found = self.implementations.get(sym.id)
-        if found is None and isinstance(sym.id, str):
+        key = sym.id if sym.operator is None else (sym.id, sym.operator)
+        found = self.implementations.get(key)
+        if found is None and sym.operator is not None and self._whole_functions:
+            found = self.implementations[key] = _operator(sym, sym.operator)
+        elif found is None and isinstance(sym.id, str):
             kind, _, name = sym.id.partition(".")
             if kind == "numpy" and not self._whole_functions:
                 found = Implementation(opens=True)
@@ -81,7 +85,7 @@ class NumpyExecutor(OperatorExecutor):
             elif kind == "generator":
                 found = Implementation(_symbol(sym.name, sym.meta, sym.tags, _print_method, None))
             if found is not None:
-                self.implementations[sym.id] = found
+                self.implementations[key] = found
         return found
 
 
@@ -90,6 +94,20 @@ def _symbol(name: str, meta: Any, tags: Any, printer: Any, fn: Any, namespace: N
         name, meta, id=f"np.{name}", is_prim=True, tags=tags, printer=printer, fn=fn, namespace=namespace,
         executor=executor,
     )  # fmt: skip
+
+
+def _operator(sym: Symbol, operator: str) -> Implementation:
+    """A Python operator on NumPy's scalars as itself."""
+
+    @_statement
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        texts = [literal(a, context) for a in bsym.args]
+        if operator.isidentifier():
+            return f"{operator}({', '.join(texts)})"
+        texts = [t if t.isidentifier() else f"({t})" for t in texts]
+        return f"{texts[0]} {operator} {texts[1]}" if len(texts) == 2 else f"{operator}{texts[0]}"
+
+    return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None), checker=_on_cpu)
 
 
 def _resolve(name: str) -> Any:
@@ -229,10 +247,12 @@ for _name in ("slice", "transpose", "reshape", "squeeze", "flip", "select", "dyn
 
 @_statement
 def _print_enter_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    add_import(context, _np.import_line)
     return f"np.seterr({', '.join(f'{k}={v!r}' for k, v in bsym.kwargs.items())})"
 
 
 def _print_exit_errstate(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    add_import(context, _np.import_line)
     return f"np.seterr(**{literal(bsym.args[0], context)})"
 
 
@@ -417,6 +437,8 @@ for _name, _prim in prims.registry.items():
 #: how the ends of a program make 0-d results what the language says they are
 as_array = _symbol("as_array", None, (), None, kernels.as_array)
 as_scalar = _symbol("as_scalar", None, (), None, kernels.as_scalar)
+#: how views that NumPy makes read-only are so, though they were made of other views
+as_read_only = _symbol("as_read_only", None, (OpTags.VIEW,), None, kernels.as_read_only)
 #: how memory of its own is made for an update whose argument's memory is still needed
 copied = _symbol("array", None, (), None, None, _np)
 empty_like = _symbol("empty_like", None, (), None, None, _np)
@@ -431,6 +453,17 @@ def _print_pooled(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 pooled = Symbol("pooled", None, id="numpy.pooled", is_prim=True, printer=_print_pooled, executor=executor)
 
 executor.memory = copied, empty_like, pooled
+
+
+def _ufunc_of(bsym: BoundSymbol) -> Any:
+    """The NumPy function that runs an elementwise operation."""
+    found = executor.implementation_of(bsym.sym)
+    if found is None or found.op is None or found.op.namespace is not _np or OpTags.ELEMENTWISE not in found.op.tags:
+        return None
+    return getattr(np, found.op.name, None)
+
+
+executor.fuser = BlockExecutor("numpy_blocks", _ufunc_of)
 
 register_executor(executor)
 register_executor(prims_only)

@@ -344,6 +344,12 @@ def item(a: Any) -> Any:
     return a.item()
 
 
+def convert_scalar(a: Any, dtype: Any) -> Any:
+    made = np.empty((), np.dtype(dtype.name))
+    made[()] = a[()]  # NumPy's own store of a scalar, which refuses what does not fit
+    return made[()]
+
+
 def require(a: Any, condition: Any, error: Any, message: str) -> Any:
     if not np.all(condition):
         raise error(message)
@@ -363,3 +369,10 @@ def as_array(x: Any) -> Any:
 def as_scalar(x: Any) -> Any:
     """A 0-d result as the NumPy scalar that the language says it is."""
     return x[()]
+
+
+def as_read_only(x: Any) -> Any:
+    """A result as an array that cannot be written through, as the language says it is."""
+    x = np.asarray(x).view()
+    x.flags.writeable = False
+    return x

@@ -13,7 +13,7 @@ from tnp.core.symbol import Symbol
 from tnp.lang.numpy import registry as _registry
 from tnp.lang.numpy.elementwise import fast_power
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.registry import defines, language, symbol_of
+from tnp.lang.numpy.registry import defines, language, operator_of, symbol_of
 
 #: the modules that define functions, in an order in which each can use those before it
 FAMILIES = (
@@ -56,6 +56,7 @@ __all__ = [
     "defines",
     "fast_power",
     "language",
+    "operator_of",
     "symbol_of",
     "ufunc_methods",
 ]

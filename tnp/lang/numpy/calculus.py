@@ -465,7 +465,7 @@ def real(val: Any) -> TensorProxy | NumberProxy:
     return _part_of_number(val, _real) if is_number(val) else _real(as_array(val))
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="view or read-only")
 def imag(val: Any) -> TensorProxy | NumberProxy:
     """The imaginary part: a view of a complex array, zeros for a real one; of a Python number one."""
     return _part_of_number(val, _imag) if is_number(val) else _imag(as_array(val))

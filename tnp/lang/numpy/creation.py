@@ -9,7 +9,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.devices import Device, cpu
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
@@ -215,6 +215,9 @@ def empty_like(
 
 def _filled(shape: sizes.Shape, fill_value: Any, dtype: DType) -> TensorProxy:
     """An array of a number, or of an array broadcast to ``shape``; converted as assignment does."""
+    if isinstance(fill_value, (complex, NumberProxy)) and dtype.kind != "c":
+        kind = fill_value.python_type if isinstance(fill_value, NumberProxy) else complex
+        check(kind is not complex, lambda: "it fills a real array with a complex number", NeedsOpaque)
     if is_number(fill_value) and not isinstance(fill_value, NumberProxy):
         if dtype.kind in "iu" and isinstance(fill_value, int):
             limits = np.iinfo(to_numpy_dtype(dtype))

@@ -14,7 +14,7 @@ from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -149,7 +149,7 @@ def _block_leaves(x: Any) -> list[TensorProxy]:
 @npsymbol(returns="view")
 def unstack(x: Any, /, *, axis: Any = 0) -> tuple[TensorProxy, ...]:
     """The arrays along a dimension, without it; views."""
-    x = as_array(x)
+    x = as_array_with("ndim", x)
     check(x.ndim > 0, lambda: "Input array must be at least 1-d.")
     at = one_axis(x.ndim, axis)
     (length,) = sizes.concrete(x.shape[at : at + 1], "np.unstack")
@@ -203,13 +203,19 @@ def array_split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[Tenso
 @npsymbol(returns="view")
 def split(ary: Any, indices_or_sections: Any, axis: Any = 0) -> list[TensorProxy]:
     """Parts along a dimension as views: so many equal ones, or between the indices given."""
-    ary = as_array(ary)
+    ary = _split_argument(ary, indices_or_sections)
     return _parts(ary, indices_or_sections, one_axis(ary.ndim, axis), evenly=True)
+
+
+def _split_argument(ary: Any, indices_or_sections: Any) -> TensorProxy:
+    """What is split; NumPy asks it for its shape if the parts are counted."""
+    counted = not isinstance(indices_or_sections, (tuple, list, TensorProxy, np.ndarray))
+    return as_array_with("shape", ary) if counted else as_array(ary)
 
 
 def _split_symbol(name: str, least: int, dim_of: Callable[[int], int], doc: str) -> None:
     def function(ary: Any, indices_or_sections: Any) -> list[TensorProxy]:
-        ary = as_array(ary)
+        ary = as_array_with("ndim", ary) if name == "hsplit" else _split_argument(ary, indices_or_sections)
         check(ary.ndim >= least, lambda: f"{name} only works on arrays of {least} or more dimensions")
         return _parts(ary, indices_or_sections, dim_of(ary.ndim), evenly=True)
 
@@ -305,7 +311,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     at = _static(obj, "where np.insert inserts")
     new = as_array(values)
     check(new.dtype.kind != "c" or a.dtype.kind == "c", lambda: "cannot insert complex values")
-    new = clang.convert(new, a.dtype)
+    listed = is_number(values) or isinstance(values, (tuple, list))  # whose integers must fit
+    new = as_array(values, a.dtype) if listed else clang.convert(new, a.dtype)
     new = clang.expand_dims(new, range(a.ndim - new.ndim)) if new.ndim < a.ndim else new
     if np.ndim(at) == 0 and not isinstance(at, slice):
         new = clang.moveaxis(new, (0,), (dim,))
@@ -441,7 +448,7 @@ def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) ->
         return prims.pad(a, plain[0] if plain else 0, [(*w, 0) for w in widths])
     for d, (width, pair) in enumerate(zip(widths, pairs)):
         ends = [
-            clang.broadcast_to(as_array(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)
+            clang.broadcast_to(as_item(v, a.dtype), (*a.shape[:d], n, *a.shape[d + 1 :])) for n, v in zip(width, pair)
         ]
         a = clang.concatenate([ends[0], a, ends[1]], d)
     return a

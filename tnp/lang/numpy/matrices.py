@@ -11,7 +11,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
 from tnp.lang.numpy.dtypes import result_dtype
-from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import shape_argument
 
@@ -204,7 +204,7 @@ def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[TensorProxy, ...]:
 
 def _from_symbol(name: str, lower: bool) -> None:
     def function(arr: Any, k: Any = 0) -> tuple[TensorProxy, ...]:
-        arr = as_array(arr)
+        arr = as_array_with("ndim", arr)
         check(arr.ndim == 2, lambda: "input array must be 2-d")
         return _triangle_positions(*arr.shape, k, lower=lower)
 
@@ -226,7 +226,7 @@ def diag_indices(n: Any, ndim: Any = 2) -> tuple[TensorProxy, ...]:
 @npsymbol(returns="array")
 def diag_indices_from(arr: Any) -> tuple[TensorProxy, ...]:
     """The positions of the main diagonal of an array like this, whose dimensions are equal."""
-    arr = as_array(arr)
+    arr = as_array_with("ndim", arr)
     check(arr.ndim >= 2, lambda: "input array must be at least 2-d")
     lengths = sizes.concrete(arr.shape, "np.diag_indices_from")
     check(len(set(lengths)) == 1, lambda: "All dimensions of input must be of equal length")

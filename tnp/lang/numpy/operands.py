@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes
+from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
@@ -16,6 +16,8 @@ from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
 
 __all__ = [
     "as_array",
+    "as_array_with",
+    "as_item",
     "axes",
     "axis",
     "beyond",
@@ -24,6 +26,7 @@ __all__ = [
     "is_scalar_like",
     "normalize_operand",
     "promote",
+    "static_axis",
     "static_int",
     "ufunc_axes",
 ]
@@ -72,11 +75,19 @@ def check_fits(x: Any, dtype: DType) -> None:
         raise OverflowError(f"Python integer {x.value if isinstance(x, NumberProxy) else x} out of bounds for {dtype}")
 
 
+def as_array_with(attribute: str, x: Any) -> TensorProxy:
+    """``x`` as a proxy, where NumPy's function reads an attribute of it before anything else: of a list, that raises."""
+    if not isinstance(x, (TensorProxy, np.generic)):
+        kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{attribute}'")
+    return as_array(x)
+
+
 def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
     if not items:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     wanted = _nested_dtype(items) if dtype is None else dtype
-    arrays = [as_array(x, wanted) for x in items]
+    arrays = [as_item(x, wanted) for x in items]
     shapes = {a.shape for a in arrays}
     check(
         len(shapes) == 1,
@@ -86,6 +97,14 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
         ),
     )
     return clang.stack(arrays, 0)
+
+
+def as_item(x: Any, dtype: DType) -> TensorProxy:
+    """An item of a list in the dtype of the array that is made of it: scalars must fit signed integers."""
+    if isinstance(x, TensorProxy) and x.scalar and dtype.kind == "i" and x.dtype is not dtype:
+        if not np.can_cast(to_numpy_dtype(x.dtype), to_numpy_dtype(dtype), "safe"):
+            return prims.convert_scalar(x, dtype)
+    return as_array(x, dtype)
 
 
 def _leaves(items: Any) -> list[Any]:
@@ -149,9 +168,16 @@ def check_order(order: Any) -> None:
     )
 
 
+def static_axis(x: Any) -> int:
+    """An axis as an int that the trace depends on."""
+    if isinstance(x, (bool, np.bool_)) or (isinstance(x, NumberProxy) and x.python_type is bool):
+        raise NeedsEager("an axis is a bool, which some functions of NumPy take and others refuse")
+    return static_int(x, "an axis")
+
+
 def axis(ndim: int, x: Any) -> int:
     """One axis in ``[0, ndim)``. Raises NumPy's ``AxisError``."""
-    at = static_int(x, "an axis")
+    at = static_axis(x)
     if not -ndim <= at < ndim:
         raise np.exceptions.AxisError(at, ndim)
     return at % ndim if ndim else 0

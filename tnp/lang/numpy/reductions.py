@@ -15,7 +15,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
@@ -254,6 +254,11 @@ def _var(
     dims = reduced_dims(a, axis)
     mask = mask_of(where, a)
     wanted = dtype_by_example(name, a, dtype)
+    check(
+        a.dtype.kind != "c" or dtype is None or to_dtype(dtype).kind == "c",
+        lambda: "it is of complex numbers",
+        NeedsOpaque,
+    )
     check(
         wanted.kind in "fc",
         lambda: f"Cannot cast ufunc 'subtract' output to {wanted} with casting rule 'same_kind'",

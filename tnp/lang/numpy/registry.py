@@ -33,6 +33,7 @@ __all__ = [
     "npmethod",
     "npproperty",
     "npsymbol",
+    "operator_of",
     "symbol_of",
 ]
 
@@ -40,11 +41,12 @@ IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
 
 Returns = Literal[
-    "scalar", "array", "view", "read-only view", "view if contiguous", "argument", "argument if contiguous", "update"
-]
+    "scalar", "array", "view", "read-only view", "view or read-only", "view if contiguous", "argument",
+    "argument if contiguous", "update",
+]  # fmt: skip
 
 #: the ``returns`` of functions whose results may be views
-VIEWS = ("view", "read-only view", "view if contiguous", "argument", "argument if contiguous")
+VIEWS = ("view", "read-only view", "view or read-only", "view if contiguous", "argument", "argument if contiguous")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class NumpyFunction:
 
     - ``"scalar"`` if 0-d results are NumPy scalars, ``"array"`` if they are 0-d arrays;
     - ``"view"`` if results may be views of the first argument (``"read-only view"``: ones that cannot be written
-      through; ``"view if contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel);
+      through; ``"view or read-only"``: what is no view cannot be; ``"view if contiguous"``: ones only where what is reshaped is contiguous, as with np.ravel);
     - ``"argument"`` if they may be views, and where there is nothing to do are the argument, the very object
       (``"argument if contiguous"``: with a contiguous argument only, as with np.asarray);
     - ``"update"`` if the function changes its first argument: its symbol then returns the changed array, and the user
@@ -280,6 +282,30 @@ def _defines(symbol: Symbol, function: Any, positional: int, keywords: tuple[str
     if ours is None or any(p.kind is p.VAR_KEYWORD for p in ours.parameters.values()):
         return True
     return all(name in ours.parameters or name == "out" for name in keywords)
+
+
+#: Python's operators by the functions that they are on arrays; those with a name are called
+_OPERATORS = {
+    "numpy.absolute": "abs", "numpy.add": "+", "numpy.bitwise_and": "&", "numpy.bitwise_or": "|", "numpy.bitwise_xor": "^",
+    "numpy.divmod": "divmod", "numpy.equal": "==", "numpy.floor_divide": "//", "numpy.greater": ">",
+    "numpy.greater_equal": ">=", "numpy.invert": "~", "numpy.left_shift": "<<", "numpy.less": "<", "numpy.less_equal": "<=",
+    "numpy.multiply": "*", "numpy.negative": "-", "numpy.not_equal": "!=", "numpy.positive": "+", "numpy.power": "**",
+    "numpy.remainder": "%", "numpy.right_shift": ">>", "numpy.subtract": "-", "numpy.true_divide": "/",
+}  # fmt: skip
+
+
+@functools.cache
+def operator_of(symbol: Symbol) -> Symbol:
+    """``symbol`` as the operator that a program wrote, on NumPy's scalars: those have arithmetic of their own, which also warns
+    of integers that overflow. The same symbol if no operator is it."""
+    found = _OPERATORS.get(symbol.id)
+    if found is None:
+        return symbol
+    made = Symbol(
+        symbol.name, symbol.meta, id=symbol.id, tags=symbol.tags, namespace=symbol.namespace, language=symbol.language
+    )
+    made.operator = found
+    return made
 
 
 _by_function: dict[int, Symbol] = {}

@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -184,7 +184,7 @@ def _along_axis(a: TensorProxy, indices: TensorProxy, axis: Any) -> tuple[Tensor
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> TensorProxy:
     """``result[i][j] = arr[indices[i][j]][j]`` for axis 0: one index for each line along the axis."""
     index = as_array(indices)
-    a, at = _along_axis(as_array(arr), index, axis)
+    a, at = _along_axis(as_array_with("ndim", arr), index, axis)
     others = [tuple(n for d, n in enumerate(x.shape) if d != at) for x in (a, index)]
     shape = sizes.broadcast(*others)
     a, index = (clang.broadcast_to(x, (*shape[:at], x.shape[at], *shape[at:])) for x in (a, index))

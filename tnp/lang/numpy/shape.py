@@ -11,7 +11,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
-from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -125,7 +125,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> TensorProxy:
 @npsymbol(returns="view")
 def rollaxis(a: Any, axis: Any, start: Any = 0) -> TensorProxy:
     """Dimension ``axis`` moved to before dimension ``start``."""
-    a = as_array(a)
+    a = as_array_with("ndim", a)
     at, before = one_axis(a.ndim, axis), static_int(start)
     if not -a.ndim <= before <= a.ndim:
         raise np.exceptions.AxisError(

@@ -11,7 +11,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
-from tnp.lang.numpy.operands import as_array, promote, static_int
+from tnp.lang.numpy.operands import as_array, promote, static_axis, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.selection import flattened, isin
@@ -24,7 +24,7 @@ _KINDS = (None, "quicksort", "heapsort", "stable", "mergesort")
 def _line(a: Any, axis: Any) -> tuple[TensorProxy, int]:
     """The array and the dimension to sort along: the only one of the flattened array for ``None``."""
     a = as_array(a)
-    axis = None if axis is None else static_int(axis, "an axis")
+    axis = None if axis is None else static_axis(axis)
     return (flattened(a), 0) if axis is None else (a, one_axis(a.ndim, axis))
 
 

@@ -23,7 +23,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_dtype, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
 from tnp.lang.numpy.indexing import index_key
-from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_int, ufunc_axes
+from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_axis, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import IMPORT, Out, language, npsymbol, symbol_of
 
@@ -121,8 +121,8 @@ def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any,
 def _axis_argument(axis: Any) -> Any:
     """An axis or a tuple of them as plain numbers, or ``None``."""
     if isinstance(axis, tuple):
-        return tuple(static_int(x, "an axis") for x in axis)
-    return None if axis is None else static_int(axis, "an axis")
+        return tuple(static_axis(x) for x in axis)
+    return None if axis is None else static_axis(axis)
 
 
 def _reduce_meta(

@@ -126,6 +126,21 @@ _ELEMENTWISE = {
 opinfos.add("prims", *(prim_info(name, *how, FLOATS) for name, how in _ELEMENTWISE.items()))
 
 
+def scalar_conversions(dtype: DType) -> Iterator[SampleInput]:
+    for value in (0, 1, 7.75, -7.75 if dtype.kind in "if" else 100):
+        for wanted in (dtypes.int8, dtypes.int64):
+            yield SampleInput(np.array(value).astype(dtype.name), wanted)
+
+
+opinfos.add(
+    "prims",
+    prim_info(
+        "convert_scalar", lambda a, dtype: np.array(math.trunc(a.item()), dtype.name), scalar_conversions,
+        (dtypes.uint8, dtypes.int64, dtypes.float32, dtypes.float64),
+    ),
+)  # fmt: skip
+
+
 def nextafter_samples(dtype: DType) -> Iterator[SampleInput]:
     a = make_array((3, 4), dtype=dtype)
     yield SampleInput(a, make_array((3, 4), dtype=dtype, seed=1))

@@ -1,0 +1,38 @@
+"""What the tests of the edges share: a call jitted against the same call eager."""
+
+import warnings
+
+import numpy as np
+
+import tnp
+from tnp.testing import assert_same
+
+EXECUTORS = ("numpy", "numpy_prims", "llvm")
+
+
+def copied(args):
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+
+
+def outcome(f, args):
+    """What a call gives or raises, and what it leaves its arguments as."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = f(*args)
+        except Exception as error:
+            result = (type(error), str(error))
+    return result, args
+
+
+def check(f, *args, executors=EXECUTORS, error=None):
+    """``f`` on each executor against eager, twice; ``error`` is what eager must raise, so that the case tests something."""
+    expected, left = outcome(f, copied(args))
+    if error is not None:
+        assert isinstance(expected, tuple) and issubclass(expected[0], error), expected
+    for executor in executors:
+        jitted = tnp.jit(f, executors=[executor])
+        for _ in range(2):
+            got, mine = outcome(jitted, copied(args))
+            assert_same(got, expected, what=f"{executor}: the result")
+            assert_same(mine, left, exact=True, what=f"{executor}: the arguments")

@@ -31,6 +31,8 @@ class Branch(Trial):
     ) -> None:  # fmt: skip
         super().__init__(functions or (then, orelse, rest), names, stores)
         self.sides = (then, orelse)
+        #: why it is no operation, if it is none
+        self.reason = ""
         self.rest, self.tail = rest, tail
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
         self.mixed: dict[str, Kinds] = {}
@@ -40,7 +42,8 @@ class Branch(Trial):
         self.condition = proxy_of(condition_of(test))
         try:
             return (self.attempt(),)
-        except Failure:
+        except Failure as failure:
+            self.reason = failure.reason
             return None
 
     def attempt(self) -> Any:

@@ -169,10 +169,12 @@ class ControlFlow:
         act on. ``tail`` says that nothing follows: in a ``"body"`` of a loop or branch, in a ``"function"``, or in a ``"side"`` of a
         branch, which takes along what follows."""
         if is_unknown(test):
-            found = Branch(then, orelse, rest, names, stores, tail).join(test)
+            branch = Branch(then, orelse, rest, names, stores, tail)
+            found = branch.join(test)
             if found is not None:
                 return found[0]
-        side = then if test else orelse  # asks for a value that is not known, where it must be
+            _need(test, branch.reason)
+        side = then if test else orelse
         code = side() if side is not None else None
         if code is None and rest is not None:
             code = rest()
@@ -191,11 +193,11 @@ class ControlFlow:
     def if_exp(self, test: Any, then: Any, orelse: Any) -> Any:
         """``then() if test else orelse()``."""
         if is_unknown(test):
-            found = Branch(
-                lambda: Returned(then()), lambda: Returned(orelse()), None, (), (), "value", then, orelse
-            ).join(test)
+            branch = Branch(lambda: Returned(then()), lambda: Returned(orelse()), None, (), (), "value", then, orelse)
+            found = branch.join(test)
             if found is not None:
                 return found[0].value
+            _need(test, branch.reason)
         return then() if test else orelse()
 
     def and_(self, first: Any, *later: Any) -> Any:
@@ -278,6 +280,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
     "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
 }  # fmt: skip
+
+
+def _need(test: Any, reason: str) -> None:
+    """Asks for the truth of a value that is not known, where it has to be, since a branch on it is no operation for that ``reason``."""
+    try:
+        bool(condition_of(test))
+    except NeedsValue as needed:
+        raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {reason}") from None
 
 
 def _truth(x: Any) -> Any:

@@ -376,7 +376,7 @@ class Loop(Trial):
                 self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
                 before = region.values[source]
-                if handle is not None and type(before) is TracedArray:
+                if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
         if not told:

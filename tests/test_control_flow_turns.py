@@ -378,3 +378,19 @@ def test_an_older_name_of_what_is_handed_on_to_a_variable_that_is_written():
         for h in (f, g):
             calls = [lambda n=n: (np.arange(3.0), np.array([n])) for n in (0, 1, 2, 5)]
             same_as_eager(h, *calls, executors=EXECUTORS)
+
+
+def test_buffers_that_took_turns_are_written_afterwards():
+    def f(x, y):
+        u, v = x * 2, x * 3
+        while y[0] > 0:
+            v[0] += 1
+            u, v = v, u
+            y[0] -= 1
+        u += 100
+        v[1] = -1
+        u[1:] += v[:-1]
+        return u, v
+
+    calls = [lambda n=n: (np.arange(3.0), np.array([n])) for n in (0, 1, 2, 5)]
+    same_as_eager(f, *calls, executors=EXECUTORS)

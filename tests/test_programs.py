@@ -18,7 +18,6 @@ from tnp.testing.opinfo import EXECUTORS
 
 #: programs that run eagerly in this release, and why
 EAGER = {
-    "branches.first_large": "it returns from inside a loop, on a value",
     "sequence.run_starts": "np.diff does not take an array whose length is a value",
 }
 

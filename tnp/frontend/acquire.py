@@ -61,15 +61,19 @@ def acquire(
     tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
     try:
         return _acquire(function, parameters, call, values, tracer)
-    except NeedsEager:
+    except NeedsEager as needed:
         if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
             raise
+        reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
     prologue.clear()
     trace = Trace()
     tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
     tracer.rolls = False
-    return _acquire(function, parameters, call, values, tracer)
+    try:
+        return _acquire(function, parameters, call, values, tracer)
+    except NeedsEager:
+        raise reason from None  # what is in the way of the program as it is written
 
 
 def _acquire(

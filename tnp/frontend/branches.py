@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ from tnp.core.proxies import Proxy
 from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
+from tnp.frontend.payloads import payload_of
 from tnp.frontend.regions import UNBOUND, Region, Retrace
 from tnp.frontend.results import mark_shared
-from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
+from tnp.frontend.trials import CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
 from tnp.frontend.values import either_of, output_handle, parts_of, proxy_of
 
 __all__ = ["Branch"]
@@ -29,6 +31,8 @@ class Branch(Trial):
     ) -> None:  # fmt: skip
         super().__init__(functions or (then, orelse, rest), names, stores)
         self.sides = (then, orelse)
+        #: why it is no operation, if it is none
+        self.reason = ""
         self.rest, self.tail = rest, tail
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
         self.mixed: dict[str, Kinds] = {}
@@ -38,7 +42,8 @@ class Branch(Trial):
         self.condition = proxy_of(condition_of(test))
         try:
             return (self.attempt(),)
-        except Failure:
+        except Failure as failure:
+            self.reason = failure.reason
             return None
 
     def attempt(self) -> Any:
@@ -55,7 +60,12 @@ class Branch(Trial):
         if code is None and self.rest is not None:
             code = self.rest()
         elif isinstance(code, Leaving) and self.rest is not None:
-            raise Failure("it leaves a loop in a branch of a branch")
+            found = Branch(lambda: code.how, None, self.rest, self.names, tuple(self.stores), self.tail).join(
+                code.condition
+            )
+            if found is None:
+                raise Failure("it leaves a loop in a branch of a branch")
+            code = found[0]
         return None if code is CONTINUE and self.tail == "body" else code
 
     def once(self, region: Region) -> Any:
@@ -73,7 +83,7 @@ class Branch(Trial):
                 self.check_effects(r)
                 values = {n: self.variables[n] for n in self.names}
                 ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
-                codes[-1] = self._code_as_value(codes[-1])
+                codes[-1] = self._code_as_value(codes[-1], region)
                 stores.append(self.stored_results(r))
             except Retrace as found:
                 if at:
@@ -107,16 +117,22 @@ class Branch(Trial):
         """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""
         if value is UNBOUND:
             return None
+        if type(value) is tuple and not name.isidentifier():
+            return tuple(self._proxies_of(f"{name}[{k}]", v) for k, v in enumerate(value))
         if name not in self.mixed:
             return proxy_of(value)
         found = either(value, self.mixed[name])
         return None if found is None else parts_of(found)
 
-    def _code_as_value(self, code: Any) -> tuple[Any, Any]:
-        """A code, and the proxy of its value, made inside of the branch."""
-        if isinstance(code, Returned) and code.value is not None:
-            return code, self._proxies_of("", code.value)
-        return code, code.condition.proxy if isinstance(code, Leaving) else None
+    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, Any]:
+        """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, what it takes to
+        leave that: the condition, and what is returned, taken apart."""
+        proxy = self._proxies_of("", code.value) if isinstance(code, Returned) and code.value is not None else None
+        if self.tail not in ("body", "side"):
+            return code, proxy, None
+        condition = code.condition.proxy if isinstance(code, Leaving) else code is not None
+        how = code.how if isinstance(code, Leaving) else code
+        return code, proxy, (condition, payload_of(how.value, region) if isinstance(how, Returned) else None)
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
@@ -129,6 +145,8 @@ class Branch(Trial):
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
+        if type(x) is type(y) is tuple and type(p) is type(q) is tuple and len(x) == len(y):
+            return self._bring_tuples_together(name, a, b, region, reason)
         if name in self.mixed and p is not None and q is not None:
             return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
         if p is None or q is None or not are_alike(p, q):
@@ -139,9 +157,29 @@ class Branch(Trial):
         _check_mergeable(x, y, region)
         return [(p, q)], lambda proxy: _either(proxy, x, y)
 
-    def _join_codes(self, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> tuple[Any, Any]:
+    def _bring_tuples_together(self, name: str, a: Any, b: Any, region: Region, reason: str) -> Any:
+        items: list[Any] = []
+        pairs: list[Any] = []
+        for k, (x, p, y, q) in enumerate(zip(*a, *b)):
+            if is_same_constant(x, y) or (type(x) is TracedArray and is_same_array(y, x)):
+                items.append((0, lambda x=x: x))
+                continue
+            found, make = self._bring_together(f"{name}[{k}]", (x, p), (y, q), region, reason)
+            items.append((len(found), make))
+            pairs += found
+
+        def together(*made: Any) -> tuple[Any, ...]:
+            left = iter(made)
+            return tuple(make(*itertools.islice(left, n)) for n, make in items)
+
+        return pairs, together
+
+    def _join_codes(self, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], region: Region) -> tuple[Any, Any]:
         """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
-        (x, p), (y, q) = a, b
+        (x, p, _), (y, q, _) = a, b
+        returning = isinstance(x, Returned) and isinstance(y, Returned)
+        if self.tail in ("body", "side") and not returning:
+            return _leaving(a, b)
         if x is y:
             return x, []
         if self.tail == "function":
@@ -155,11 +193,29 @@ class Branch(Trial):
                 "", (x.value, p), (y.value, q), region, "it returns values of different kinds"
             )
             return lambda *made: Returned(make(*made)), pairs
-        leaving = [None, BREAK]
-        if self.tail == "body" and all(c in leaving or isinstance(c, Leaving) for c in (x, y)):
-            values = [c is BREAK if c in leaving else v for c, v in ((x, p), (y, q))]
-            return lambda proxy: Leaving(TracedNumber(proxy)), [tuple(values)]
         raise Failure("it jumps on one side")
+
+
+def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+    """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`."""
+    (x, _, (p, value)), (y, _, (q, other)) = a, b
+    if x is None and y is None:
+        return None, []
+    hows = [c.how if isinstance(c, Leaving) else c for c in (x, y) if c is not None]
+    if len({"return" if isinstance(how, Returned) else repr(how) for how in hows}) > 1:
+        raise Failure("it jumps to one place on one side and to another on the other")
+    known = value if value is not None else other
+    if known is None:
+        if x is y:
+            return x, []
+        return lambda proxy: Leaving(TracedNumber(proxy), hows[0]), [(p, q)]
+    if known.template != (known if other is None or value is None else other).template:
+        raise Failure("it returns values of different kinds")
+    # Where it does not return, what it would return is of no account.
+    nothing = [t() for t in known.types]
+    sides = [nothing if v is None else v.numbers for v in (value, other)]
+    pairs = [(p, q), *zip(*sides)]
+    return lambda proxy, *made: Leaving(TracedNumber(proxy), Returned(known.rebuilt(list(made)))), pairs
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:

@@ -75,7 +75,7 @@ class ControlFlow:
                 return orelse[0]() if orelse else None
             try:
                 lifts = not rounds.known
-                broken = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
+                left = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
             except TakeTurns as turns:
                 reason = turns.reason
                 left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
@@ -87,7 +87,7 @@ class ControlFlow:
                 if not (failure.settles and rounds.known):
                     break
             else:
-                return self._after_loop(broken, orelse)
+                return self._after_loop(left, orelse)
             code = _plain_code(body(rounds.item(rounds.start)))
             if code is not None:
                 return None if code is BREAK else code
@@ -127,13 +127,13 @@ class ControlFlow:
                         loop = Loop(
                             body, test, names, stores, None, tells=bool(orelse), knows_first_test=known, lifts=not known
                         )
-                        broken = loop.roll()
+                        left = loop.roll()
                     except Failure as failure:
                         reason = failure.reason
                         if not failure.settles:
                             tries = PEELED + 1
                     else:
-                        return self._after_loop(broken, orelse)
+                        return self._after_loop(left, orelse)
                     holds = test()
                 else:
                     region.splice()
@@ -146,12 +146,12 @@ class ControlFlow:
             if done in (WARN_ROUNDS + 1, MAX_ROUNDS + 1) and tracer is not None:
                 _check_unrolling(done, reason)
 
-    def _after_loop(self, broken: Any, orelse: Any) -> Any:
-        """The ``else`` of a loop that was one operation, and ended with ``break`` if ``broken``."""
+    def _after_loop(self, left: Any, orelse: Any) -> Any:
+        """The code of a loop that was one operation, after its ``else``; ``left`` says if it was left, and how."""
         if not orelse:
-            return None
+            return left if left is not None and left.how is not BREAK else None
         function, names, stores = orelse
-        return function() if broken is None else self.if_(broken, None, function, None, names, stores, None)
+        return function() if left is None else self.if_(left.condition, None, function, None, names, stores, None)
 
     # Branches
 
@@ -166,27 +166,38 @@ class ControlFlow:
         tail: str | None,
     ) -> Any:
         """``if test: then()`` ``else: orelse()`` and then ``rest()``, if the branch did not jump; gives the code that is left to
-        act on. ``tail`` says that nothing follows: in a ``"body"`` of a loop or branch, or in a ``"function"``."""
+        act on. ``tail`` says that nothing follows: in a ``"body"`` of a loop or branch, in a ``"function"``, or in a ``"side"`` of a
+        branch, which takes along what follows."""
         if is_unknown(test):
-            found = Branch(then, orelse, rest, names, stores, tail).join(test)
+            branch = Branch(then, orelse, rest, names, stores, tail)
+            found = branch.join(test)
             if found is not None:
                 return found[0]
-        side = then if test else orelse  # asks for a value that is not known, where it must be
+            _need(test, branch.reason)
+        side = then if test else orelse
         code = side() if side is not None else None
         if code is None and rest is not None:
             code = rest()
-        elif isinstance(code, Leaving) and rest is not None:
-            raise NeedsValue("it leaves a loop on a value that is known only when the program runs")
+        elif isinstance(code, Leaving):
+            return self.go_on(code, rest, names, stores, tail)
         return code
+
+    def go_on(self, code: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None) -> Any:
+        """What follows a loop or a branch that ended with ``code``: ``rest()``, if it did not jump. The rest as for :meth:`if_`."""
+        if isinstance(code, Leaving) and (rest is not None or tail == "function"):
+            return self.if_(code.condition, lambda: code.how, None, rest, names, stores, tail)
+        if isinstance(code, Leaving) and code.how is CONTINUE and tail == "body":
+            return None
+        return rest() if code is None and rest is not None else code
 
     def if_exp(self, test: Any, then: Any, orelse: Any) -> Any:
         """``then() if test else orelse()``."""
         if is_unknown(test):
-            found = Branch(
-                lambda: Returned(then()), lambda: Returned(orelse()), None, (), (), "value", then, orelse
-            ).join(test)
+            branch = Branch(lambda: Returned(then()), lambda: Returned(orelse()), None, (), (), "value", then, orelse)
+            found = branch.join(test)
             if found is not None:
                 return found[0].value
+            _need(test, branch.reason)
         return then() if test else orelse()
 
     def and_(self, first: Any, *later: Any) -> Any:
@@ -269,6 +280,14 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
     "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
 }  # fmt: skip
+
+
+def _need(test: Any, reason: str) -> None:
+    """Asks for the truth of a value that is not known, where it has to be, since a branch on it is no operation for that ``reason``."""
+    try:
+        bool(condition_of(test))
+    except NeedsValue as needed:
+        raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {reason}") from None
 
 
 def _truth(x: Any) -> Any:

@@ -12,14 +12,17 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.payloads import Payload, payload_of
 from tnp.frontend.regions import Region
 from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
 from tnp.frontend.trials import (
+    BREAK,
     CONSTANTS,
     CONTINUE,
     Failure,
     Leaving,
+    Returned,
     TakeTurns,
     Trial,
     is_same_array,
@@ -67,7 +70,7 @@ class Loop(Trial):
         self.varying: dict[str, set[int]] = {}
 
     def roll(self) -> Any:
-        """Records the loop. Gives whether it was left by ``break``, if that is asked and known only when the program runs.
+        """Records the loop. Gives how it was left, if that is asked and known only when the program runs.
 
         Raises :class:`Failure`, with everything as before, if it cannot be one operation.
         """
@@ -176,7 +179,7 @@ class Loop(Trial):
             code = self._one_round(TracedNumber(index))
         finally:
             self.tracer.repeats //= self._repeats
-        leaves = self._leaving(code)
+        leaves, returned = self._leaving(code, region)
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -187,7 +190,7 @@ class Loop(Trial):
         own = _own_sizes(carried.values())
         scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
-            region, scope, index, (tested, condition), leaves,
+            region, scope, index, (tested, condition), leaves, returned,
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
@@ -238,13 +241,17 @@ class Loop(Trial):
         condition = proxy_of(condition_of(holds))
         return region.take(), condition
 
-    def _leaving(self, code: Any) -> Any:
-        """The condition of a ``break``, as a value of the body."""
+    def _leaving(self, code: Any, region: Region) -> tuple[Any, Payload | None]:
+        """The condition on which a round ends the loop, as a value of the body, and what is returned then, taken apart."""
         if code is None or code is CONTINUE:
-            return None
-        if isinstance(code, Leaving):
-            return code.condition.proxy
-        raise Failure("it is left in each round")
+            return None, None
+        if not isinstance(code, Leaving):
+            raise Failure("it is left in each round")
+        if code.how is BREAK:
+            return code.condition.proxy, None
+        if self.tells:
+            raise Failure("it returns, and has an else")
+        return code.condition.proxy, payload_of(code.how.value, region)
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -335,15 +342,18 @@ class Loop(Trial):
             raise Failure("it computes numbers only")
 
     def _record(
-        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any,
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any, returned: Payload | None,
         names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
         """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
-        broken = None
-        if leaves is not None and self.tells:
-            broken = NumberProxy(self.trace.make_name("n"), bool)
-            carried = [*carried, (broken, False, leaves)]
+        told: list[NumberProxy] = []
+        if leaves is not None and (self.tells or returned is not None):
+            told.append(NumberProxy(self.trace.make_name("n"), bool))
+            carried = [*carried, (told[0], False, leaves)]
+        if returned is not None:
+            told += [NumberProxy(self.trace.make_name("n"), t) for t in returned.types]
+            carried += [(p, p.python_type(), n) for p, n in zip(told[1:], returned.numbers)]
         args = [c for c, _, _ in carried]
         inits = [i for _, i, _ in carried]
         results = [r for _, _, r in carried] + ([] if leaves is None else [leaves])
@@ -366,10 +376,13 @@ class Loop(Trial):
                 self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
                 before = region.values[source]
-                if handle is not None and type(before) is TracedArray:
+                if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
-        return None if broken is None else TracedNumber(broken)
+        if not told:
+            return None
+        how = BREAK if returned is None else Returned(returned.rebuilt(list(told[1:])))
+        return Leaving(TracedNumber(told[0]), how)
 
     def _count_rounds(self) -> None:
         self.tracer.rolled = True

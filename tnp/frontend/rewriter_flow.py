@@ -37,11 +37,13 @@ ITEM = f"{PREFIX}item"
 @dataclass(frozen=True)
 class _Place:
     """Where statements stand: in a function made for a body (whose jumps become codes) or in the user's own; in a loop left
-    to Python (``native``) or not; and ``tail``, if nothing of the function follows them."""
+    to Python (``native``) or not; and ``tail``, if nothing of the function follows them, or (``side``) only what the ``if`` that
+    they are a side of takes along."""
 
     in_body: bool = False
     native: bool = False
     tail: bool = True
+    side: bool = False
     #: the names that are read once the block is done, in whichever way
     later: frozenset[str] = frozenset()
 
@@ -86,6 +88,10 @@ class _Flow:
                 if has_jump([s]) and rest and self._can_move(rest):
                     return made + self._if(s, place, rest)
                 made += self._if(s, replace(place, tail=place.tail and not rest), ())
+            elif (
+                isinstance(s, (ast.For, ast.While)) and has_jump([s]) and self._can_move([s, *rest]) and self._moves(s)
+            ):
+                return made + self._loop(s, replace(place, tail=False), rest, place)
             else:
                 made += self._statement(s, replace(place, tail=place.tail and not rest))
         return made
@@ -136,7 +142,11 @@ class _Flow:
                 return False
         return True
 
-    def _loop(self, s: Any, place: _Place) -> list[ast.stmt]:
+    def _loop(
+        self, s: Any, place: _Place, rest: Sequence[ast.stmt] = (), leaving: _Place | None = None
+    ) -> list[ast.stmt]:
+        """A loop. One that may return (``leaving``: the place of it and of what follows) takes ``rest``, the rest of its block,
+        along."""
         around = self.live.around[id(s)] | (place.later if has_jump([s]) else frozenset())
         inside = _Place(in_body=True, later=around | place.later)
         is_for = isinstance(s, ast.For)
@@ -159,12 +169,26 @@ class _Flow:
         head = s.iter if is_for else self._thunk(s.test)
         hook = "for_" if is_for else "while_"
         call = self._hook(hook, head, ast.Name(name, ast.Load()), orelse, _tuple(bound & around), _tuple(stores))
-        return [*made, *self._acting_on(call, s, place, has_jump([s]))]
+        if leaving is None:
+            return [*made, *self._acting_on(call, s, place, has_jump([s]))]
+        following: ast.expr = ast.Constant(None)
+        if rest:
+            where = _Place(True, False, leaving.tail, leaving.side, leaving.later)
+            f = self._function("rest", self.block(rest, where), rest[0], bound_names(rest))
+            made.append(f)
+            following = ast.Name(f.name, ast.Load())
+        described = [_tuple(bound_names(rest) & leaving.later), _tuple(_stored_names(rest)), self._tail(leaving)]
+        return [*made, *self._acting_on(self._hook("go_on", call, following, *described), s, leaving, True)]
+
+    def _tail(self, place: _Place) -> ast.expr:
+        """What a hook is told of a statement's place: that nothing follows it in a body, a function, or a side of an ``if``."""
+        kind = "side" if place.side else "body" if place.in_body else "function"
+        return ast.Constant(kind if place.tail and not place.native else None)
 
     def _if(self, s: ast.If, place: _Place, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         jumps = has_jump([s])
         later = place.later | self.live.after[id(s)]
-        inner = _Place(in_body=True, tail=place.tail and not rest, later=later)
+        inner = _Place(in_body=True, tail=place.tail or bool(rest), side=place.side or bool(rest), later=later)
         after = place.later if rest or jumps else frozenset()
         if not rest:
             after |= later
@@ -177,13 +201,12 @@ class _Flow:
             if not statements:
                 functions.append(ast.Constant(None))
                 continue
-            where = replace(inner, tail=place.tail, later=place.later) if kind == "rest" else inner
+            where = _Place(True, False, place.tail, place.side, place.later) if kind == "rest" else inner
             names = bound_names(statements)
             f = self._function(kind, self.block(statements, where), statements[0], names)
             made.append(f)
             functions.append(ast.Name(f.name, ast.Load()))
-        tail = ast.Constant(("body" if place.in_body else "function") if place.tail and not place.native else None)
-        call = self._hook("if_", s.test, *functions, _tuple(bound & after), _tuple(stores), tail)
+        call = self._hook("if_", s.test, *functions, _tuple(bound & after), _tuple(stores), self._tail(place))
         return [*made, *self._acting_on(call, s, place, jumps)]
 
     def _acting_on(self, call: ast.expr, s: ast.stmt, place: _Place, jumps: bool) -> list[ast.stmt]:

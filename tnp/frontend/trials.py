@@ -57,10 +57,12 @@ class Returned:
 
 
 class Leaving:
-    """The code of a body that may have ended with ``break``: it has if ``condition``, known at run time, is true."""
+    """The code of a body that may have ended with ``how``, BREAK or a :class:`Returned`: it has if ``condition``, known at run
+    time, is true."""
 
-    def __init__(self, condition: TracedNumber) -> None:
+    def __init__(self, condition: TracedNumber, how: Any) -> None:
         self.condition = condition
+        self.how = how
 
 
 class Failure(Exception):

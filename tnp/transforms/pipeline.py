@@ -16,6 +16,7 @@ from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
+from tnp.transforms.hoist import hoist
 from tnp.transforms.in_place import MemoryOperations, in_place
 from tnp.transforms.masks import masked_values
 
@@ -60,6 +61,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Common Subexpression Elimination", common_subexpressions),
+        ("Loop-invariant code motion", hoist),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),

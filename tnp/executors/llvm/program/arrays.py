@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tnp.core import dtypes
@@ -108,6 +109,32 @@ def _convert(p: Program, out: Any, a: Any, dtype: Any) -> Any:
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")
     return _elementwise(p, [a], out.dtype, 1, lambda p, e: scalars.convert(p.code, e[0], source, out.dtype))
+
+
+@rule("convert_scalar")
+def _convert_scalar(p: Program, out: TensorProxy, a: Array, dtype: DType) -> Array:
+    value, source = p.scalar(a), a.dtype
+    low, high = -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+    if source.kind in "iu":
+        wide = dtypes.int64 if source.kind == "i" else dtypes.uint64
+        text = _text(scalars.convert(p.code, value, source, wide))
+        below = p.code.op(f"icmp {'sle' if source.kind == 'i' else 'ule'} i64 {text}, {high}")
+        above = p.code.op(f"icmp sge i64 {text}, {low}") if source.kind == "i" else "true"
+        # Beyond 63 bits, the number would be another in the message: eager raises it.
+        failure = None if source is dtypes.uint64 else partial(_out_of_bounds, dtype.name)
+        p.check(p.code.op(f"and i1 {below}, {above}"), failure, *(() if failure is None else (text,)))
+    elif source.kind == "f":
+        text = _text(scalars.convert(p.code, value, source, dtypes.float64))
+        first, last = (scalars.constant(float(x), dtypes.float64) for x in (low - (dtype.bits < 64), high + 1))
+        above = p.code.op(f"fcmp {'ogt' if dtype.bits < 64 else 'oge'} double {text}, {first}")
+        p.check(p.code.op(f"and i1 {above}, {p.code.op(f'fcmp olt double {text}, {last}')}"), None)
+    elif source.kind != "b":
+        raise Refused(f"{source} stored as integers")
+    return Scalar(scalars.convert(p.code, value, source, dtype), dtype)
+
+
+def _out_of_bounds(dtype: str, x: int) -> Exception:
+    return OverflowError(f"Python integer {x} out of bounds for {dtype}")
 
 
 @rule("bitcast")

@@ -1,0 +1,177 @@
+"""``return``, ``break`` and ``continue`` on values, out of loops that are one operation and branches in branches."""
+
+import numpy as np
+import pytest
+from flow_checks import EXECUTORS, eager_with_a_warning, same_as_eager, source
+
+import tnp
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+
+def levels(*ts):
+    return [lambda t=t: (np.arange(12.0), t) for t in ts]
+
+
+def test_a_value_is_returned_from_inside_a_loop():
+    def f(x, t):
+        for i in range(x.shape[0]):
+            x[i] += 0.25
+            if x[i] > t:
+                return i
+        return -1
+
+    jitted = same_as_eager(f, *levels(-1.0, 5.0, 99.0), executors=EXECUTORS)
+    assert source(jitted).count("for ") == 1
+
+
+def test_values_of_several_kinds_are_returned():
+    def f(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return i, x[i], (x[i] * 1j, i > 3), None, "found", x
+        return -1, x[0], (x[1] * 1j, False), None, "found", x
+
+    same_as_eager(f, *levels(-1.0, 5.0, 99.0), executors=EXECUTORS)
+
+    def g(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return x[i]
+        return 0.0
+
+    for make in levels(5.0, 99.0):
+        assert type(tnp.jit(g)(*make())) is type(g(*make()))
+
+
+def test_nothing_is_returned():
+    def f(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return
+            x[i] = -1
+
+    same_as_eager(f, *levels(-1.0, 5.0, 99.0), executors=EXECUTORS)
+
+
+def test_what_follows_a_loop_is_not_done_after_a_return():
+    def f(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                x[0] = 100
+                return i
+        x[1] = 200
+        for i in range(x.shape[0]):
+            if x[i] == 200:
+                return i * 10
+            x[i] = 0
+        return 1000
+
+    same_as_eager(f, *levels(-1.0, 5.0, 99.0), executors=EXECUTORS)
+
+
+def test_returns_from_nested_loops_and_helpers():
+    def find(A, t):
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                if A[i, j] > t:
+                    return i * 100 + j
+                A[i, j] += 1
+        return -1
+
+    def f(A, t):
+        total = 0.0
+        for k in range(12):
+            total += find(A, t + k)
+        return total
+
+    calls = [lambda t=t: (np.arange(144.0).reshape(12, 12), t) for t in (-1.0, 50.0, 999.0)]
+    same_as_eager(find, *calls, executors=EXECUTORS)
+    same_as_eager(f, *calls)
+
+
+def test_returns_from_while_loops():
+    def f(x, t):
+        i = 0
+        while x[i] >= 0:
+            if x[i] > t:
+                return i, x[i] * 2
+            i += 1
+            x[11] = -1
+        return i, x[0]
+
+    same_as_eager(f, *levels(-1.0, 5.0, 99.0), executors=EXECUTORS)
+
+
+def test_breaks_and_continues_that_statements_follow():
+    def f(x, t):
+        s = x[0] * 0
+        for i in range(x.shape[0]):
+            if x[i] < 2:
+                continue
+            if x[i] > t:
+                if x[i] > 2 * t:
+                    break
+                s += 100
+            else:
+                if x[i] == 3:
+                    continue
+                s += 1
+            s += x[i]
+        return s
+
+    def g(x, t):
+        s = x[0] * 0
+        for i in range(x.shape[0]):
+            if x[i] > 1:
+                if x[i] > t:
+                    if x[i] > t + 2:
+                        return s
+                    x[i] = 0
+                s += x[i]
+            s += 0.5
+        return -s
+
+    for h in (f, g):
+        jitted = same_as_eager(h, *levels(-1.0, 3.0, 5.0, 99.0), executors=EXECUTORS)
+        assert source(jitted).count("for ") == 1
+
+
+def test_early_returns_in_branches_of_branches():
+    def f(x, t):
+        if x[3] > t:
+            if x[5] > 2 * t:
+                return 1
+            x[0] = 7
+        elif x[1] > 0:
+            return 2
+        x[1] += 1
+        return 3
+
+    same_as_eager(f, *levels(-1.0, 2.0, 2.9, 4.0), executors=EXECUTORS)
+
+
+def test_returned_arrays_of_the_inside_and_other_kinds_run_as_eager():
+    def made(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return x * 2
+        return x
+
+    def none(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return i
+        return None
+
+    def both(x, t):
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return i
+            if x[i] < -1:
+                break
+        return 6
+
+    for f in (made, none, both):
+        for make in levels(5.0, 99.0):
+            eager_with_a_warning(f, make, "known only when the program runs")

@@ -1,0 +1,106 @@
+"""What a program returns from inside of a loop, taken apart into numbers that the loop can carry.
+
+A value that is returned in one round only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
+that it is equal to), and so are tuples of them; what is the same in each round need not be carried at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tnp.core import prims
+from tnp.core.proxies import NumberProxy
+from tnp.frontend import state
+from tnp.frontend.either import TracedEither
+from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.regions import Region
+from tnp.frontend.trials import CONSTANTS, Failure
+from tnp.lang import numpy as lnp
+
+__all__ = ["Payload", "payload_of"]
+
+
+class Payload:
+    """A value taken apart: ``numbers`` (proxies and Python numbers), and a ``template`` of how to put it together.
+
+    Values of equal templates can stand for each other.
+    """
+
+    def __init__(self, template: Any, numbers: list[Any]) -> None:
+        self._template = template
+        self.numbers = numbers
+
+    @property
+    def template(self) -> Any:
+        """How the value is put together. Raises :class:`Failure` if it cannot be."""
+        if _holds_unknown(self._template):
+            raise Failure("it returns what it made from inside of a loop")
+        return self._template
+
+    @property
+    def types(self) -> list[type]:
+        return [n.python_type if isinstance(n, NumberProxy) else type(n) for n in self.numbers]
+
+    def rebuilt(self, numbers: list[Any]) -> Any:
+        """The value, of other numbers. Raises :class:`Failure` if it cannot be put together."""
+        return _rebuilt(self.template, iter([TracedNumber(n) if isinstance(n, NumberProxy) else n for n in numbers]))
+
+
+class _Same:
+    """In a template: what is the same in each round."""
+
+    def __init__(self, value: Any, key: Any) -> None:
+        self.value = value
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.key == other.key
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def payload_of(value: Any, region: Region) -> Payload:
+    """``value`` taken apart, at the end of ``region``."""
+    numbers: list[Any] = []
+    return Payload(_template(value, region, numbers), numbers)
+
+
+def _template(x: Any, region: Region, numbers: list[Any]) -> Any:
+    kind = type(x)
+    if kind is tuple:
+        return tuple(_template(y, region, numbers) for y in x)
+    if kind is TracedNumber or kind in (bool, int, float, complex):
+        numbers.append(x.proxy if kind is TracedNumber else x)
+        return "number", x.proxy.python_type if kind is TracedNumber else kind
+    if kind is TracedArray and x.scalar and x._element_type.kind in "biufc":
+        numbers.append(state.current().call(prims.item, (x,), {}).proxy)
+        return "scalar", x.dtype
+    if kind is TracedEither:
+        numbers.append(state.current().call(prims.item, (x.scalar,), {}).proxy)
+        numbers.append(x.flag.proxy if type(x.flag) is TracedNumber else x.flag)
+        return "either", *x.kinds
+    if kind in CONSTANTS:
+        return _Same(x, repr(x))
+    if kind is TracedArray and x.storage.serial < region.serial:
+        return _Same(x, (id(x.storage), repr(x.path), x.shape_))
+    return _UNKNOWN
+
+
+#: in a template: what cannot be taken apart
+_UNKNOWN = object()
+
+
+def _holds_unknown(template: Any) -> bool:
+    return template is _UNKNOWN or (isinstance(template, tuple) and any(map(_holds_unknown, template)))
+
+
+def _rebuilt(template: Any, numbers: Iterator[Any]) -> Any:
+    if isinstance(template, _Same):
+        return template.value
+    if template[:1] == ("number",):
+        return next(numbers)
+    if template[:1] in (("scalar",), ("either",)):
+        scalar = state.current().call(lnp.scalar_of, (template[1].type, next(numbers)), {})
+        return scalar if template[0] == "scalar" else TracedEither(scalar, next(numbers), template[2])
+    return tuple(_rebuilt(t, numbers) for t in template)

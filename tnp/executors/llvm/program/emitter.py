@@ -48,7 +48,7 @@ Failure = Callable[..., BaseException]
 class Program:
     """The function of one loop, or branch, with all that is in it."""
 
-    def __init__(self, *, fast: bool) -> None:
+    def __init__(self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None) -> None:
         self.code = Code(fast=fast)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.code.current = "start"
@@ -58,7 +58,8 @@ class Program:
         self.blocks: list[Block] = []
         #: integers that have been computed, for as long as they are in force
         self.known: list[dict[Any, Any]] = [{}]
-        self.failures: list[Failure] = []
+        #: what checks raise, and with how many numbers of the record
+        self.failures = [] if failures is None else failures
         self.may_refuse = self.may_decline = False
         self.memories: list[Memory] = []
         self.freed: list[str] = []
@@ -264,7 +265,7 @@ class Program:
             return
         words = [str(len(self.failures)), *(v if isinstance(v, str) else self.text(v) for v in values)]
         assert len(words) <= RECORD_WORDS
-        self.failures.append(failure)
+        self.failures.append((failure, len(values)))
         for k, word in enumerate(words):
             at = self.code.op(f"getelementptr i64, ptr %slots, i64 {k}")
             self.code.line(f"store i64 {word}, ptr {at}")

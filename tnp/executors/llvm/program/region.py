@@ -38,7 +38,9 @@ def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     try:
         if not everything and not _pays(bsym):
             return False
-        _write("takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(p) for p in inputs], "", False)
+        _write(
+            "takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(p) for p in inputs], "", Program()
+        )
     except Refused:
         return False
     return True
@@ -101,7 +103,8 @@ class ProgramRegion(NativeRegion):
     def __init__(self, name: str, region: Region, fast: bool) -> None:
         (self.bsym,) = region.bound_symbols
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
-        self.failures: dict[int, list[Failure]] = {}
+        #: what the checks of all functions raise, by the number in the record
+        self.failures: list[tuple[Failure, int]] = []
 
     def describe(self) -> list[str]:
         """What it is, and why not native, where it is not."""
@@ -111,12 +114,12 @@ class ProgramRegion(NativeRegion):
         """See :meth:`NativeRegion.make`."""
         region = self.region
         try:
-            p, ir = _write(
-                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(), self.fast
-            )
+            ir = _write(
+                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(),
+                Program(fast=self.fast, failures=self.failures),
+            )  # fmt: skip
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
-        self.failures[len(self.failures)] = p.failures
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]
@@ -125,8 +128,8 @@ class ProgramRegion(NativeRegion):
     def error(self, args: Sequence[Any], record: int) -> BaseException:
         """See :meth:`NativeRegion.error`."""
         words = (ctypes.c_int64 * launcher.RECORD_WORDS).from_address(record)
-        failure = self.failures[0][words[0]]
-        return failure(*words[1 : 1 + failure.__code__.co_argcount])  # type: ignore[attr-defined]
+        failure, count = self.failures[words[0]]
+        return failure(*words[1 : 1 + count])
 
 
 def _output(p: Any) -> launcher.Output:
@@ -135,10 +138,9 @@ def _output(p: Any) -> launcher.Output:
 
 def _write(
     name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
-    key: Sequence[Any], attributes: str, fast: bool,
-) -> tuple[Program, str]:  # fmt: skip
-    """The module of a loop or a branch for one kind of arguments."""
-    p = Program(fast=fast)
+    key: Sequence[Any], attributes: str, p: Program,
+) -> str:  # fmt: skip
+    """The module of a loop or a branch for one kind of arguments, written with the new program ``p``."""
     written = set(updates.values())
     for j, (x, kind) in enumerate(zip(inputs, key)):
         pointer = _slot(p, j)
@@ -155,7 +157,7 @@ def _write(
     p.flush()
     for _, x in fresh:
         _finish(p, x, slots[x.name])
-    return p, p.function(name, attributes)
+    return p.function(name, attributes)
 
 
 def _slot(p: Program, i: int) -> str:

@@ -18,23 +18,40 @@ def values(*shape, seed=0, dtype=np.float64):
     return np.random.default_rng(seed).uniform(0.1, 4, shape).astype(dtype)
 
 
-def regions(f):
-    """The operations of each region that is computed in blocks."""
+def calls(f):
+    """The calls of regions in the program that runs."""
     found = []
     in_bodies(lambda t: found.extend(t.bound_symbols) or t, tnp.last_traces(f)[-1])
     found = [*found, *tnp.last_traces(f)[-1].body]
-    return [[s.sym.name for s in b.subsymbols] for b in found if b.sym.name.startswith("numpy_blocks")]
+    return [b for b in found if b.sym.name.startswith("numpy_blocks")]
 
 
-def check(f, *args, count=1):
-    """``f`` on the numpy executor against eager, in results and arguments, and that it has ``count`` regions."""
+def regions(f):
+    """The operations of each region that is computed in blocks."""
+    return [[s.sym.name for s in b.subsymbols] for b in calls(f)]
+
+
+def recorded(f, *args):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = f(*args)
+    return result, [(w.category, str(w.message), w.filename, w.lineno) for w in found]
+
+
+def check(f, *args, count=1, singly=False):
+    """``f`` on the numpy executor against eager, in results, arguments and warnings, and that it has ``count`` regions.
+
+    ``singly``: their operations are run one by one.
+    """
     jitted = tnp.jit(f, executors=["numpy"])
     for _ in range(2):
-        eager, mine = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
-        expected, got = f(*eager), jitted(*mine)
+        eager, mine = ([a.copy(order="K") if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+        (expected, said), (got, mine_said) = recorded(f, *eager), recorded(jitted, *mine)
         assert_same(got, expected, exact=True)
         assert_same(mine, eager, exact=True)
+        assert {w[:2] for w in mine_said} == {w[:2] for w in said}
     assert len(regions(jitted)) == count, tnp.explain(jitted)
+    assert all((b.sym.fn._alone is not None) == singly for b in calls(jitted))
     return jitted
 
 
@@ -93,11 +110,11 @@ def test_orders_that_are_not_c_are_run_singly():
     def f(x, y):
         return x.T * y + 1
 
-    jitted = check(f, x, y)
+    jitted = check(f, x, y, singly=True)
     assert jitted(x, np.asfortranarray(y)).flags == f(x, np.asfortranarray(y)).flags
-    check(lambda x: x * 2 + 1, np.asfortranarray(x))
-    check(lambda x: x.T * 2 + 1, x)
-    check(lambda x: x[:, ::-1] * 2 + 1, values(3, 2 * N))
+    check(lambda x: x * 2 + 1, np.asfortranarray(x), singly=True)
+    check(lambda x: x.T * 2 + 1, x, singly=True)
+    check(lambda x: x[:, ::-1] * 2 + 1, values(3, 2 * N), singly=True)
 
 
 def test_updates_are_computed_in_place():
@@ -146,13 +163,6 @@ def faulty(a, b):
     c = np.log(a) * 2
     d = c / b
     return np.sqrt(d) + (a + 1e308) * 10
-
-
-def recorded(f, *args):
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        result = f(*args)
-    return result, [(w.category, str(w.message), w.filename, w.lineno) for w in found]
 
 
 def test_warnings_are_numpys_once_an_operation_at_the_users_lines():

@@ -53,7 +53,8 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
             strict.pop()
         elif any(strict):  # compiled code reports no floating-point errors
             asked = [e for e in asked if not hasattr(e, "can_fuse")]
-        if not dead.isdisjoint(p.name for p in bsym.flat_outputs) and may_raise(bsym):
+        is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
+        if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             asked = [e for e in asked if not hasattr(e, "can_fuse")]  # a region computes what is read
         _claim_one(bsym, asked, new, renamed)
     if renamed:

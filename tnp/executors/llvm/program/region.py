@@ -26,8 +26,8 @@ from tnp.executors.llvm.region import NativeRegion, function_attributes, input_o
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
 
-#: a loop that computes so many elements each time round is left to Python: they are kernels that are tuned
-LARGE = 64 * 1024
+#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
+LARGE = 32 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
@@ -65,18 +65,17 @@ def _usual(p: Proxy) -> Any:
 
 
 def _pays(bsym: BoundSymbol) -> bool:
-    """Whether a loop does little enough each time round for Python to matter."""
-    elements = 0
+    """Whether a loop has operations that are small enough for Python to matter."""
+    largest = 0
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
                 if b.sym.name != "cond" and _pays(b):
                     return True
             elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
-                elements += sum(
-                    _elements(p) for p in (b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs)
-                )
-    return elements < LARGE
+                made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
+                largest = max(largest, *map(_elements, made), 0)
+    return largest < LARGE
 
 
 def _elements(p: Proxy) -> int:

@@ -16,6 +16,7 @@ from . import (
     physics,
     sequence,
     signal,
+    solvers,
     statistics,
     stencils,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "programs",
     "sequence",
     "signal",
+    "solvers",
     "statistics",
     "stencils",
 ]

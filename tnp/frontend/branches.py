@@ -132,7 +132,7 @@ class Branch(Trial):
             return code, proxy, None
         condition = code.condition.proxy if isinstance(code, Leaving) else code is not None
         how = code.how if isinstance(code, Leaving) else code
-        return code, proxy, (condition, payload_of(how.value, region) if isinstance(how, Returned) else None)
+        return code, proxy, (condition, payload_of(how, region) if isinstance(how, Returned) else None)
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
@@ -215,7 +215,7 @@ def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any
     nothing = [t() for t in known.types]
     sides = [nothing if v is None else v.numbers for v in (value, other)]
     pairs = [(p, q), *zip(*sides)]
-    return lambda proxy, *made: Leaving(TracedNumber(proxy), Returned(known.rebuilt(list(made)))), pairs
+    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made))), pairs
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:

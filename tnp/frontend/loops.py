@@ -22,7 +22,6 @@ from tnp.frontend.trials import (
     CONTINUE,
     Failure,
     Leaving,
-    Returned,
     TakeTurns,
     Trial,
     is_same_array,
@@ -180,6 +179,7 @@ class Loop(Trial):
         finally:
             self.tracer.repeats //= self._repeats
         leaves, returned = self._leaving(code, region)
+        self.lifts = self.lifts or leaves is not None  # a round that may leave the loop cannot be peeled
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -251,7 +251,7 @@ class Loop(Trial):
             return code.condition.proxy, None
         if self.tells:
             raise Failure("it returns, and has an else")
-        return code.condition.proxy, payload_of(code.how.value, region)
+        return code.condition.proxy, payload_of(code.how, region)
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -381,7 +381,7 @@ class Loop(Trial):
         self.commit(written)
         if not told:
             return None
-        how = BREAK if returned is None else Returned(returned.rebuilt(list(told[1:])))
+        how = BREAK if returned is None else returned.rebuilt(list(told[1:]))
         return Leaving(TracedNumber(told[0]), how)
 
     def _count_rounds(self) -> None:

@@ -15,7 +15,7 @@ from tnp.frontend import state
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.regions import Region
-from tnp.frontend.trials import CONSTANTS, Failure
+from tnp.frontend.trials import CONSTANTS, Failure, Returned
 from tnp.lang import numpy as lnp
 
 __all__ = ["Payload", "payload_of"]
@@ -42,9 +42,10 @@ class Payload:
     def types(self) -> list[type]:
         return [n.python_type if isinstance(n, NumberProxy) else type(n) for n in self.numbers]
 
-    def rebuilt(self, numbers: list[Any]) -> Any:
-        """The value, of other numbers. Raises :class:`Failure` if it cannot be put together."""
-        return _rebuilt(self.template, iter([TracedNumber(n) if isinstance(n, NumberProxy) else n for n in numbers]))
+    def rebuilt(self, numbers: list[Any]) -> Returned:
+        """The code of a return, of other numbers. Raises :class:`Failure` if they cannot be put together."""
+        parts = iter([TracedNumber(n) if isinstance(n, NumberProxy) else n for n in numbers])
+        return Returned(_rebuilt(self.template, parts), Payload(self.template, numbers))
 
 
 class _Same:
@@ -60,8 +61,12 @@ class _Same:
     __hash__ = None  # type: ignore[assignment]
 
 
-def payload_of(value: Any, region: Region) -> Payload:
-    """``value`` taken apart, at the end of ``region``."""
+def payload_of(code: Returned, region: Region) -> Payload:
+    """What is returned taken apart, at the end of ``region``."""
+    if code.payload is not None:
+        found: Payload = code.payload
+        return found
+    value = code.value
     numbers: list[Any] = []
     return Payload(_template(value, region, numbers), numbers)
 

@@ -222,7 +222,8 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
     if rounds is None or not isinstance(start, int):
         return builtins.enumerate(x, start)
     use_up(x)
-    return Rounds(0, rounds.stop, 1, lambda i: (start + i, rounds.item(i)))
+    from_zero = type(start) is int and start == 0
+    return Rounds(0, rounds.stop, 1, lambda i: (i if from_zero else start + i, rounds.item(i)))
 
 
 def zip_(*xs: Any, strict: bool = False) -> Any:

@@ -50,10 +50,11 @@ CONTINUE = _Jump("CONTINUE")
 
 
 class Returned:
-    """The code of ``return value``."""
+    """The code of ``return value``; ``payload`` is the value taken apart, where it was put together of that."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, payload: Any = None) -> None:
         self.value = value
+        self.payload = payload
 
 
 class Leaving:

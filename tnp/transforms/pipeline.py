@@ -60,8 +60,8 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
-        ("Common Subexpression Elimination", common_subexpressions),
         ("Loop-invariant code motion", hoist),
+        ("Common Subexpression Elimination", common_subexpressions),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),

@@ -8,6 +8,7 @@ which it was and with what numbers, and leaves; the caller raises.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -30,8 +31,8 @@ __all__ = ["ONE", "ZERO", "Failure", "Program"]
 
 ZERO, ONE = Int(0), Int(1)
 
-#: iterations of an innermost loop that is written out
-UNROLLED = 8
+#: iterations of a loop that is written out, and lines that this may come to
+UNROLLED, LONGEST_UNROLLED = 8, 250
 #: bytes of one temporary, and of all, that live on the stack
 STACK_BYTES, STACK_TOTAL = 16 * 1024, 256 * 1024
 #: bytes that temporaries take at most
@@ -39,8 +40,8 @@ MEMORY_LIMIT = 1 << 36
 #: operations from which on an array that is read twice is kept
 WORTH_KEEPING = 4
 
-#: metadata: weights of a branch to a cold block, the scopes' domain, unrolled loops; and those of memories from there on
-_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _UNROLL, _SCALAR, _SCOPES = 0, 1, 2, 3, 4, 5
+#: metadata: weights of a branch to a cold block, the scopes' domain; and those of memories from there on
+_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _SCOPES = 0, 1, 2, 3
 
 Failure = Callable[..., BaseException]
 
@@ -66,7 +67,6 @@ class Program:
         self.stack = 0
         #: what is read while that is being recorded: memory and offset
         self.accesses: list[tuple[Memory, Int]] | None = None
-        self._unrolled = 0
         #: checks of indices that wait for those of the axes before them
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
@@ -307,7 +307,7 @@ class Program:
 
     @contextmanager
     def loop(self, begin: Int, end: Int, *, maybe_empty: bool = True) -> Iterator[Int]:
-        """``for i in range(begin, end)``, for loops over elements."""
+        """``for i in range(begin, end)``, for loops over elements. A short one is written out."""
         code = self.code
         if end.known is not None and begin.known is not None and end.known - begin.known == 1:
             with self.scope():
@@ -316,26 +316,26 @@ class Program:
         head, done = code.label("loop"), code.label("done")
         first, last = self.text(begin), self.text(end)
         some = self.less(begin, end) if maybe_empty else "true"
+        start, before = len(code.lines), code.current
         code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
-        before = code.current
         code.block(head)
         at = len(code.lines)
         variable = code.temp("i")
         code.line("")
         with self.scope():
             yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
+        inside = code.lines[at + 1 :]
+        if begin.known is not None and end.known is not None and some == "true" and code.current == head:
+            count = end.known - begin.known
+            if count <= UNROLLED and count * len(inside) <= LONGEST_UNROLLED:
+                code.lines[start:] = _written_out(inside, variable, range(begin.known, end.known))
+                code.current = before
+                return
         following = code.op(f"add nsw i64 {variable}, 1")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {last}")
-        count = (end - begin).known
-        short = begin == ZERO and count is not None and count <= UNROLLED and code.current == head
-        hint = f", !llvm.loop !{self._hint()}" if short else ""
-        code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
+        code.line(f"br i1 {more}, label %{head}, label %{done}")
         code.block(done)
-
-    def _hint(self) -> str:
-        self._unrolled += 1
-        return f"U{self._unrolled}#"
 
     @contextmanager
     def loops(self, shape: Sequence[Int], order: Sequence[int] | None = None) -> Iterator[At]:
@@ -503,7 +503,6 @@ class Program:
             code.line(f"call void @free(ptr {raw})")
         code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
         text = "\n".join(["  %outcome = alloca i64", head.text(), "  br label %start", "start:", code.text()])
-        text = self._number_hints(text)
         parts = [f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text(), self._metadata()]
         parts.append(f"attributes #0 = {{ nounwind {attributes} }}")
         return "\n\n".join(parts) + "\n"
@@ -519,35 +518,31 @@ class Program:
             self.head.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {size}, i1 false)")
             self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {size}, i1 false)")
 
-    @property
-    def _hints_from(self) -> int:
-        return _SCOPES + 3 * len(self.memories)
-
-    def _number_hints(self, text: str) -> str:
-        for k in range(self._unrolled):
-            text = text.replace(f"!U{k + 1}#", f"!{self._hints_from + k}")
-        return text
-
     def _metadata(self) -> str:
+        """Weights of branches, and an alias scope for each memory with the list of all others."""
         count = len(self.memories)
         lines = [f'!{_UNLIKELY} = !{{!"branch_weights", i32 1000000, i32 1}}']
         lines.append(f'!{_UNLIKELY_FIRST} = !{{!"branch_weights", i32 1, i32 1000000}}')
-        lines += [f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}', f'!{_UNROLL} = !{{!"llvm.loop.unroll.full"}}']
-        # What is left of a short loop after it has been vectorised cannot be unrolled.
-        lines.append(f'!{_SCALAR} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
+        lines.append(f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}')
         for i in range(count):
             own = _SCOPES + 3 * i
             others = ", ".join(f"!{_SCOPES + 3 * j}" for j in range(count) if j != i)
-            lines += [
-                f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}",
-                f"!{own + 1} = !{{!{own}}}",
-                f"!{own + 2} = !{{{others}}}",
-            ]
-        lines += [
-            f"!{n} = distinct !{{!{n}, !{_UNROLL}, !{_SCALAR}}}"
-            for n in range(self._hints_from, self._hints_from + self._unrolled)
-        ]
+            lines.append(f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}")
+            lines += [f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
         return "\n".join(lines)
+
+
+_REGISTER_PARTS = re.compile(r"%[\w.]+")
+
+
+def _written_out(lines: Sequence[str], variable: str, values: range) -> list[str]:
+    """The lines of a block once for each value of a variable, with registers of their own."""
+    made = {line.split(" = ", 1)[0].strip() for line in lines if line.startswith("  %")}
+    found: list[str] = []
+    for value in values:
+        names = {name: f"{name}.{value}" for name in made} | {variable: str(value)}
+        found += [_REGISTER_PARTS.sub(lambda m, names=names: names.get(m[0], m[0]), line) for line in lines]  # type: ignore[misc]
+    return found
 
 
 def _extent(place: Place) -> tuple[int, int]:

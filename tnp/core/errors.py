@@ -14,6 +14,7 @@ from types import FrameType
 __all__ = [
     "AmbiguousView",
     "EagerFallbackWarning",
+    "GradientError",
     "LateGuardFailed",
     "NeedsConcreteSize",
     "NeedsEager",
@@ -37,6 +38,20 @@ class TraceError(TypeError):
     ...
     tnp.core.errors.TraceError: ... has dtype <U1, which tnp does not compile ...
     """
+
+
+class GradientError(TraceError):
+    """A function that has no gradient, or not with respect to what it was asked for; ``location`` is the user's line.
+
+    >>> import numpy as np, tnp
+    >>> tnp.grad(lambda x: x.sum())(np.arange(3))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.GradientError: tnp.grad differentiates with respect to floating-point values, and argument 0 is an array of int64; ...
+    """
+
+    def __init__(self, message: str, location: UserLocation | None = None) -> None:
+        super().__init__(f"{message} (at {location})" if location is not None else message)
 
 
 class NoExecutorError(RuntimeError):

@@ -1,0 +1,326 @@
+"""The walk backwards through a program.
+
+A program is the bound symbols that a trace got since some point; walking through it appends to the same trace the operations that
+compute cotangents. So a gradient is a program as any other: a gradient of it is taken by walking through both parts, and what a
+function computes beside its gradient is there to be used.
+
+What a composition computes on the way (the difference from the mean in a variance) is defined only inside it. Where a cotangent needs
+it, the composition is replaced by its parts afterwards (:func:`opened`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tnp.core import clang, dtypes, langs, prims, sizes, views
+from tnp.core.current import current_trace
+from tnp.core.errors import GradientError
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, grad_rules, without_derivative
+
+__all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
+
+
+def is_differentiable(p: Any) -> bool:
+    """Whether a value has derivatives: floating and complex arrays and numbers."""
+    if isinstance(p, TensorProxy):
+        return p.dtype.kind in "fc"
+    return isinstance(p, NumberProxy) and p.python_type in (float, complex)
+
+
+def zeros_for(p: Proxy) -> TensorProxy:
+    """The cotangent of what nothing depends on: zeros, for a number a 0-d one."""
+    if isinstance(p, TensorProxy):
+        return clang.full_like(p, 0)
+    return clang.full((), 0, dtype=dtype_for(p))
+
+
+def dtype_for(p: Any) -> dtypes.DType:
+    """The dtype of a value's cotangent."""
+    if isinstance(p, TensorProxy):
+        return p.dtype
+    return dtypes.complex128 if p.python_type is complex else dtypes.float64
+
+
+def active_names(bsyms: Iterable[BoundSymbol], inputs: Iterable[str]) -> set[str]:
+    """The names of what depends on ``inputs`` in a way that can be differentiated, those inside of compositions included."""
+    active = set(inputs)
+    _collect_active(bsyms, active)
+    return active
+
+
+def _collect_active(bsyms: Iterable[BoundSymbol], active: set[str]) -> None:
+    for b in bsyms:
+        if b.sym.id in without_derivative or not any(p.name in active for p in b.flat_inputs):
+            continue
+        if b.subsymbols:
+            _collect_active(b.subsymbols, active)
+            continue
+        # A carried value of a loop depends on whatever its body depends on: to say which is not worth the walks.
+        active.update(p.name for p in b.flat_outputs if is_differentiable(p))
+
+
+class Reverse:
+    """One walk: which values are ``active``, and the cotangents found so far, by name.
+
+    ``in_place`` are the names of values whose cotangents are memory that grows: what comes from a part of the value is added there, instead
+    of being spread over zeros first. Cotangents follow the convention of torch: that of ``z = x + iy`` is ``dL/dx + i dL/dy``.
+    """
+
+    def __init__(self, active: set[str], cotangents: dict[str, TensorProxy], in_place: Iterable[str] = ()) -> None:
+        self.active = active
+        self.cotangents = cotangents
+        self.in_place = set(in_place)
+        #: of bound symbols, by ``id``, what takes their place
+        self.replaced: dict[int, list[BoundSymbol]] = {}
+
+    def needs(self, p: Any) -> bool:
+        """Whether anybody wants the cotangent of ``p``."""
+        return isinstance(p, Proxy) and p.name in self.active
+
+    def put(self, p: Any, cotangent: TensorProxy | None) -> None:
+        """Adds to the cotangent of ``p``. What comes from a number that stood for a whole array is summed."""
+        if cotangent is None or not self.needs(p):
+            return
+        cotangent = fitting(cotangent, p)
+        before = self.cotangents.get(p.name)
+        self.cotangents[p.name] = cotangent if before is None else clang.add(before, cotangent)
+
+    def put_at(self, p: TensorProxy, at: views.Path, cotangent: TensorProxy) -> None:
+        """Adds to the cotangent of the part of ``p`` that the view ``at`` selects, whose elements are distinct."""
+        if not self.needs(p):
+            return
+        before = self.cotangents.get(p.name)
+        if before is None:
+            before = zeros_for(p)
+        else:
+            cotangent = clang.add(at(before), cotangent)
+        self.cotangents[p.name] = views.update(before, cotangent, at)
+
+    def walk(self, bsyms: Sequence[BoundSymbol]) -> None:
+        """Pulls cotangents back through a program."""
+        trace = current_trace()
+        assert trace is not None
+        for bsym in reversed(bsyms):
+            start = len(trace.scope)
+            self.pull(bsym)
+            for made in trace.scope[start:]:
+                made.location = bsym.location if bsym.location is not None else made.location
+
+    def pull(self, bsym: BoundSymbol) -> None:
+        """Pulls cotangents back through one operation. Raises :class:`GradientError` if it has no gradient."""
+        found = [self.cotangents.get(p.name) for p in bsym.flat_outputs]
+        if all(g is None for g in found) or bsym.sym.id in without_derivative:
+            return
+        inputs = {p.name for p in bsym.flat_inputs}
+        if not (inputs & self.active):
+            return
+        if bsym.flat_outputs and all(p.name in inputs for p in bsym.flat_outputs):
+            return
+        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), langs.current())
+        with langs.language_context(language):
+            self._pull(bsym, found)
+
+    def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
+        rule = grad_rules.get(bsym.sym.id)
+        if isinstance(rule, Interleaved):
+            self._pull_interleaved(bsym, found, rule)
+            return
+        if rule is not None:
+            single = isinstance(bsym.output, Proxy)
+            g, out = (found[0], bsym.output) if single else (tuple(found), tuple(bsym.flat_outputs))
+            answer = rule(self, bsym, g) if getattr(rule, "takes_bound_symbol", False) else rule(g, out, *bsym.args, **bsym.kwargs)
+            if answer is not NotImplemented:
+                self._put_answer(bsym, answer)
+                return
+        if not bsym.subsymbols:
+            raise no_gradient(bsym)
+        for sub in reversed(bsym.subsymbols):
+            self.pull(sub)
+
+    def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
+        for arg, g in zip(bsym.args, answer if isinstance(answer, tuple) else (answer,)):
+            if isinstance(arg, (list, tuple)):
+                for a, h in zip(arg, g or ()):
+                    self._put_lazily(a, h)
+            else:
+                self._put_lazily(arg, g)
+
+    def _put_lazily(self, p: Any, g: Any) -> None:
+        if g is not None and self.needs(p):
+            if isinstance(g, Placed):
+                self.put_at(p, g.at, g.cotangent)
+            else:
+                self.put(p, g if isinstance(g, TensorProxy) else g())
+
+    def _pull_interleaved(self, bsym: BoundSymbol, found: list[TensorProxy | None], rule: Interleaved) -> None:
+        trace = current_trace()
+        assert trace is not None
+        scope = trace.push_scope()
+        try:
+            results, given = call_interleaved(rule.function, bsym, self)
+            known = {r.name: (p, g) for r, p, g in zip(results, bsym.flat_outputs, found)}
+            names: dict[str, Any] = {r.name: p for r, p in zip(results, bsym.flat_outputs)}
+            made = list(scope)
+            scope.clear()
+            for p, placeholder in given.cotangents.values():
+                if p.name not in known:
+                    raise GradientError(f"the gradient rule of {bsym.sym.qualified_name} asks for the cotangent of what is no result")
+                primal, g = known[p.name]
+                names[placeholder.name] = zeros_for(primal) if g is None else g
+            extra = list(scope)
+        finally:
+            trace.pop_scope()
+        forward, backward = _split(made, {r.name for r in results})
+        own = {p.name for b in forward for p in b.flat_outputs} - {r.name for r in results}
+        if any(p.name in own for b in backward for p in b.flat_inputs) or any(g.name in own for _, g in given.given):
+            self.replaced[id(bsym)] = [b.substitute(names) for b in forward]
+        trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
+        for p, g in given.given:
+            self.put(p, names.get(g.name, g))
+
+
+class Placed:
+    """A cotangent of a part of an argument: of what the view ``at`` selects."""
+
+    __slots__ = ("at", "cotangent")
+
+    def __init__(self, at: views.Path, cotangent: TensorProxy) -> None:
+        self.at = at
+        self.cotangent = cotangent
+
+
+def _split(made: list[BoundSymbol], results: set[str]) -> tuple[list[BoundSymbol], list[BoundSymbol]]:
+    """What computes ``results``, and the rest."""
+    needed = set(results)
+    forward: list[BoundSymbol] = []
+    backward: list[BoundSymbol] = []
+    for b in reversed(made):
+        if any(p.name in needed for p in b.flat_outputs):
+            needed.update(p.name for p in b.flat_inputs)
+            forward.append(b)
+        else:
+            backward.append(b)
+    return forward[::-1], backward[::-1]
+
+
+def fitting(cotangent: TensorProxy, p: Proxy) -> TensorProxy:
+    """A cotangent as one of ``p``: of its dtype (the real part for a real one); of a number, summed to 0-d."""
+    wanted = dtype_for(p)
+    if not isinstance(p, TensorProxy) and cotangent.ndim:
+        cotangent = prims.sum(cotangent, tuple(range(cotangent.ndim)))
+    if cotangent.dtype.kind == "c" and wanted.kind != "c":
+        cotangent = prims.real(cotangent)
+    cotangent = clang.convert(cotangent, wanted)
+    shape = p.shape if isinstance(p, TensorProxy) else ()
+    if sizes.shapes_equal(cotangent.shape, shape) is False:
+        raise AssertionError(f"a cotangent of {p!r} has shape {cotangent.shape}")
+    return cotangent
+
+
+def no_gradient(bsym: BoundSymbol) -> GradientError:
+    """What to say of an operation that cannot be differentiated."""
+    name = bsym.sym.qualified_name
+    if isinstance(bsym.sym.id, str) and bsym.sym.id.startswith("opaque."):
+        why = f"np.{bsym.sym.id.removeprefix('opaque.')} runs as an opaque call, of which tnp knows no gradient"
+        way = "compute it from other NumPy functions, or from values that do not depend on what is differentiated"
+    else:
+        why = f"{name} has no gradient rule"
+        way = "register one with tnp.register_grad, or use it on values that do not depend on what is differentiated"
+    return GradientError(f"{why}; {way}", bsym.location)
+
+
+class Program:
+    """What a trace recorded from a point on, so far: the statements of a function, to be walked through backwards.
+
+    Statements may be recorded after it, and its own be opened; it knows where it ends by counting.
+    """
+
+    def __init__(self, start: int, stop: int | None = None) -> None:
+        trace = current_trace()
+        assert trace is not None
+        self.statements = trace.statements
+        self.start = start
+        self.stop = len(self.statements) if stop is None else stop
+
+    def pull_back(
+        self, inputs: Sequence[Proxy], seeds: Sequence[tuple[Proxy, TensorProxy]]
+    ) -> list[TensorProxy | None]:
+        """The cotangents of ``inputs``, given those of some values; ``None`` stands for zeros.
+
+        ``seeds`` are values and their cotangents. What computes the result is recorded in the current trace, maybe in a body inside the
+        one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
+        """
+        trace = current_trace()
+        assert trace is not None
+        program = self.statements[self.start : self.stop]
+        before = len(trace.statements)
+        reverse = Reverse(active_names(program, (p.name for p in inputs)), {})
+        for p, g in seeds:
+            reverse.put(p, g)
+        reverse.walk(program)
+        needed = [p for b in trace.statements[before:] for p in b.flat_inputs]
+        shown = opened(program, [*needed, *reverse.cotangents.values()], reverse.replaced)
+        self.statements[self.start : self.stop] = shown
+        self.stop = self.start + len(shown)
+        return [reverse.cotangents.get(p.name) for p in inputs]
+
+    def push_forward(
+        self, inputs: Sequence[tuple[Proxy, TensorProxy]], outputs: Sequence[Proxy]
+    ) -> list[TensorProxy | None]:
+        """The tangents of ``outputs``, given those of some values; ``None`` stands for zeros.
+
+        The program that pulls a cotangent back is linear in it: pulling the tangents back through that one is pushing them forward
+        through the first. Its arguments are cotangents of zeros; nothing that is kept reads them.
+        """
+        trace = current_trace()
+        assert trace is not None
+        dummies = [zeros_for(p) for p in outputs]
+        begin = len(trace.statements)
+        inside = trace.statements is self.statements
+        length = self.stop
+        linear = self.pull_back([p for p, _ in inputs], list(zip(outputs, dummies)))
+        if inside:
+            begin += self.stop - length
+        seeds = [(g, fitting(t, g)) for g, (_, t) in zip(linear, inputs) if g is not None]
+        return Program(begin).pull_back(dummies, seeds)
+
+
+# Opening compositions
+
+
+def opened(
+    program: Sequence[BoundSymbol], needed: Iterable[Proxy], replaced: dict[int, list[BoundSymbol]]
+) -> list[BoundSymbol]:
+    """The program with compositions opened until all ``needed`` is defined outside of any."""
+    names = {p.name for p in needed}
+    return [s for b in program for s in _shown(b, names, replaced)]
+
+
+def _shown(bsym: BoundSymbol, names: set[str], replaced: dict[int, list[BoundSymbol]]) -> list[BoundSymbol]:
+    if id(bsym) in replaced:
+        for made in replaced[id(bsym)]:
+            made.location = bsym.location
+        return replaced[id(bsym)]
+    if not bsym.subsymbols or not _hides(bsym, names, replaced):
+        return [bsym]
+    for sub in bsym.subsymbols:
+        if sub.location is None:
+            sub.location = bsym.location
+    return [s for sub in bsym.subsymbols for s in _shown(sub, names, replaced)]
+
+
+def _hides(bsym: BoundSymbol, names: set[str], replaced: dict[int, list[BoundSymbol]]) -> bool:
+    outputs = {p.name for p in bsym.flat_outputs}
+    return any(
+        id(s) in replaced or any(p.name in names and p.name not in outputs for p in s.flat_outputs)
+        for s in _inside(bsym)
+    )
+
+
+def _inside(bsym: BoundSymbol) -> Iterable[BoundSymbol]:
+    for s in bsym.subsymbols:
+        yield s
+        yield from _inside(s)

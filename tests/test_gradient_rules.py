@@ -63,7 +63,7 @@ def elementwise_cases():
                 yield pytest.param(name, dtype, id=f"{name}-{dtype}")
 
 
-@pytest.mark.parametrize("name, dtype", elementwise_cases())
+@pytest.mark.parametrize("name, dtype", list(elementwise_cases()))
 def test_elementwise(name, dtype):
     operation = prims.registry[name]
     args = elementwise_arguments(name, dtype)

@@ -27,7 +27,7 @@ from tnp.frontend.runtime import Runtime
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
-from tnp.transforms.autodiff.control_flow import rolled
+from tnp.transforms.autodiff.replay import rolled
 
 __all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 

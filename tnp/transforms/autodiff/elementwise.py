@@ -136,9 +136,17 @@ def scaled(g: TensorProxy, factor: Any, singular: bool) -> TensorProxy | None:
             return None
         if factor in (1, -1):
             return g if factor == 1 else clang.neg(g)
-    if isinstance(factor, TensorProxy) and factor.dtype.kind == "c":
-        factor = clang.conj(factor)
+    factor = conjugated(factor, g)
     return times(g, factor) if singular else clang.mul(g, factor)
+
+
+def conjugated(x: Any, g: TensorProxy) -> Any:
+    """The complex conjugate of an array or a number that ``g`` is multiplied by or divided by."""
+    if isinstance(x, NumberProxy) and x.python_type is complex:
+        x = clang.convert(x, g.dtype)
+    if isinstance(x, TensorProxy):
+        return clang.conj(x) if x.dtype.kind == "c" else x
+    return x.conjugate() if type(x) is complex else x
 
 
 def operands_as_arrays(g: TensorProxy, xs: tuple[Any, ...]) -> list[Any]:
@@ -175,7 +183,7 @@ def _div(g: TensorProxy, out: Any, a: Any, b: Any) -> Any:
     def by_first() -> Any:
         if isinstance(b, TensorProxy):
             return scaled(g, clang.reciprocal(b), True)
-        return clang.div(g, b.conjugate() if type(b) is complex else b)
+        return clang.div(g, conjugated(b, g))
 
     return by_first, lambda: scaled(g, clang.neg(clang.div(result, b)), True)
 

@@ -138,6 +138,7 @@ class Reverse:
         if not bsym.subsymbols:
             raise no_gradient(bsym)
         for sub in reversed(bsym.subsymbols):
+            sub.location = bsym.location if sub.location is None else sub.location
             self.pull(sub)
 
     def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
@@ -253,19 +254,27 @@ class Program:
         ``seeds`` are values and their cotangents. What computes the result is recorded in the current trace, maybe in a body inside the
         one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
         """
-        trace = current_trace()
-        assert trace is not None
-        program = self.statements[self.start : self.stop]
-        before = len(trace.statements)
-        reverse = Reverse(active_names(program, (p.name for p in inputs)), {})
+        reverse = Reverse(active_names(self.bound_symbols, (p.name for p in inputs)), {})
         for p, g in seeds:
             reverse.put(p, g)
+        self.walk(reverse)
+        return [reverse.cotangents.get(p.name) for p in inputs]
+
+    @property
+    def bound_symbols(self) -> list[BoundSymbol]:
+        return self.statements[self.start : self.stop]
+
+    def walk(self, reverse: Reverse) -> None:
+        """Pulls cotangents back, and opens what computed something that was needed for it."""
+        trace = current_trace()
+        assert trace is not None
+        program = self.bound_symbols
+        before = len(trace.statements)
         reverse.walk(program)
         needed = [p for b in trace.statements[before:] for p in b.flat_inputs]
         shown = opened(program, [*needed, *reverse.cotangents.values()], reverse.replaced)
         self.statements[self.start : self.stop] = shown
         self.stop = self.start + len(shown)
-        return [reverse.cotangents.get(p.name) for p in inputs]
 
     def push_forward(
         self, inputs: Sequence[tuple[Proxy, TensorProxy]], outputs: Sequence[Proxy]
@@ -303,7 +312,7 @@ def _shown(bsym: BoundSymbol, names: set[str], replaced: dict[int, list[BoundSym
     if id(bsym) in replaced:
         for made in replaced[id(bsym)]:
             made.location = bsym.location
-        return replaced[id(bsym)]
+        return [s for made in replaced[id(bsym)] for s in _shown(made, names, replaced)]
     if not bsym.subsymbols or not _hides(bsym, names, replaced):
         return [bsym]
     for sub in bsym.subsymbols:

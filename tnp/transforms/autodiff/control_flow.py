@@ -264,10 +264,17 @@ def _live(body: Body) -> list[BoundSymbol]:
     memory = _names(list(body.args))
     for b in reversed(body.bound_symbols):
         stores = b.sym.id is prims.copy_.id and b.args[1].name in memory
-        if stores or any(p.name in needed for p in b.flat_outputs):
+        if stores or any(p.name in needed for p in b.flat_outputs) or not needed.isdisjoint(_sizes_made(b)):
             kept.append(b)
             needed.update(p.name for p in b.flat_inputs)
     return kept[::-1]
+
+
+def _sizes_made(b: BoundSymbol) -> set[str]:
+    """The sizes that the results of an operation are the first to have."""
+    known = {n.name for p in b.flat_inputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+    made = {n.name for p in b.flat_outputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+    return made - known
 
 
 def _stack_dtype(x: Proxy) -> dtypes.DType:

@@ -97,7 +97,7 @@ class Reverse:
             before = zeros_for(p)
         else:
             cotangent = clang.add(at(before), cotangent)
-        self.cotangents[p.name] = views.update(before, cotangent, at)
+        self.cotangents[p.name] = stored_at(before, cotangent, at)
 
     def walk(self, bsyms: Sequence[BoundSymbol]) -> None:
         """Pulls cotangents back through a program."""
@@ -137,6 +137,10 @@ class Reverse:
                 return
         if not bsym.subsymbols:
             raise no_gradient(bsym)
+        path = _as_view(bsym)
+        if path is not None and found[0] is not None:
+            self.put_at(bsym.args[0], path, found[0])
+            return
         for sub in reversed(bsym.subsymbols):
             sub.location = bsym.location if sub.location is None else sub.location
             self.pull(sub)
@@ -181,6 +185,32 @@ class Reverse:
         trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
         for p, g in given.given:
             self.put(p, names.get(g.name, g))
+
+
+#: view operations through which an array may be written whatever its layout in memory is: a reshape may have to copy
+WRITABLE = frozenset(
+    (prims.slice.id, prims.select.id, prims.dynamic_slice.id, prims.flip.id, prims.transpose.id, prims.squeeze.id, prims.diagonal.id,
+     prims.broadcast_in_dim.id, "numpy.ndarray.getitem")
+)  # fmt: skip
+
+
+def stored_at(a: TensorProxy, value: Any, at: views.Path) -> TensorProxy:
+    """``a`` with ``value`` in the place of what the view ``at`` selects."""
+    if all(step.symbol.id in WRITABLE for step in at.steps):
+        return views.update(a, value, at)  # type: ignore[no-any-return]
+    return views.write(a, value, at)
+
+
+def _as_view(bsym: BoundSymbol) -> views.Path | None:
+    """The path by which a composition of several view operations (``x[i, 1:j]``) leads from its first argument to its result."""
+    if not (bsym.args and isinstance(bsym.args[0], TensorProxy) and isinstance(bsym.output, TensorProxy)):
+        return None
+    chain = views.prim_chain(bsym.subsymbols, bsym.output, bsym.args[0])
+    if chain is None or len(chain) < 2 or any(b.sym.id not in WRITABLE for b in chain):
+        return None
+    if any(b.sym.id is prims.broadcast_in_dim.id and sizes.equal(b.args[0].numel, b.output.numel) is not True for b in chain):
+        return None
+    return views.Path(views.Step(b.sym, b.args[1:], b.kwargs) for b in chain)
 
 
 class Placed:

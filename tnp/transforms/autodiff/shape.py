@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, prims, sizes, views
+from tnp.core import clang, prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.views import Path, Step
-from tnp.transforms.autodiff.reverse import Placed
+from tnp.transforms.autodiff.reverse import Placed, stored_at
 from tnp.transforms.autodiff.rules import rule
 
 __all__ = ["summed_to"]
@@ -161,7 +161,7 @@ def _update(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, at: An
         total = summed_to(there, shape)
         return clang.reshape(total, value.shape) if isinstance(value, TensorProxy) else total
 
-    return None if at is None else (lambda: views.update(g, 0, at)), of_value
+    return None if at is None else (lambda: stored_at(g, 0, at)), of_value
 
 
 @rule(prims.slice_update)

@@ -73,7 +73,7 @@ def test_elementwise(name, dtype):
 
     check_gradients(weighted(f), args, order=1 if name in FIRST_ORDER_ONLY else 2, rtol=2e-5)
     if dtype == "float64":
-        check_jvp(tnp.jit(f), args, rtol=2e-5)
+        check_jvp(tnp.jit(f, executors=["numpy"]), args, rtol=2e-5)
 
 
 @pytest.mark.parametrize("name", ZERO)
@@ -254,7 +254,6 @@ CASES = {
     "interp": (lambda y: np.interp(np.array([0.3, 1.7]), np.array([0.0, 1.0, 2.0]), y), [reals(3)]),
     "trapezoid": (lambda y: np.trapezoid(y * y, dx=0.5).reshape(1), [reals(5)]),
     "diff": (lambda x: np.diff(x, 2) ** 2, [reals(6)]),
-    "logaddexp.reduce": (lambda x: np.logaddexp.reduce(x, axis=0), [reals(3, 2)]),
     "multiply.reduce": (lambda x: np.multiply.reduce(x), [reals(4, 2)]),
     "cross": (lambda x, y: np.cross(x, y), [reals(2, 3), reals(2, 3)]),
     "kron": (lambda x, y: np.kron(x, y), [reals(2, 2), reals(2, 2)]),
@@ -269,7 +268,7 @@ def test_case(name):
     rng = rng_of(name)
     args = [make(rng) for make in makers]
     check_gradients(weighted(f), args, rtol=5e-5)
-    check_jvp(tnp.jit(f), args, rtol=5e-5)
+    check_jvp(tnp.jit(f, executors=["numpy"]), args, rtol=5e-5)
 
 
 def test_every_rule_is_of_an_operation():

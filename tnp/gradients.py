@@ -23,6 +23,7 @@ from tnp.core.symbol import OpTags
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
@@ -48,11 +49,8 @@ class Derivative(Jitted):
 
         program.__name__ = program.__qualname__ = name
         program.__doc__ = f"Made by ``tnp.{transform.__name__}``."
-        if transform in _CALLED_AS_THE_FUNCTION:
-            try:
-                program.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-            except (TypeError, ValueError):
-                pass
+        if transform in _CALLED_AS_THE_FUNCTION and is_user_function(getattr(function, "__tnp_function__", function)):
+            program.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         super().__init__(program)
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:

@@ -26,7 +26,7 @@ import tnp
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from programs import programs  # noqa: E402 (the path is set above)
+from programs import programs
 
 
 def weighted_sum(x: Any) -> Any:
@@ -152,7 +152,9 @@ def energy(xp: Any) -> Any:
 def options(xp: Any) -> Any:
     def value(s: Any, k: Any, t: Any) -> Any:
         d = (xp.log(s / k) + 0.06 * t) / (0.2 * xp.sqrt(t))
-        return (s / (1 + xp.exp(-1.702 * d)) - k * xp.exp(-0.04 * t) / (1 + xp.exp(-1.702 * (d - 0.2 * xp.sqrt(t))))).sum()
+        return (
+            s / (1 + xp.exp(-1.702 * d)) - k * xp.exp(-0.04 * t) / (1 + xp.exp(-1.702 * (d - 0.2 * xp.sqrt(t))))
+        ).sum()
 
     return value, lambda rng, n: tuple(rng.uniform(a, b, n) for a, b in ((50, 150), (50, 150), (0.1, 2)))
 

@@ -201,6 +201,7 @@ CASES = {
     "maximum.accumulate": (lambda x: np.maximum.accumulate(x, axis=1) ** 2, [reals(2, 5)]),
     "minimum.accumulate": (lambda x: np.minimum.accumulate(x) ** 2, [reals(6)]),
     "sort": (lambda x: np.sort(x, axis=0) ** 2, [reals(5, 2)]),
+    "partition": (lambda x: np.partition(x, 2)[:3] ** 2, [reals(6)]),
     "topk": (lambda x: prims.topk(x * x, 2, 1)[0], [reals(2, 5)]),
     "median": (lambda x: np.median(x, axis=1), [reals(2, 5)]),
     "take": (lambda x: np.sin(x)[:, I], [reals(3, 4)]),
@@ -273,6 +274,6 @@ def test_case(name):
 
 def test_every_rule_is_of_an_operation():
     ids = {p.id for p in prims.registry.values()}
-    composed = {"core.update", "autodiff.times", "numpy.linalg.norm", "numpy.linalg.slogdet"}
+    composed = {"core.update", "autodiff.times", "numpy.linalg.norm", "numpy.linalg.slogdet", "numpy.partition"}
     assert set(grad_rules) - ids == composed
     assert not without_derivative & set(grad_rules)

@@ -16,7 +16,6 @@ import numpy as np
 
 from tnp.api import Jitted
 from tnp.core import clang, langs, prims, pytree, sizes
-from tnp.core.bodies import Body
 from tnp.core.errors import GradientError, NeedsEager, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -29,6 +28,7 @@ from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
+from tnp.transforms.autodiff.reverse import active_names
 
 __all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
@@ -39,7 +39,9 @@ UNROLLED = 4
 class Derivative(Jitted):
     """A function that a transform made of another; called as that one, or as the transform says. Never runs eagerly."""
 
-    def __init__(self, transform: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], compute: Any) -> None:
+    def __init__(
+        self, transform: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], compute: Any
+    ) -> None:
         self._made_by = transform, function, options
         name = f"tnp.{transform.__name__}({getattr(function, '__qualname__', repr(function))})"
 
@@ -144,7 +146,10 @@ class Variables:
         if isinstance(x, TensorProxy):
             kind, way = f"an array of {x.dtype}", "convert it with .astype(float)"
         else:
-            kind, way = f"a Python {(x.python_type if isinstance(x, NumberProxy) else type(x)).__name__}", "pass a float"
+            kind, way = (
+                f"a Python {(x.python_type if isinstance(x, NumberProxy) else type(x)).__name__}",
+                "pass a float",
+            )
         raise GradientError(
             f"{self.what} differentiates with respect to floating-point values, and {name} is {kind}; "
             f"{way}, or leave it out of argnums",
@@ -156,16 +161,19 @@ class Variables:
         rest = iter(values)
         return _mapped(lambda x, path: None if x is None else next(rest), self.structure)
 
-    def check_values(self, what: str) -> None:
-        """Raises :class:`GradientError` if the trace is valid only for the present value of a number that is differentiated by."""
-        guards = self.tracer.trace.value_guards
-        for p in self.proxies:
-            if isinstance(p, NumberProxy) and p.name in guards:
-                raise GradientError(
-                    f"{what} depends on the value of a number (as an exponent or an option), so it cannot be differentiated by it; "
-                    "pass it as an array (np.asarray(…))",
-                    user_location(),
-                )
+
+def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> None:
+    """Raises :class:`GradientError` if the trace is valid only for the present value of a number that depends on ``variables``."""
+    guards = program.trace.value_guards
+    if not any(is_differentiable(p) for p in guards.values()):
+        return
+    active = active_names(program.bound_symbols, (p.name for p in variables))
+    if any(is_differentiable(p) and p.name in active for p in guards.values()):
+        raise GradientError(
+            f"{what}: the program is one for the present value of a number (an exponent, an option) that depends on what is "
+            "differentiated by; pass that as an array (np.asarray(…))",
+            user_location(),
+        )
 
 
 def _mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
@@ -210,8 +218,7 @@ class Traced:
         self.result = _call(function, given, kwargs)
         self.leaves = [self._value(x) for x in _leaves(self.result)]
         self.program = Program(start)
-        for v in self.variables.values():
-            v.check_values(what)
+        check_numbers(self.program, self.proxies, what)
 
     def _value(self, x: Any) -> Any:
         return x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x
@@ -256,7 +263,11 @@ def own_handles(tracer: Tracer, values: Sequence[TensorProxy | None], like: Sequ
                 g = prims.clone(g)
         fresh.discard(g.name)
         g.scalar = p.scalar if isinstance(p, TensorProxy) else True
-        handles.append(TracedArray(Storage(g, writable=not g.scalar), Path(), g, None if g.ndim > 1 else ()if not g.ndim else (1,)))
+        handles.append(
+            TracedArray(
+                Storage(g, writable=not g.scalar), Path(), g, None if g.ndim > 1 else () if not g.ndim else (1,)
+            )
+        )
     return handles
 
 
@@ -276,7 +287,9 @@ def _scalar_output(value: Any, what: str) -> Proxy | None:
         )
     if not is_differentiable(proxy) or _is_complex(proxy):
         kind = proxy.dtype.name if isinstance(proxy, TensorProxy) else proxy.python_type.__name__
-        raise GradientError(f"{what} needs a function with a real floating-point value, and this one's is {kind}", user_location())
+        raise GradientError(
+            f"{what} needs a function with a real floating-point value, and this one's is {kind}", user_location()
+        )
     return proxy
 
 
@@ -361,10 +374,17 @@ def _paired(what: str, outputs: list[Any], given: Any, kind: str) -> list[tuple[
 
 def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
     """A tangent or cotangent that the user gives, as an array of the shape of ``like``."""
-    value = tracer.array_handle(x).__tnp_value__() if type(x) is not TracedNumber else clang.convert(x.proxy, zeros_for(like).dtype)
+    value = (
+        tracer.array_handle(x).__tnp_value__()
+        if type(x) is not TracedNumber
+        else clang.convert(x.proxy, zeros_for(like).dtype)
+    )
     wanted = like.shape if isinstance(like, TensorProxy) else ()
     if sizes.shapes_equal(value.shape, wanted) is False:
-        raise GradientError(f"{what}: an array of shape {sizes.show(value.shape)} stands for one of {sizes.show(wanted)}", user_location())
+        raise GradientError(
+            f"{what}: an array of shape {sizes.show(value.shape)} stands for one of {sizes.show(wanted)}",
+            user_location(),
+        )
     dtype = zeros_for(like).dtype
     if value.dtype.kind == "c" and dtype.kind != "c":
         raise GradientError(f"{what}: a complex array stands for one of {dtype}", user_location())

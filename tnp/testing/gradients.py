@@ -50,7 +50,15 @@ def check_gradients(
     if order > 1:
         rng = np.random.default_rng(1)
         weights = [_direction(rng, np.asarray(args[i])) for i in argnums]
-        check_gradients(_Slope(f, argnums, weights), args, argnums=argnums, order=order - 1, rtol=rtol * 10, step=step, compiled=False)
+        check_gradients(
+            _Slope(f, argnums, weights),
+            args,
+            argnums=argnums,
+            order=order - 1,
+            rtol=rtol * 10,
+            step=step,
+            compiled=False,
+        )
 
 
 class _Slope:

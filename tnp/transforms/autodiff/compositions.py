@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, prims
+from tnp.core import clang, dtypes, prims
 from tnp.core.proxies import TensorProxy, is_number, pyval
+from tnp.core.symbol import BoundSymbol
 from tnp.transforms.autodiff.linalg import adjoint
+from tnp.transforms.autodiff.reverse import Reverse
 from tnp.transforms.autodiff.rules import rule
 
 __all__: list[str] = []
@@ -37,8 +39,6 @@ def _norm(g: TensorProxy, out: TensorProxy, x: Any, ord: Any = None, axis: Any =
 
 def _dtype_of_operand(x: TensorProxy, out: TensorProxy) -> Any:
     """The dtype of ``x`` if the norm is computed in it: floating or complex, in the result's precision."""
-    from tnp.core import dtypes
-
     return x.dtype if x.dtype.kind in "fc" and dtypes.real_counterpart(x.dtype) is out.dtype else None
 
 
@@ -52,3 +52,13 @@ def _slogdet(g: Any, out: Any, a: TensorProxy) -> Any:
         return None
     scale = clang.convert(clang.expand_dims(of_logarithm, (-1, -2)), a.dtype)
     return clang.mul(scale, adjoint(prims.inv(a)))
+
+
+def _partition(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
+    """NumPy's partition leaves elements in another order than the sort that it is made of: that is what has to run, then."""
+    reverse.replaced[id(bsym)] = list(bsym.subsymbols)
+    return NotImplemented
+
+
+_partition.takes_bound_symbol = True  # type: ignore[attr-defined]
+rule("numpy.partition")(_partition)

@@ -19,6 +19,8 @@ from typing import Any
 from tnp.core import clang, dtypes, prims, sizes, views
 from tnp.core.bodies import Body
 from tnp.core.current import current_trace
+from tnp.core.devices import cpu
+from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import Path, Step
@@ -95,7 +97,9 @@ def rounds_of(start: Any, stop: Any, step: Any) -> Any:
     if all(type(x) is int for x in (start, stop, step)):
         return len(range(start, stop, step))
     if type(step) is not int:
-        raise_unknown_step()
+        raise GradientError(
+            "a loop whose step is known only when the program runs has no gradient; give it a step that is a constant"
+        )
     span = clang.sub(stop, start) if step > 0 else clang.sub(start, stop)
     length = clang.floor_divide(clang.add(span, abs(step) - 1), abs(step)) if abs(step) != 1 else span
     return clang.mul(length, prims.convert_number(clang.gt(length, 0), int))
@@ -104,7 +108,9 @@ def rounds_of(start: Any, stop: Any, step: Any) -> Any:
 def raise_unknown_step() -> None:
     from tnp.core.errors import GradientError
 
-    raise GradientError("a loop whose step is known only when the program runs has no gradient; give it a step that is a constant")
+    raise GradientError(
+        "a loop whose step is known only when the program runs has no gradient; give it a step that is a constant"
+    )
 
 
 def _bytes(x: Any) -> int:
@@ -189,7 +195,7 @@ def _active_carried(reverse: Reverse, body: Body, inits: list[Any]) -> tuple[set
 
 def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list[BoundSymbol]:
     """Pulls cotangents back through a loop; gives the loop that keeps what that needs, to take its place."""
-    start, stop, step, body, *inits = loop.args
+    start, _, step, body, *inits = loop.args
     args = body.args[1:]
     outside, carried = _active_carried(reverse, body, inits)
     if type(rounds) is int and rounds == 0:
@@ -284,9 +290,7 @@ def _stack_dtype(x: Proxy) -> dtypes.DType:
     return {bool: dtypes.bool8, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}[x.python_type]
 
 
-def _keeping(
-    loop: BoundSymbol, rounds: Any, kept: list[Any], done: Any
-) -> tuple[list[BoundSymbol], list[TensorProxy]]:
+def _keeping(loop: BoundSymbol, rounds: Any, kept: list[Any], done: Any) -> tuple[list[BoundSymbol], list[TensorProxy]]:
     """The loop with what some carried values are at the beginning of each round kept in stacks, and those."""
     trace = current_trace()
     assert trace is not None
@@ -298,7 +302,9 @@ def _keeping(
     scope = trace.push_body()
     try:
         blank = [
-            prims.empty((rounds, *(x.shape if isinstance(x, TensorProxy) else ())), device=_device(x), dtype=_stack_dtype(x))
+            prims.empty(
+                (rounds, *(x.shape if isinstance(x, TensorProxy) else ())), device=_device(x), dtype=_stack_dtype(x)
+            )
             for x in kept
         ]
         stacks = [like(b) for b in blank]
@@ -324,8 +330,6 @@ def _keeping(
 
 
 def _device(x: Any) -> Any:
-    from tnp.core.devices import cpu
-
     return x.device if isinstance(x, TensorProxy) else cpu
 
 

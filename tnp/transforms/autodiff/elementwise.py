@@ -162,9 +162,7 @@ def _rule_of(name: str, derivatives: tuple[Derivative, ...]) -> Callable[..., An
     def pull(g: TensorProxy, out: Any, *xs: Any) -> Any:
         arrays = operands_as_arrays(g, xs)
         result = out if isinstance(out, TensorProxy) else clang.convert(out, g.dtype)
-        return tuple(
-            (lambda d=d: scaled(g, d(result, *arrays), singular)) for d in derivatives
-        )
+        return tuple((lambda d=d: scaled(g, d(result, *arrays), singular)) for d in derivatives)
 
     return pull
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.transforms.autodiff.rules import rule
 
@@ -33,12 +33,16 @@ def _gather(g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: TensorPro
 
 
 @rule(prims.scatter_add)
-def _scatter_add(g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: TensorProxy, source: TensorProxy, dim: int) -> Any:
+def _scatter_add(
+    g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: TensorProxy, source: TensorProxy, dim: int
+) -> Any:
     return g, None, lambda: _cut(prims.gather(g, indices, dim), source)
 
 
 @rule(prims.scatter)
-def _scatter(g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: TensorProxy, source: TensorProxy, dim: int) -> Any:
+def _scatter(
+    g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: TensorProxy, source: TensorProxy, dim: int
+) -> Any:
     """Of several stores to one place the last one counts: it is found by storing their numbers."""
 
     def of_source() -> TensorProxy:
@@ -54,15 +58,15 @@ def _cut(g: TensorProxy, source: TensorProxy) -> TensorProxy:
 
 def _numbers(a: TensorProxy, constant: int | None = None) -> TensorProxy:
     """The elements of an array of the shape of ``a`` numbered in C order, in int64."""
-    from tnp.core import dtypes
-
     if constant is not None:
         return clang.full_like(a, constant, dtype=dtypes.int64)
     return clang.reshape(prims.iota(a.numel, device=a.device, dtype=dtypes.int64), a.shape)
 
 
 @rule(prims.index_put)
-def _index_put(g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: Any, values: TensorProxy, accumulate: bool) -> Any:
+def _index_put(
+    g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: Any, values: TensorProxy, accumulate: bool
+) -> Any:
     if accumulate:
         return g, None, lambda: prims.index_get(g, list(indices))
 

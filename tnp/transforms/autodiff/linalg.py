@@ -127,7 +127,9 @@ def _cholesky(g: TensorProxy, out: TensorProxy, a: TensorProxy) -> Any:
     """``L⁻ᴴ Φ(Lᴴ G) L⁻¹``, its Hermitian part; Φ takes the lower triangle and half of the diagonal."""
     inner = product(adjoint(out), g)
     rows, columns = _positions(a)
-    half = clang.where(clang.eq(rows, columns), clang.full(a.shape[-2:], 0.5, dtype=dtypes.real_counterpart(a.dtype)), 1.0)
+    half = clang.where(
+        clang.eq(rows, columns), clang.full(a.shape[-2:], 0.5, dtype=dtypes.real_counterpart(a.dtype)), 1.0
+    )
     phi = lower(clang.mul(inner, clang.broadcast_to(clang.convert(half, a.dtype), a.shape)))
     inverse = prims.inv(out)
     return _hermitian_part(product(adjoint(inverse), phi, inverse))
@@ -170,7 +172,9 @@ def _svd(g: Any, out: Any, a: TensorProxy, full: bool = False) -> Any:
         inner = clang.add(inner, _columns_scaled(_over_differences(along, squares), s))
         if a.dtype.kind == "c":  # a phase that both sides share
             rows, columns = _positions(square)
-            phase = _columns_scaled(_where_position(clang.eq(rows, columns), along), clang.mul(clang.reciprocal(s), 0.5))
+            phase = _columns_scaled(
+                _where_position(clang.eq(rows, columns), along), clang.mul(clang.reciprocal(s), 0.5)
+            )
             inner = clang.add(inner, phase)
         if m > k:
             outside = clang.sub(of_u, product(u, adjoint(u), of_u))
@@ -228,5 +232,3 @@ def _qr(g: Any, out: Any, a: TensorProxy, full: bool = False) -> Any:
         of_q = through if of_q is None else clang.add(of_q, through)
     of_first = _qr_tall(q, clang.slice_dim(r, 0, m, dim=last), of_q, first_of_r)
     return clang.concatenate([of_first, of_rest], last)
-
-

@@ -43,7 +43,9 @@ def stored(results: Sequence[Any], args: Sequence[Proxy]) -> list[Any]:
     ]
 
 
-def rolled(start: Any, stop: Any, step: Any, inits: Sequence[Any], make: Callable[..., Sequence[Any]]) -> tuple[Proxy, ...]:
+def rolled(
+    start: Any, stop: Any, step: Any, inits: Sequence[Any], make: Callable[..., Sequence[Any]]
+) -> tuple[Proxy, ...]:
     """Records a loop: ``make(index, *carried)`` records a round and gives what is carried on. Carried arrays are memory."""
     trace = current_trace()
     assert trace is not None

@@ -131,7 +131,11 @@ class Reverse:
         if rule is not None:
             single = isinstance(bsym.output, Proxy)
             g, out = (found[0], bsym.output) if single else (tuple(found), tuple(bsym.flat_outputs))
-            answer = rule(self, bsym, g) if getattr(rule, "takes_bound_symbol", False) else rule(g, out, *bsym.args, **bsym.kwargs)
+            answer = (
+                rule(self, bsym, g)
+                if getattr(rule, "takes_bound_symbol", False)
+                else rule(g, out, *bsym.args, **bsym.kwargs)
+            )
             if answer is not NotImplemented:
                 self._put_answer(bsym, answer)
                 return
@@ -172,7 +176,9 @@ class Reverse:
             scope.clear()
             for p, placeholder in given.cotangents.values():
                 if p.name not in known:
-                    raise GradientError(f"the gradient rule of {bsym.sym.qualified_name} asks for the cotangent of what is no result")
+                    raise GradientError(
+                        f"the gradient rule of {bsym.sym.qualified_name} asks for the cotangent of what is no result"
+                    )
                 primal, g = known[p.name]
                 names[placeholder.name] = zeros_for(primal) if g is None else g
             extra = list(scope)
@@ -208,7 +214,10 @@ def _as_view(bsym: BoundSymbol) -> views.Path | None:
     chain = views.prim_chain(bsym.subsymbols, bsym.output, bsym.args[0])
     if chain is None or len(chain) < 2 or any(b.sym.id not in WRITABLE for b in chain):
         return None
-    if any(b.sym.id is prims.broadcast_in_dim.id and sizes.equal(b.args[0].numel, b.output.numel) is not True for b in chain):
+    if any(
+        b.sym.id is prims.broadcast_in_dim.id and sizes.equal(b.args[0].numel, b.output.numel) is not True
+        for b in chain
+    ):
         return None
     return views.Path(views.Step(b.sym, b.args[1:], b.kwargs) for b in chain)
 
@@ -272,6 +281,7 @@ class Program:
     def __init__(self, start: int, stop: int | None = None) -> None:
         trace = current_trace()
         assert trace is not None
+        self.trace = trace
         self.statements = trace.statements
         self.start = start
         self.stop = len(self.statements) if stop is None else stop

@@ -27,7 +27,16 @@ from tnp.core.symbol import Symbol, flat_proxies
 if TYPE_CHECKING:
     from tnp.transforms.autodiff.reverse import Reverse
 
-__all__ = ["Interleaved", "get_grad", "grad_rules", "put_grad", "put_grads", "register_grad", "rule", "without_derivative"]
+__all__ = [
+    "Interleaved",
+    "get_grad",
+    "grad_rules",
+    "put_grad",
+    "put_grads",
+    "register_grad",
+    "rule",
+    "without_derivative",
+]
 
 Rule = Callable[..., Any]
 

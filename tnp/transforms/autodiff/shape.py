@@ -165,7 +165,9 @@ def _update(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, at: An
 
 
 @rule(prims.slice_update)
-def _slice_update(g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, starts: Any, strides: Any = None) -> Any:
+def _slice_update(
+    g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, starts: Any, strides: Any = None
+) -> Any:
     steps = (1,) * a.ndim if strides is None else tuple(strides)
     stops = [s + max(0, m - 1) * k + (m > 0) for s, m, k in zip(starts, b.shape, steps)]
     return (

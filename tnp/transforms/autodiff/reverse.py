@@ -73,6 +73,8 @@ class Reverse:
         self.active = active
         self.cotangents = cotangents
         self.in_place = set(in_place)
+        #: cotangents of slices of an array that are not yet part of its own: where each begins, and it
+        self.parts: dict[str, tuple[TensorProxy, list[Part]]] = {}
         #: of bound symbols, by ``id``, what takes their place
         self.replaced: dict[int, list[BoundSymbol]] = {}
 
@@ -99,6 +101,17 @@ class Reverse:
             cotangent = clang.add(at(before), cotangent)
         self.cotangents[p.name] = stored_at(before, cotangent, at)
 
+    def put_slice(self, p: TensorProxy, starts: Sequence[int], cotangent: TensorProxy) -> None:
+        """Adds to the cotangent of a slice of ``p``, of steps of 1, when that is asked for: stencils have many of them."""
+        if self.needs(p):
+            self.parts.setdefault(p.name, (p, []))[1].append((tuple(starts), fitting_dtype(cotangent, p)))
+
+    def settle(self, name: str) -> None:
+        """Makes the cotangents of slices part of the array's."""
+        if name in self.parts:
+            p, parts = self.parts.pop(name)
+            self.cotangents[name] = with_parts(p, self.cotangents.get(name), parts)
+
     def walk(self, bsyms: Sequence[BoundSymbol]) -> None:
         """Pulls cotangents back through a program."""
         trace = current_trace()
@@ -108,9 +121,13 @@ class Reverse:
             self.pull(bsym)
             for made in trace.scope[start:]:
                 made.location = bsym.location if bsym.location is not None else made.location
+        for name in list(self.parts):
+            self.settle(name)
 
     def pull(self, bsym: BoundSymbol) -> None:
         """Pulls cotangents back through one operation. Raises :class:`GradientError` if it has no gradient."""
+        for p in bsym.flat_outputs:
+            self.settle(p.name)
         found = [self.cotangents.get(p.name) for p in bsym.flat_outputs]
         if all(g is None for g in found) or bsym.sym.id in without_derivative:
             return
@@ -159,7 +176,9 @@ class Reverse:
 
     def _put_lazily(self, p: Any, g: Any) -> None:
         if g is not None and self.needs(p):
-            if isinstance(g, Placed):
+            if isinstance(g, Sliced):
+                self.put_slice(p, g.starts, g.cotangent)
+            elif isinstance(g, Placed):
                 self.put_at(p, g.at, g.cotangent)
             else:
                 self.put(p, g if isinstance(g, TensorProxy) else g())
@@ -232,6 +251,73 @@ class Placed:
         self.cotangent = cotangent
 
 
+class Sliced:
+    """A cotangent of a slice of an argument, of steps of 1."""
+
+    __slots__ = ("cotangent", "starts")
+
+    def __init__(self, starts: Sequence[int], cotangent: TensorProxy) -> None:
+        self.starts = starts
+        self.cotangent = cotangent
+
+
+#: where a slice begins, and its cotangent
+Part = tuple[tuple[int, ...], TensorProxy]
+
+
+def with_parts(p: TensorProxy, whole: TensorProxy | None, parts: Sequence[Part]) -> TensorProxy:
+    """The cotangent of ``p``: that of all of it, if there is one, and those of its slices.
+
+    What all slices have in common, of a stencil nearly everything, is computed in one pass; then what is left of each is added.
+    """
+    total = zeros_for(p) if whole is None else whole
+    boxes = [(starts, tuple(s + n for s, n in zip(starts, g.shape))) for starts, g in parts]
+    begin = tuple(max(b[0][d] for b in boxes) for d in range(p.ndim))
+    end = tuple(min(b[1][d] for b in boxes) for d in range(p.ndim))
+    if any(a >= b for a, b in zip(begin, end)):
+        begin = end = (0,) * p.ndim  # nothing
+    else:
+        common = None if whole is None else _cut(whole, (0,) * p.ndim, begin, end)
+        for starts, g in parts:
+            piece = _cut(g, starts, begin, end)
+            common = piece if common is None else clang.add(common, piece)
+        total = views.update(total, common, _box(begin, end))
+    for (starts, g), (first, last) in zip(parts, boxes):
+        for lower, upper in _around(first, last, begin, end):
+            before = _cut(total, (0,) * p.ndim, lower, upper)
+            total = views.update(total, clang.add(before, _cut(g, starts, lower, upper)), _box(lower, upper))
+    return total
+
+
+def _box(begin: Sequence[int], end: Sequence[int]) -> views.Path:
+    return views.Path([views.Step(prims.slice, (list(begin), list(end), [1] * len(begin)))])
+
+
+def _cut(a: TensorProxy, starts: Sequence[int], begin: Sequence[int], end: Sequence[int]) -> TensorProxy:
+    """Of an array that begins at ``starts`` what lies between ``begin`` and ``end``."""
+    lower, upper = [b - s for b, s in zip(begin, starts)], [e - s for e, s in zip(end, starts)]
+    if not any(lower) and tuple(upper) == tuple(a.shape):
+        return a
+    return prims.slice(a, lower, upper, [1] * a.ndim)  # type: ignore[no-any-return]
+
+
+def _around(
+    first: Sequence[int], last: Sequence[int], begin: Sequence[int], end: Sequence[int]
+) -> Iterable[tuple[Sequence[int], Sequence[int]]]:
+    """The box from ``first`` to ``last`` without the one from ``begin`` to ``end`` inside it, as boxes."""
+    lower, upper = list(first), list(last)
+    if all(b >= e for b, e in zip(begin, end)):
+        if all(a < b for a, b in zip(lower, upper)):
+            yield lower, upper
+        return
+    for d in range(len(lower)):
+        if lower[d] < begin[d]:
+            yield list(lower), [*upper[:d], begin[d], *upper[d + 1 :]]
+        if end[d] < upper[d]:
+            yield [*lower[:d], end[d], *lower[d + 1 :]], list(upper)
+        lower[d], upper[d] = begin[d], end[d]
+
+
 def _split(made: list[BoundSymbol], results: set[str]) -> tuple[list[BoundSymbol], list[BoundSymbol]]:
     """What computes ``results``, and the rest."""
     needed = set(results)
@@ -246,14 +332,19 @@ def _split(made: list[BoundSymbol], results: set[str]) -> tuple[list[BoundSymbol
     return forward[::-1], backward[::-1]
 
 
-def fitting(cotangent: TensorProxy, p: Proxy) -> TensorProxy:
-    """A cotangent as one of ``p``: of its dtype (the real part for a real one); of a number, summed to 0-d."""
+def fitting_dtype(cotangent: TensorProxy, p: Proxy) -> TensorProxy:
+    """A cotangent in the dtype of that of ``p``: the real part for a real one."""
     wanted = dtype_for(p)
-    if not isinstance(p, TensorProxy) and cotangent.ndim:
-        cotangent = prims.sum(cotangent, tuple(range(cotangent.ndim)))
     if cotangent.dtype.kind == "c" and wanted.kind != "c":
         cotangent = prims.real(cotangent)
-    cotangent = clang.convert(cotangent, wanted)
+    return clang.convert(cotangent, wanted)
+
+
+def fitting(cotangent: TensorProxy, p: Proxy) -> TensorProxy:
+    """A cotangent as one of ``p``: of its dtype and shape; of a number, summed to 0-d."""
+    if not isinstance(p, TensorProxy) and cotangent.ndim:
+        cotangent = prims.sum(cotangent, tuple(range(cotangent.ndim)))
+    cotangent = fitting_dtype(cotangent, p)
     shape = p.shape if isinstance(p, TensorProxy) else ()
     if sizes.shapes_equal(cotangent.shape, shape) is False:
         raise AssertionError(f"a cotangent of {p!r} has shape {cotangent.shape}")

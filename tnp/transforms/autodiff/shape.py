@@ -7,7 +7,7 @@ from typing import Any
 from tnp.core import clang, prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.views import Path, Step
-from tnp.transforms.autodiff.reverse import Placed, stored_at
+from tnp.transforms.autodiff.reverse import Placed, Sliced, stored_at
 from tnp.transforms.autodiff.rules import rule
 
 __all__ = ["summed_to"]
@@ -66,23 +66,14 @@ def _copy_(g: TensorProxy, out: TensorProxy, source: TensorProxy, destination: T
     return g
 
 
-def spread_slice(g: TensorProxy, a: TensorProxy, starts: Any, strides: Any) -> TensorProxy:
-    """``g`` at the places of a slice of ``a``, zeros elsewhere."""
-    steps = (1,) * a.ndim if strides is None else strides
-    config = []
-    for n, m, start, step in zip(a.shape, g.shape, starts, steps):
-        span = m + max(0, m - 1) * (step - 1)
-        config.append((start, n - start - span, step - 1))
-    return prims.pad(g, 0, tuple(config))  # type: ignore[no-any-return]
-
-
 def _slice(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     a, starts, stops, *rest = bsym.args
     strides = rest[0] if rest else bsym.kwargs.get("strides")
-    path = Path([Step(prims.slice, (starts, stops, strides))])
-    if a.name in reverse.in_place or not sizes.is_known(a.shape):
-        return Placed(path, g)
-    return spread_slice(g, a, starts, strides)
+    if a.ndim == 0:
+        return g
+    if a.name in reverse.in_place or not sizes.is_known(a.shape) or any(s != 1 for s in strides or ()):
+        return Placed(Path([Step(prims.slice, (starts, stops, strides))]), g)
+    return Sliced(starts, g)
 
 
 _slice.takes_bound_symbol = True  # type: ignore[attr-defined]
@@ -104,20 +95,29 @@ def _diagonal(g: TensorProxy, out: TensorProxy, a: TensorProxy, *at: Any) -> Any
     return Placed(Path([Step(prims.diagonal, at)]), g)
 
 
-@rule(prims.unfold)
-def _unfold(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int, size: int, step: int) -> Any:
+def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     """Windows overlap: element ``k`` of each goes back by itself."""
-    dim %= max(a.ndim, 1)
+    a, dim, size, step = bsym.args
     if a.ndim == 0:
         return clang.reshape(g, ())
-    count = out.shape[dim]
-    total = None
+    dim %= a.ndim
+    count = bsym.output.shape[dim]
+    if not count:
+        return None
     for k in range(size):
         piece = prims.select(g, g.ndim - 1, k)
         starts = [k if d == dim else 0 for d in range(a.ndim)]
-        spread = spread_slice(piece, a, starts, [step if d == dim else 1 for d in range(a.ndim)])
-        total = spread if total is None else clang.add(total, spread)
-    return total if count and total is not None else None
+        if step == 1:
+            reverse.put_slice(a, starts, piece)
+            continue
+        stops = [k + (count - 1) * step + 1 if d == dim else n for d, n in enumerate(a.shape)]
+        strides = [step if d == dim else 1 for d in range(a.ndim)]
+        reverse.put_at(a, Path([Step(prims.slice, (starts, stops, strides))]), piece)
+    return None
+
+
+_unfold.takes_bound_symbol = True  # type: ignore[attr-defined]
+rule(prims.unfold)(_unfold)
 
 
 @rule(prims.pad)

@@ -11,12 +11,14 @@ from tnp.api import (
     set_num_threads,
     trace,
 )
-from tnp.core.errors import EagerFallbackWarning, GradientError, NoExecutorError, TraceError
+from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
 __all__ = [
+    "BatchError",
     "CacheInfo",
     "EagerFallbackWarning",
     "GradientError",
@@ -43,6 +45,7 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]
 
 __version__ = "0.1.0"

@@ -16,7 +16,7 @@ import numpy as np
 
 from tnp.api import Jitted
 from tnp.core import clang, langs, prims, pytree, sizes
-from tnp.core.errors import GradientError, NeedsEager, user_location
+from tnp.core.errors import GradientError, NeedsEager, TransformError, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.views import Path, Step, update
@@ -30,19 +30,28 @@ from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
 
-__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["Derivative", "call", "derivative", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 #: a Jacobian of up to so many elements of the result is written out, one walk each
 UNROLLED = 4
 
 
 class Derivative(Jitted):
-    """A function that a transform made of another; called as that one, or as the transform says. Never runs eagerly."""
+    """A function that a transform made of another; called as that one, or as the transform says. Never runs eagerly.
+
+    ``compute(tracer, args, kwargs)`` is what it does while it is traced, ``error`` what it raises where there is no trace.
+    """
 
     def __init__(
-        self, transform: Callable[..., Any], function: Callable[..., Any], options: dict[str, Any], compute: Any
+        self,
+        transform: Callable[..., Any],
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        compute: Any,
+        error: type[TransformError],
     ) -> None:
         self._made_by = transform, function, options
+        self._error = error
         name = f"tnp.{transform.__name__}({getattr(function, '__qualname__', repr(function))})"
 
         def program(*args: Any, **kwargs: Any) -> Any:
@@ -51,12 +60,14 @@ class Derivative(Jitted):
 
         program.__name__ = program.__qualname__ = name
         program.__doc__ = f"Made by ``tnp.{transform.__name__}``."
-        if transform in _CALLED_AS_THE_FUNCTION and is_user_function(getattr(function, "__tnp_function__", function)):
+        if transform.__name__ in _CALLED_AS_THE_FUNCTION and is_user_function(
+            getattr(function, "__tnp_function__", function)
+        ):
             program.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         super().__init__(program)
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
-        raise GradientError(
+        raise self._error(
             f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
             reason.location,
         ) from None
@@ -65,7 +76,7 @@ class Derivative(Jitted):
         raise error
 
     def _start_over(self, values: tuple[Any, ...], failure: Any) -> Any:
-        raise GradientError(f"{self.__qualname__}: {failure}") from None
+        raise self._error(f"{self.__qualname__}: {failure}") from None
 
     def __reduce__(self) -> Any:
         transform, function, options = self._made_by
@@ -75,21 +86,24 @@ class Derivative(Jitted):
         return f"<{self.__qualname__}>"
 
 
-def _derivative(transform: Callable[..., Any], function: Any, options: dict[str, Any], compute: Any) -> Derivative:
-    """The derivative, the same one for the same function and options, so that it compiles once."""
+def derivative(
+    transform: Callable[..., Any], function: Any, options: dict[str, Any], compute: Any,
+    error: type[TransformError] = GradientError,
+) -> Derivative:  # fmt: skip
+    """The transformed function, the same one for the same function and options, so that it compiles once."""
     if not callable(function):
         raise TypeError(f"tnp.{transform.__name__} takes a function, not {type(function).__name__}")
     key = transform.__name__, tuple(options.items())
     try:
         made: dict[Any, Derivative] = function.__dict__.setdefault("__tnp_derivatives__", {})
     except (AttributeError, TypeError):
-        return Derivative(transform, function, options, compute)
+        return Derivative(transform, function, options, compute, error)
     if key not in made:
-        made[key] = Derivative(transform, function, options, compute)
+        made[key] = Derivative(transform, function, options, compute, error)
     return made[key]
 
 
-def _call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return Runtime(_nothing).call(function, *args, **kwargs)
 
 
@@ -110,7 +124,7 @@ class Variables:
         self.tracer = tracer
         self.what = what
         self.proxies: list[Proxy] = []
-        self.value = _mapped(lambda x, path: self._variable(x, f"{name}{path}"), argument)
+        self.value = mapped(lambda x, path: self._variable(x, f"{name}{path}"), argument)
         self.structure = argument
 
     def _variable(self, x: Any, name: str) -> Any:
@@ -159,7 +173,7 @@ class Variables:
     def results(self, values: Sequence[Any]) -> Any:
         """One value for each variable, in the structure of the argument."""
         rest = iter(values)
-        return _mapped(lambda x, path: None if x is None else next(rest), self.structure)
+        return mapped(lambda x, path: None if x is None else next(rest), self.structure)
 
 
 def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> None:
@@ -176,24 +190,24 @@ def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> No
         )
 
 
-def _mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
+def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
     """``x`` with ``f(leaf, path)`` in the place of each leaf of tuples, lists, dicts and what optree knows."""
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind(_mapped(f, y, f"{path}[{i}]") for i, y in enumerate(x))
+        return kind(mapped(f, y, f"{path}[{i}]") for i, y in enumerate(x))
     if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(_mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)))
+        return kind(*(mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)))
     if kind is dict:
-        return {k: _mapped(f, y, f"{path}[{k!r}]") for k, y in x.items()}
+        return {k: mapped(f, y, f"{path}[{k!r}]") for k, y in x.items()}
     if not isinstance(x, (TracedArray, TracedNumber)) and pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
-        return unflatten(metadata, [_mapped(f, c, f"{path}[{i}]") for i, c in enumerate(children)])
+        return unflatten(metadata, [mapped(f, c, f"{path}[{i}]") for i, c in enumerate(children)])
     return f(x, path)
 
 
-def _leaves(x: Any) -> list[Any]:
+def leaves_of(x: Any) -> list[Any]:
     found: list[Any] = []
-    _mapped(lambda y, path: found.append(y), x)
+    mapped(lambda y, path: found.append(y), x)
     return found
 
 
@@ -215,8 +229,8 @@ class Traced:
         for i, v in self.variables.items():
             given[i] = v.value
         start = len(tracer.trace.statements)
-        self.result = _call(function, given, kwargs)
-        self.leaves = [self._value(x) for x in _leaves(self.result)]
+        self.result = call(function, given, kwargs)
+        self.leaves = [self._value(x) for x in leaves_of(self.result)]
         self.program = Program(start)
         check_numbers(self.program, self.proxies, what)
 
@@ -318,7 +332,7 @@ def _with_value(
         cotangents = traced.cotangents([] if out is None else [(out, _ones(out))])
         return result(traced.result, traced.structured(cotangents, argnums))
 
-    return _derivative(transform, function, {"argnums": argnums, "has_aux": has_aux}, compute)
+    return derivative(transform, function, {"argnums": argnums, "has_aux": has_aux}, compute)
 
 
 def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
@@ -366,7 +380,7 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
 
 def _paired(what: str, outputs: list[Any], given: Any, kind: str) -> list[tuple[Any, Any]]:
     """Outputs, or variables, and the values given for them. Raises :class:`GradientError` where they do not fit."""
-    values = _leaves(given)
+    values = leaves_of(given)
     if len(values) != len(outputs):
         raise GradientError(f"{what} needs {len(outputs)} {kind}, not {len(values)}", user_location())
     return list(zip(outputs, values))
@@ -402,7 +416,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     (array([ 3., 40.]), array([ 1., 20.]))
     """
     pull = _pulling(function)
-    value = function(*primals) if state.running() is None else _call(function, primals, {})
+    value = function(*primals) if state.running() is None else call(function, primals, {})
     return value, lambda cotangents: pull(primals, cotangents)
 
 
@@ -418,7 +432,7 @@ def _pulling(function: Any) -> Derivative:
         ]
         return traced.structured(traced.cotangents(seeds), argnums)
 
-    return _derivative(vjp, function, {}, compute)
+    return derivative(vjp, function, {}, compute)
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -447,9 +461,9 @@ def _pushing(function: Any) -> Derivative:
                 return next(found)
             return np.zeros(np.shape(x), np.asarray(x).dtype) if not isinstance(value, Proxy) else x * 0
 
-        return traced.result, _mapped(tangent, traced.result)
+        return traced.result, mapped(tangent, traced.result)
 
-    return _derivative(jvp, function, {}, compute)
+    return derivative(jvp, function, {}, compute)
 
 
 # Jacobians
@@ -474,9 +488,9 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
         def of_leaf(x: Any, path: str) -> Any:
             return traced.structured(_rows(tracer, traced, traced._value(x)), argnums)
 
-        return _mapped(of_leaf, traced.result)
+        return mapped(of_leaf, traced.result)
 
-    return _derivative(jacobian, function, {"argnums": argnums}, compute)
+    return derivative(jacobian, function, {"argnums": argnums}, compute)
 
 
 def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
@@ -528,4 +542,4 @@ def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     return jacobian(grad(function, argnums), argnums)
 
 
-_CALLED_AS_THE_FUNCTION = (grad, value_and_grad, jacobian)
+_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "jacobian", "vmap"))

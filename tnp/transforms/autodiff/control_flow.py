@@ -24,7 +24,7 @@ from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import Path, Step
-from tnp.transforms.autodiff.replay import like, make_body, renamed, replay, rolled, stored
+from tnp.transforms.autodiff.replay import like, live, make_body, renamed, replay, rolled, stored
 from tnp.transforms.autodiff.reverse import Program, Reverse, active_names, is_differentiable, zeros_for
 from tnp.transforms.autodiff.rules import rule
 
@@ -232,7 +232,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)
 
     scratch = make_body([index, *cells], one_round)
-    statements = _live(scratch)
+    statements = live(scratch.bound_symbols, scratch.results, _names(list(scratch.args)))
     read = {p.name for b in statements for p in b.flat_inputs} | {p.name for p in flat_proxies(scratch.results)}
     needed = [k for k, s in enumerate(states) if s.name in read]
 
@@ -261,26 +261,6 @@ def _is_plain(start: Any, step: Any) -> bool:
 
 def _names(proxies: list[Any]) -> set[str]:
     return {p.name for p in proxies}
-
-
-def _live(body: Body) -> list[BoundSymbol]:
-    """The statements of a body that its results, and what it stores, need."""
-    needed = {p.name for p in flat_proxies(body.results)}
-    kept = []
-    memory = _names(list(body.args))
-    for b in reversed(body.bound_symbols):
-        stores = b.sym.id is prims.copy_.id and b.args[1].name in memory
-        if stores or any(p.name in needed for p in b.flat_outputs) or not needed.isdisjoint(_sizes_made(b)):
-            kept.append(b)
-            needed.update(p.name for p in b.flat_inputs)
-    return kept[::-1]
-
-
-def _sizes_made(b: BoundSymbol) -> set[str]:
-    """The sizes that the results of an operation are the first to have."""
-    known = {n.name for p in b.flat_inputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
-    made = {n.name for p in b.flat_outputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
-    return made - known
 
 
 def _stack_dtype(x: Proxy) -> dtypes.DType:

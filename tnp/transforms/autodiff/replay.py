@@ -8,10 +8,11 @@ from typing import Any
 from tnp.core import langs, prims
 from tnp.core.bodies import Body, is_control_flow
 from tnp.core.current import current_trace
+from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
-from tnp.core.symbol import BoundSymbol, flat_proxies, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 
-__all__ = ["like", "make_body", "renamed", "replay", "rolled"]
+__all__ = ["like", "live", "make_body", "renamed", "replay", "rolled"]
 
 
 def like(x: Any, sizes: dict[str, Any] | None = None) -> Proxy:
@@ -55,6 +56,29 @@ def rolled(
     return prims.for_loop(start, stop, step, body, *inits)  # type: ignore[no-any-return]
 
 
+def live(
+    bsyms: Sequence[BoundSymbol], results: Any, memory: Iterable[str] = (), *, effects: bool = False
+) -> list[BoundSymbol]:
+    """Those bound symbols that ``results`` need, those that store to arrays called as ``memory`` says, and maybe those with effects."""
+    needed = {p.name for p in flat_proxies(results)}
+    memory = set(memory)
+    kept = []
+    for b in reversed(bsyms):
+        stores = b.sym.id is prims.copy_.id and b.args[1].name in memory
+        stores = stores or (effects and b.has_tag_inside(OpTags.EFFECT))
+        if stores or any(p.name in needed for p in b.flat_outputs) or not needed.isdisjoint(_sizes_made(b)):
+            kept.append(b)
+            needed.update(p.name for p in b.flat_inputs)
+    return kept[::-1]
+
+
+def _sizes_made(b: BoundSymbol) -> set[str]:
+    """The sizes that the results of an operation are the first to have."""
+    known = {n.name for p in b.flat_inputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+    made = {n.name for p in b.flat_outputs if isinstance(p, TensorProxy) for n in p.shape if isinstance(n, NumberProxy)}
+    return made - known
+
+
 class _Values:
     """What names of the program that is run again stand for."""
 
@@ -91,6 +115,14 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
             names.names[b.output.name] = names.of(b.args[0])
             memory.add(b.output.name)
             continue
+        if OpTags.EFFECT in b.sym.tags and b.sym.id is not prims.copy_.id:
+            if not b.flat_outputs:
+                continue  # an assertion: it has held
+            raise GradientError(
+                f"{b.sym.qualified_name} in a loop or a branch gives something else each time, and the way back would run it again; "
+                "call it before",
+                b.location,
+            )
         language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), langs.current())
         with langs.language_context(language):
             if is_control_flow(b):

@@ -530,3 +530,29 @@ def test_what_is_not_differentiated_may_do_anything():
 def test_not_a_function():
     with pytest.raises(TypeError, match="takes a function, not float"):
         tnp.grad(1.0)
+
+
+def test_rows_of_a_jacobian_at_once_or_in_turn(monkeypatch):
+    def f(x):
+        y = x * 1.0
+        for i in range(9):
+            y[1:] += np.sin(y[:-1]) * x[i % 5]
+        return y
+
+    at_once = tnp.jacobian(f)(X)
+    monkeypatch.setattr("tnp.gradients.AT_ONCE", 0)
+    in_turn = tnp.jit(tnp.jacobian(lambda x: f(x)))
+    np.testing.assert_allclose(in_turn(X), at_once, atol=1e-14)
+    assert any(b.sym.name == "for_loop" for b in tnp.trace()(in_turn, X).bound_symbols)
+    check_jvp(f, [X])
+    np.testing.assert_allclose(tnp.jvp(f, (X,), (np.eye(5)[1],))[1], at_once[:, 1])
+
+
+def test_results_are_apart_where_the_gradient_is_a_value_of_the_program():
+    def f(x, y):
+        z = y - y.mean()
+        return (x * z).sum(), z
+
+    gradient, z = tnp.grad(f, has_aux=True)(X, X[::-1].copy())
+    np.testing.assert_array_equal(gradient, z)
+    assert not np.shares_memory(gradient, z)

@@ -63,21 +63,25 @@ def _numbers(a: TensorProxy, constant: int | None = None) -> TensorProxy:
     return clang.reshape(prims.iota(a.numel, device=a.device, dtype=dtypes.int64), a.shape)
 
 
-@rule(prims.index_put)
-def _index_put(
-    g: TensorProxy, out: TensorProxy, a: TensorProxy, indices: Any, values: TensorProxy, accumulate: bool
-) -> Any:
+def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
+    a, indices, values, accumulate = bsym.args
     if accumulate:
         return g, None, lambda: prims.index_get(g, list(indices))
 
     def of_values() -> TensorProxy:
         """Of several stores to one place the last one counts."""
+        found = prims.index_get(g, list(indices))
+        if reverse.are_distinct(indices):
+            return found  # type: ignore[no-any-return]
         order = _numbers(indices[0])
-        places = prims.index_put(
-            clang.full(a.shape[: len(indices)], -1, dtype=order.dtype), list(indices), order, False
-        )
+        blank = clang.full(a.shape[: len(indices)], -1, dtype=order.dtype)
+        places = prims.index_put(blank, list(indices), order, False)
         wins = clang.eq(prims.index_get(places, list(indices)), order)
         wins = clang.broadcast_to(clang.expand_dims(wins, range(wins.ndim, values.ndim)), values.shape)
-        return clang.where(wins, prims.index_get(g, list(indices)), 0)
+        return clang.where(wins, found, 0)
 
     return lambda: prims.index_put(g, list(indices), clang.full_like(values, 0), False), None, of_values
+
+
+_index_put.takes_bound_symbol = True  # type: ignore[attr-defined]
+rule(prims.index_put)(_index_put)

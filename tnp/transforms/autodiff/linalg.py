@@ -25,9 +25,11 @@ def adjoint(a: TensorProxy) -> TensorProxy:
 
 
 def product(*factors: TensorProxy) -> TensorProxy:
+    """The product of matrices; of a column and a row elementwise, which fuses."""
     result = factors[0]
     for f in factors[1:]:
-        result = prims.matmul(result, f)
+        is_outer = type(result.shape[-1]) is int and result.shape[-1] == 1
+        result = clang.mul(result, f) if is_outer else prims.matmul(result, f)
     return result
 
 

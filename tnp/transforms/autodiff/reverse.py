@@ -75,6 +75,8 @@ class Reverse:
         self.in_place = set(in_place)
         #: cotangents of slices of an array that are not yet part of its own: where each begins, and it
         self.parts: dict[str, tuple[TensorProxy, list[Part]]] = {}
+        #: arrays of positions that are distinct together: of each, which ``nonzero`` made it
+        self.positions: dict[str, int] = {}
         #: of bound symbols, by ``id``, what takes their place
         self.replaced: dict[int, list[BoundSymbol]] = {}
 
@@ -116,6 +118,7 @@ class Reverse:
         """Pulls cotangents back through a program."""
         trace = current_trace()
         assert trace is not None
+        self._note_positions(bsyms)
         for bsym in reversed(bsyms):
             start = len(trace.scope)
             self.pull(bsym)
@@ -123,6 +126,24 @@ class Reverse:
                 made.location = bsym.location if bsym.location is not None else made.location
         for name in list(self.parts):
             self.settle(name)
+
+    def _note_positions(self, bsyms: Iterable[BoundSymbol]) -> None:
+        for b in bsyms:
+            self._note_positions(b.subsymbols)
+            if b.sym.id is prims.nonzero.id:
+                self.positions.update((p.name, id(b)) for p in b.flat_outputs)
+
+    def are_distinct(self, indices: Sequence[TensorProxy]) -> bool:
+        """Whether arrays of indices surely name no place twice: those of the true elements of a mask."""
+        made = {self.positions.get(i.name) for i in indices}
+        return (
+            len(made) == 1
+            and None not in made
+            and len({i.name for i in indices}) == len(indices) == len(self._of(made))
+        )
+
+    def _of(self, made: set[int | None]) -> list[str]:
+        return [name for name, source in self.positions.items() if source in made]
 
     def pull(self, bsym: BoundSymbol) -> None:
         """Pulls cotangents back through one operation. Raises :class:`GradientError` if it has no gradient."""
@@ -167,7 +188,9 @@ class Reverse:
             self.pull(sub)
 
     def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
-        for arg, g in zip(bsym.args, answer if isinstance(answer, tuple) else (answer,)):
+        # The last first: what was stored reads the cotangent before what was overwritten is cut out of it, in place if nobody reads it later.
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        for arg, g in reversed(list(zip(bsym.args, answers))):
             if isinstance(arg, (list, tuple)):
                 for a, h in zip(arg, g or ()):
                     self._put_lazily(a, h)

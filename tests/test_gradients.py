@@ -1,6 +1,7 @@
 """What ``tnp.grad`` and its like take and give: structures, compositions with each other and with jit, errors."""
 
 import collections
+import functools
 import inspect
 import pickle
 import warnings
@@ -142,6 +143,21 @@ def test_other_values_of_arguments_run_the_same_program():
     assert tnp.grad(energy) is tnp.grad(energy)
 
 
+class Model:
+    def __init__(self, w):
+        self.w = w
+
+    def loss(self, x):
+        return (self.w * x**2).sum()
+
+
+def test_methods_are_of_their_objects():
+    for w in (1.0, 3.0):
+        np.testing.assert_array_equal(tnp.grad(Model(w).loss)(X), 2 * w * X)
+    partial = functools.partial(lambda w, x: (w * x).sum(), 2.0)
+    np.testing.assert_array_equal(tnp.grad(partial)(X), np.full(5, 2.0))
+
+
 # Functions that write
 
 
@@ -155,6 +171,29 @@ def test_arguments_are_left_alone():
     expected = numerical_gradient(lambda x: f(x.copy()), [X], 0)
     np.testing.assert_allclose(tnp.grad(f)(x), expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_array_equal(x, X)
+
+
+def test_vjp_and_jvp_leave_arguments_alone():
+    def f(x):
+        x *= x
+        return x
+
+    x = X.copy()
+    value, pull = tnp.vjp(f, x)
+    np.testing.assert_allclose(value, X**2)
+    x[:] = 0  # the point stays what it was
+    np.testing.assert_allclose(pull(np.ones(5))[0], 2 * X)
+    x[:] = X
+    np.testing.assert_allclose(tnp.jvp(f, (x,), (np.ones(5),))[1], 2 * X)
+    np.testing.assert_array_equal(x, X)
+
+    def traced(x):
+        value, pull = tnp.vjp(f, x)
+        return value, pull(value)[0], x
+
+    value, cotangent, left = tnp.jit(traced)(x)
+    np.testing.assert_allclose(cotangent, 2 * X**3)
+    np.testing.assert_array_equal(left, X)
 
 
 def test_other_arguments_are_written_as_ever():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -95,11 +96,11 @@ def derivative(
     """The transformed function, the same one for the same function and options, so that it compiles once."""
     if not callable(function):
         raise TypeError(f"tnp.{transform.__name__} takes a function, not {type(function).__name__}")
-    key = transform.__name__, tuple(options.items())
-    try:
-        made: dict[Any, Derivative] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    except (AttributeError, TypeError):
+    if not isinstance(function, (types.FunctionType, functools.partial, Jitted)):
+        # A bound method is another object each time, and its attributes are its function's.
         return Derivative(transform, function, options, compute, error)
+    made: dict[Any, Derivative] = function.__dict__.setdefault("__tnp_derivatives__", {})
+    key = transform.__name__, tuple(options.items())
     if key not in made:
         made[key] = Derivative(transform, function, options, compute, error)
     return made[key]
@@ -409,16 +410,25 @@ def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
 def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The function's value, and the function that pulls cotangents of it back to those of the arguments, a tuple.
 
-    That one runs the forward computation again.
+    That one runs the forward computation again. Arguments that the function writes to stay as they are.
 
     >>> import numpy as np, tnp
     >>> value, pull = tnp.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
     >>> pull(np.array([1.0, 10.0]))
     (array([ 3., 40.]), array([ 1., 20.]))
     """
+    primals = mapped(lambda x, path: x.copy() if isinstance(x, np.ndarray) else x, primals)
     pull = _pulling(function)
-    value = function(*primals) if state.running() is None else call(function, primals, {})
-    return value, lambda cotangents: pull(primals, cotangents)
+    return _valued(function)(*primals), lambda cotangents: pull(primals, cotangents)
+
+
+def _valued(function: Any) -> Derivative:
+    """The function, leaving arguments that it writes to as they are."""
+
+    def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return Traced(tracer, "tnp.vjp", function, args, kwargs, tuple(range(len(args)))).result
+
+    return derivative(vjp, function, {"part": "value"}, compute)
 
 
 def _pulling(function: Any) -> Derivative:
@@ -433,7 +443,7 @@ def _pulling(function: Any) -> Derivative:
         ]
         return traced.structured(traced.cotangents(seeds), argnums)
 
-    return derivative(vjp, function, {}, compute)
+    return derivative(vjp, function, {"part": "cotangents"}, compute)
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -64,6 +64,30 @@ def _signs(x: Any) -> Any:
     return clang.sign(x)
 
 
+#: of the asymptotic series of the trigamma function behind ``1 / x + 1 / (2 x²)``: the Bernoulli numbers of even order
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+def _trigamma(x: TensorProxy) -> TensorProxy:
+    """The derivative of ``digamma``: of ``x`` below 1/2 by reflection, else the asymptotic series at ``x + 8`` and recurrence
+    (Abramowitz and Stegun, 6.4.6, 6.4.7 and 6.4.12)."""
+    reflects = clang.lt(x, 0.5)
+    y = clang.where(reflects, clang.sub(1, x), x)
+    total = clang.full_like(y, 0)
+    for _ in range(8):
+        total = clang.add(total, clang.reciprocal(clang.square(y)))
+        y = clang.add(y, 1)
+    inverse = clang.reciprocal(y)
+    square = clang.square(inverse)
+    series = clang.full_like(y, 0)
+    for b in reversed(_BERNOULLI):
+        series = clang.mul(clang.add(series, b), square)
+    series = clang.mul(clang.add(clang.add(series, 1), clang.mul(inverse, 0.5)), inverse)
+    total = clang.add(total, series)
+    angle = clang.sin(clang.mul(clang.where(reflects, x, 0.5), math.pi))
+    return clang.where(reflects, clang.sub(clang.div(math.pi**2, clang.square(angle)), total), total)
+
+
 # fmt: off
 DERIVATIVES: dict[str, tuple[Derivative, ...]] = {
     "acos":      (lambda out, x: clang.neg(clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x))))),),
@@ -79,6 +103,7 @@ DERIVATIVES: dict[str, tuple[Derivative, ...]] = {
     "copysign":  (lambda out, a, b: clang.mul(clang.sign(a), clang.sign(out)), lambda out, a, b: 0),
     "cos":       (lambda out, x: clang.neg(clang.sin(x)),),
     "cosh":      (lambda out, x: clang.sinh(x),),
+    "digamma":   (lambda out, x: _trigamma(_array(x, out)),),
     "erf":       (lambda out, x: clang.mul(clang.exp(clang.neg(clang.square(x))), 2 / math.sqrt(math.pi)),),
     "erfc":      (lambda out, x: clang.mul(clang.exp(clang.neg(clang.square(x))), -2 / math.sqrt(math.pi)),),
     "erfinv":    (lambda out, x: clang.mul(clang.exp(clang.square(out)), math.sqrt(math.pi) / 2),),

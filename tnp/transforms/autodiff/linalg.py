@@ -149,6 +149,23 @@ def _eigh(g: Any, out: Any, a: TensorProxy, upper: bool = False) -> Any:
     return _hermitian_part(product(vectors, inner, adjoint(vectors)))
 
 
+@rule(prims.eig)
+def _eig(g: Any, out: Any, a: TensorProxy) -> Any:
+    """``V⁻ᴴ (diag(gw) + (Vᴴ gV - Vᴴ V diag(Re Vᴴ gV)) / conj(wⱼ - wᵢ)) Vᴴ``: the vectors have length 1. Their phase is arbitrary, and
+    so has no gradient."""
+    of_values, of_vectors = g
+    values, vectors = out
+    back = adjoint(vectors)
+    inner = None if of_values is None else on_diagonal(of_values, vectors)
+    if of_vectors is not None:
+        along = product(back, of_vectors)
+        lengths = prims.real(prims.diagonal(along, 0, along.ndim - 2, along.ndim - 1))
+        turned = clang.sub(along, _columns_scaled(product(back, vectors), lengths))
+        turned = _over_differences(turned, clang.conj(values))
+        inner = turned if inner is None else clang.add(inner, turned)
+    return prims.solve(back, product(inner, back))
+
+
 @rule(prims.svd)
 def _svd(g: Any, out: Any, a: TensorProxy, full: bool = False) -> Any:
     of_u, of_s, of_vh = g

@@ -18,6 +18,7 @@ from tnp.core.current import current_trace
 from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
+from tnp.transforms.autodiff.replay import live
 from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, grad_rules, without_derivative
 
 __all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
@@ -411,22 +412,27 @@ class Program:
         reverse = Reverse(active_names(self.bound_symbols, (p.name for p in inputs)), {})
         for p, g in seeds:
             reverse.put(p, g)
-        self.walk(reverse)
+        self.walk(reverse, inputs)
         return [reverse.cotangents.get(p.name) for p in inputs]
 
     @property
     def bound_symbols(self) -> list[BoundSymbol]:
         return self.statements[self.start : self.stop]
 
-    def walk(self, reverse: Reverse) -> None:
-        """Pulls cotangents back, and opens what computed something that was needed for it."""
+    def walk(self, reverse: Reverse, wanted: Sequence[Proxy] | None = None) -> None:
+        """Pulls cotangents back, and opens what computed something that was needed for it. Of what is recorded, only what the cotangents
+        of ``wanted`` need stays."""
         trace = current_trace()
         assert trace is not None
         program = self.bound_symbols
         before = len(trace.statements)
         reverse.walk(program)
+        found = [g for g in reverse.cotangents.values() if wanted is None]
+        found += [reverse.cotangents[p.name] for p in wanted or () if p.name in reverse.cotangents]
+        if wanted is not None:
+            _keep_live(before, found)
         needed = [p for b in trace.statements[before:] for p in b.flat_inputs]
-        shown = opened(program, [*needed, *reverse.cotangents.values()], reverse.replaced)
+        shown = opened(program, [*needed, *found], reverse.replaced)
         self.statements[self.start : self.stop] = shown
         self.stop = self.start + len(shown)
 
@@ -448,7 +454,17 @@ class Program:
         if inside:
             begin += self.stop - length
         seeds = [(g, fitting(t, g)) for g, (_, t) in zip(linear, inputs) if g is not None]
-        return Program(begin).pull_back(dummies, seeds)
+        tangents = Program(begin).pull_back(dummies, seeds)
+        _keep_live(begin, tangents)
+        return tangents
+
+
+def _keep_live(start: int, results: Sequence[Any]) -> None:
+    """Of what was recorded from ``start`` on, which has no effects, keeps what ``results`` need."""
+    trace = current_trace()
+    assert trace is not None
+    guarded = list(trace.value_guards.values())
+    trace.statements[start:] = live(trace.statements[start:], [*results, *guarded])
 
 
 # Opening compositions

@@ -265,6 +265,8 @@ CASES = {
     "interp": (lambda y: np.interp(np.array([0.3, 1.7]), np.array([0.0, 1.0, 2.0]), y), [reals(3)]),
     "trapezoid": (lambda y: np.trapezoid(y * y, dx=0.5).reshape(1), [reals(5)]),
     "diff": (lambda x: np.diff(x, 2) ** 2, [reals(6)]),
+    "logaddexp.reduce": (lambda x: np.logaddexp.reduce(x, axis=0), [reals(3, 2)]),
+    "logaddexp2.reduce": (lambda x: np.logaddexp2.reduce(x, axis=None, keepdims=True), [reals(3, 2)]),
     "multiply.reduce": (lambda x: np.multiply.reduce(x), [reals(4, 2)]),
     "cross": (lambda x, y: np.cross(x, y), [reals(2, 3), reals(2, 3)]),
     "kron": (lambda x, y: np.kron(x, y), [reals(2, 2), reals(2, 2)]),
@@ -284,7 +286,7 @@ def test_case(name):
 
 def test_every_rule_is_of_an_operation():
     ids = {p.id for p in prims.registry.values()}
-    composed = {"core.update", "autodiff.times", "numpy.linalg.norm", "numpy.linalg.slogdet", "numpy.partition"}
+    composed = {"core.update", "autodiff.times", "numpy.linalg.norm", "numpy.linalg.slogdet", "numpy.partition", "ufunc_call.reduce"}
     assert set(grad_rules) - ids == composed
     assert not without_derivative & set(grad_rules)
 

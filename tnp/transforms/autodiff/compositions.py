@@ -54,6 +54,27 @@ def _slogdet(g: Any, out: Any, a: TensorProxy) -> Any:
     return clang.mul(scale, adjoint(prims.inv(a)))
 
 
+_LOG_SUMS = {"logaddexp": clang.exp, "logaddexp2": clang.exp2}
+
+
+@rule("ufunc_call.reduce")
+def _log_sum(
+    g: TensorProxy, out: TensorProxy, ufunc: Any, a: TensorProxy, *, axis: Any = 0, dtype: Any = None, keepdims: Any = False,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Of ``logaddexp.reduce``: ``g * exp(a - out)``, the weights of softmax, 0 where all that is summed is."""
+    power = _LOG_SUMS.get(getattr(ufunc, "__name__", ""))
+    if power is None or options or a.dtype is not out.dtype:
+        return NotImplemented
+    axes = range(a.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    dims = tuple(pyval(d) % max(a.ndim, 1) for d in axes)
+    shape = tuple(1 if d in dims else n for d, n in enumerate(a.shape))
+    spread = [clang.broadcast_to(clang.reshape(t, shape), a.shape) for t in (g, out)]
+    finite = clang.isfinite(spread[1])
+    difference = clang.sub(a, clang.where(finite, spread[1], 0))
+    return None, clang.mul(spread[0], clang.where(finite, power(difference), 0))
+
+
 def _partition(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
     """NumPy's partition leaves elements in another order than the sort that it is made of: that is what has to run, then."""
     reverse.replaced[id(bsym)] = list(bsym.subsymbols)

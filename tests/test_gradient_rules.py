@@ -284,9 +284,45 @@ def test_case(name):
     check_jvp(tnp.jit(f, executors=["numpy"]), args, rtol=5e-5)
 
 
+NARROW = (
+    "cholesky-complex",
+    "irfft",
+    "var-complex",
+    "std",
+    "svd",
+    "cumprod",
+    "scatter",
+    "norm",
+    "median",
+    "update",
+    "digamma",
+)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_single_precision_stays(name):
+    if name in CASES:
+        f, makers = CASES[name]
+        args = [make(rng_of(name)) for make in makers]
+    else:
+        f, args = prims.registry[name], elementwise_arguments(name, "float64")
+    narrow = [a.astype(np.float32 if a.dtype.kind == "f" else np.complex64) for a in args]
+    g = tnp.jit(tnp.grad(weighted(f), tuple(range(len(args)))), executors=["numpy"])
+    for a, wide, found in zip(narrow, g(*args), g(*narrow)):
+        assert found.dtype == a.dtype
+        np.testing.assert_allclose(found, wide, rtol=0, atol=2e-3 * max(1, np.abs(wide).max()))
+
+
 def test_every_rule_is_of_an_operation():
     ids = {p.id for p in prims.registry.values()}
-    composed = {"core.update", "autodiff.times", "numpy.linalg.norm", "numpy.linalg.slogdet", "numpy.partition", "ufunc_call.reduce"}
+    composed = {
+        "core.update",
+        "autodiff.times",
+        "numpy.linalg.norm",
+        "numpy.linalg.slogdet",
+        "numpy.partition",
+        "ufunc_call.reduce",
+    }
     assert set(grad_rules) - ids == composed
     assert not without_derivative & set(grad_rules)
 

@@ -543,7 +543,7 @@ def specialised(x, n):
 def test_errors_say_what_to_do(call, message):
     with pytest.raises(tnp.GradientError, match=f"(?s){message}") as caught:
         call()
-    assert ".py:" in str(caught.value), "it names no line"
+    assert str(caught.value).count(".py:") == 1, "it names one line"
 
 
 def test_an_operation_without_a_gradient_names_its_line():

@@ -1,4 +1,4 @@
-"""Every gradient rule against finite differences in float64 and complex128, first and second order, both modes.
+"""Every gradient rule against finite differences in float64 (first and second order, both modes) and complex128.
 
 One case is run alone with ``pytest tests/test_gradient_rules.py -k NAME``.
 """
@@ -69,7 +69,7 @@ def test_elementwise(name, dtype):
     def f(*xs):
         return operation(*xs)
 
-    check_gradients(weighted(f), args, rtol=2e-5)
+    check_gradients(weighted(f), args, order=2 if dtype == "float64" else 1, rtol=2e-5)
     if dtype == "float64":
         check_jvp(tnp.jit(f, executors=["numpy"]), args, rtol=2e-5)
 

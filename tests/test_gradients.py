@@ -474,14 +474,17 @@ def test_derivatives_pickle():
     np.testing.assert_array_equal(g(X), tnp.grad(rosenbrock)(X))
 
 
+def test_functions_that_were_differentiated_pickle():
+    cloudpickle = pytest.importorskip("cloudpickle")
+    scale = 3.0
+    f = lambda x: (x * scale).sum()  # noqa: E731
+    tnp.grad(f)(X)
+    again = pickle.loads(cloudpickle.dumps(f))
+    np.testing.assert_array_equal(tnp.grad(again)(X), np.full(5, 3.0))
+    assert tnp.grad(again) is not tnp.grad(f)
+
+
 def test_value_and_gradient_are_one_run():
-    calls = []
-
-    def f(x, rng):
-        noise = rng.normal(size=5)
-        calls.append(None)
-        return (x * noise).sum()
-
     value, gradient = tnp.value_and_grad(lambda x, rng: (x * rng.normal(size=5)).sum())(X, np.random.default_rng(1))
     np.testing.assert_array_equal(gradient, np.random.default_rng(1).normal(size=5))
     np.testing.assert_allclose(value, (X * gradient).sum())

@@ -125,6 +125,7 @@ def writes_outside(x, out):
         (lambda: tnp.vmap(np.sin, 2)(M), r"no axis 2: it is an array of shape \(4,3\)"),
         (lambda: tnp.vmap(np.add)(M, M.T), "argument 1 has 3 elements along axis 0, others have 4"),
         (lambda: tnp.vmap(np.add, (0,))(M, M), "in_axes has 1 entries for 2 arguments"),
+        (lambda: tnp.vmap(np.sin, {"x": 0})(M), "in_axes takes integers, None, and tuples of these"),
         (lambda: tnp.vmap(np.sin, None)(M), "nothing to map over"),
         (lambda: tnp.vmap(np.sin, 0, None)(M), "needs an axis in out_axes"),
         (lambda: tnp.vmap(lambda x: x[x > 0])(M), "lengths that differ"),

@@ -7,111 +7,29 @@ inside a jitted function, jitted, and differentiated again. Called outside of tr
 
 from __future__ import annotations
 
-import functools
-import inspect
-import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tnp.api import Jitted
-from tnp.core import clang, dtypes, langs, prims, pytree, sizes
+from tnp.core import clang, dtypes, langs, prims, sizes
 from tnp.core.bodies import is_control_flow
-from tnp.core.errors import BatchError, GradientError, NeedsEager, TransformError, user_location
+from tnp.core.errors import BatchError, GradientError, user_location
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import OpTags
 from tnp.core.views import Path, Step, update
-from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
-from tnp.frontend.rewriter import is_user_function
-from tnp.frontend.runtime import Runtime
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
+from tnp.transformed import Transformed, call, leaves_of, mapped, own_handles, transformed
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
 from tnp.transforms.batching.walk import Walk, run_batched
 
-__all__ = ["Derivative", "call", "derivative", "grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
 #: the rows of a Jacobian of a program with loops are computed at once if no array on the way then has more elements
 AT_ONCE = 2**24
-
-
-class Derivative(Jitted):
-    """A function that a transform made of another; called as that one, or as the transform says. Never runs eagerly.
-
-    ``compute(tracer, args, kwargs)`` is what it does while it is traced, ``error`` what it raises where there is no trace.
-    """
-
-    def __init__(
-        self,
-        transform: Callable[..., Any],
-        function: Callable[..., Any],
-        options: dict[str, Any],
-        compute: Any,
-        error: type[TransformError],
-    ) -> None:
-        self._made_by = transform, function, options
-        self._error = error
-        name = f"tnp.{transform.__name__}({getattr(function, '__qualname__', repr(function))})"
-
-        def program(*args: Any, **kwargs: Any) -> Any:
-            tracer = state.running()
-            return self(*args, **kwargs) if tracer is None else compute(tracer, args, kwargs)
-
-        program.__name__ = program.__qualname__ = name
-        program.__doc__ = f"Made by ``tnp.{transform.__name__}``."
-        if transform.__name__ in _CALLED_AS_THE_FUNCTION and is_user_function(
-            getattr(function, "__tnp_function__", function)
-        ):
-            program.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-        super().__init__(program)
-
-    def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
-        raise self._error(
-            f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
-            reason.location,
-        ) from None
-
-    def _once_eagerly(self, error: BaseException) -> Any:
-        raise error
-
-    def _start_over(self, values: tuple[Any, ...], failure: Any) -> Any:
-        raise self._error(f"{self.__qualname__}: {failure}") from None
-
-    def __reduce__(self) -> Any:
-        transform, function, options = self._made_by
-        return functools.partial(transform, **options), (function,)
-
-    def __repr__(self) -> str:
-        return f"<{self.__qualname__}>"
-
-
-def derivative(
-    transform: Callable[..., Any], function: Any, options: dict[str, Any], compute: Any,
-    error: type[TransformError] = GradientError,
-) -> Derivative:  # fmt: skip
-    """The transformed function, the same one for the same function and options, so that it compiles once."""
-    if not callable(function):
-        raise TypeError(f"tnp.{transform.__name__} takes a function, not {type(function).__name__}")
-    if not isinstance(function, (types.FunctionType, functools.partial, Jitted)):
-        # A bound method is another object each time, and its attributes are its function's.
-        return Derivative(transform, function, options, compute, error)
-    made: dict[Any, Derivative] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    key = transform.__name__, tuple(options.items())
-    if key not in made:
-        made[key] = Derivative(transform, function, options, compute, error)
-    return made[key]
-
-
-def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    return Runtime(_nothing).call(function, *args, **kwargs)
-
-
-def _nothing() -> None:
-    """Whose globals and closure a runtime has that belongs to no function."""
 
 
 # What is differentiated with respect to
@@ -193,27 +111,6 @@ def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> No
         )
 
 
-def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
-    """``x`` with ``f(leaf, path)`` in the place of each leaf of tuples, lists, dicts and what optree knows."""
-    kind = type(x)
-    if kind is tuple or kind is list:
-        return kind(mapped(f, y, f"{path}[{i}]") for i, y in enumerate(x))
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return kind(*(mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)))
-    if kind is dict:
-        return {k: mapped(f, y, f"{path}[{k!r}]") for k, y in x.items()}
-    if not isinstance(x, (TracedArray, TracedNumber)) and pytree.is_container(x):
-        children, metadata, unflatten = pytree.flatten(x)
-        return unflatten(metadata, [mapped(f, c, f"{path}[{i}]") for i, c in enumerate(children)])
-    return f(x, path)
-
-
-def leaves_of(x: Any) -> list[Any]:
-    found: list[Any] = []
-    mapped(lambda y, path: found.append(y), x)
-    return found
-
-
 class Traced:
     """A function run on variables: its result, and the program that computed it."""
 
@@ -260,33 +157,6 @@ class Traced:
         return own_handles(self.tracer, found, self.proxies, self.program.stop)
 
 
-def own_handles(tracer: Tracer, values: Sequence[TensorProxy | None], like: Sequence[Proxy], start: int) -> list[Any]:
-    """Handles of results, zeros for ``None``: arrays that are nobody else's, and may be written to."""
-    fresh = {
-        p.name
-        for b in tracer.trace.statements[start:]
-        if OpTags.VIEW not in b.sym.tags
-        for p in b.flat_outputs
-        if all(p.name != q.name for q in b.flat_inputs)
-    }
-    handles = []
-    for g, p in zip(values, like):
-        language = p.lang if isinstance(p, TensorProxy) else lnp.language
-        with langs.language_context(language):
-            if g is None:
-                g = zeros_for(p)
-            elif g.name not in fresh:
-                g = prims.clone(g)
-        fresh.discard(g.name)
-        g.scalar = p.scalar if isinstance(p, TensorProxy) else True
-        handles.append(
-            TracedArray(
-                Storage(g, writable=not g.scalar), Path(), g, None if g.ndim > 1 else () if not g.ndim else (1,)
-            )
-        )
-    return handles
-
-
 def _scalar_output(value: Any, what: str) -> Proxy | None:
     """The proxy of a function's value, ``None`` if it is a constant. Raises :class:`GradientError` unless it is a real scalar."""
     if type(value) in (float, int, bool) or (isinstance(value, np.generic) and type(value) is not TracedArray):
@@ -319,7 +189,7 @@ def _ones(p: Proxy) -> TensorProxy:
 
 def _with_value(
     transform: Any, function: Any, argnums: int | tuple[int, ...], has_aux: bool, result: Callable[[Any, Any], Any]
-) -> Derivative:
+) -> Transformed:
     argnums = tuple(argnums) if isinstance(argnums, (list, tuple)) else argnums
     what = f"tnp.{transform.__name__}"
 
@@ -334,7 +204,7 @@ def _with_value(
         cotangents = traced.cotangents([] if out is None else [(out, _ones(out))])
         return result(traced.result, traced.structured(cotangents, argnums))
 
-    return derivative(transform, function, {"argnums": argnums, "has_aux": has_aux}, compute)
+    return transformed(transform, function, {"argnums": argnums, "has_aux": has_aux}, compute)
 
 
 def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
@@ -422,16 +292,16 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
     return _valued(function)(*primals), lambda cotangents: pull(primals, cotangents)
 
 
-def _valued(function: Any) -> Derivative:
+def _valued(function: Any) -> Transformed:
     """The function, leaving arguments that it writes to as they are."""
 
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return Traced(tracer, "tnp.vjp", function, args, kwargs, tuple(range(len(args)))).result
 
-    return derivative(vjp, function, {"part": "value"}, compute)
+    return transformed(vjp, function, {"part": "value"}, compute)
 
 
-def _pulling(function: Any) -> Derivative:
+def _pulling(function: Any) -> Transformed:
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals, cotangents = args
         argnums = tuple(range(len(primals)))
@@ -443,7 +313,7 @@ def _pulling(function: Any) -> Derivative:
         ]
         return traced.structured(traced.cotangents(seeds), argnums)
 
-    return derivative(vjp, function, {"part": "cotangents"}, compute)
+    return transformed(vjp, function, {"part": "cotangents"}, compute)
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -456,7 +326,7 @@ def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     return _pushing(function)(tuple(primals), tuple(tangents))  # type: ignore[no-any-return]
 
 
-def _pushing(function: Any) -> Derivative:
+def _pushing(function: Any) -> Transformed:
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals, tangents = args
         traced = Traced(tracer, "tnp.jvp", function, primals, kwargs, tuple(range(len(primals))))
@@ -474,7 +344,7 @@ def _pushing(function: Any) -> Derivative:
 
         return traced.result, mapped(tangent, traced.result)
 
-    return derivative(jvp, function, {}, compute)
+    return transformed(jvp, function, {}, compute)
 
 
 # Jacobians
@@ -501,7 +371,7 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
 
         return mapped(of_leaf, traced.result)
 
-    return derivative(jacobian, function, {"argnums": argnums}, compute)
+    return transformed(jacobian, function, {"argnums": argnums}, compute)
 
 
 def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
@@ -582,6 +452,3 @@ def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
            [2., 0.]])
     """
     return jacobian(grad(function, argnums), argnums)
-
-
-_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "jacobian", "vmap"))

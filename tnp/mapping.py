@@ -18,8 +18,8 @@ from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Retrace, Variables
 from tnp.frontend.tracer import Tracer
-from tnp.gradients import Derivative, call, derivative, leaves_of, mapped, own_handles
 from tnp.lang import numpy as lnp
+from tnp.transformed import Transformed, call, leaves_of, mapped, own_handles, transformed
 from tnp.transforms.batching import Batched, run_batched
 
 __all__ = ["vmap"]
@@ -46,11 +46,14 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> A
     """
     in_axes = tuple(in_axes) if isinstance(in_axes, (list, tuple)) else in_axes
     out_axes = tuple(out_axes) if isinstance(out_axes, (list, tuple)) else out_axes
+    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if not all(x is None or type(x) is int for x in (axes if isinstance(axes, tuple) else (axes,))):
+            raise _error(f"{name} takes integers, None, and tuples of these, not {axes!r}")
 
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _Mapping(tracer, function, args, kwargs, in_axes).results(out_axes)
 
-    made: Derivative = derivative(vmap, function, {"in_axes": in_axes, "out_axes": out_axes}, compute, BatchError)
+    made: Transformed = transformed(vmap, function, {"in_axes": in_axes, "out_axes": out_axes}, compute, BatchError)
     return made
 
 

@@ -79,6 +79,24 @@ def test_branches_and_loops():
     assert [b.sym.name for b in trace.bound_symbols].count("for_loop") == 1
 
 
+def same_gradient_for_all(x, y):
+    v = np.sqrt(x * y + 3.0)
+    w = v * 1.0
+    w[0] = np.sin(w[1])
+    if y[0] > 0.2:
+        u = y * w
+    else:
+        u = v + 0.5
+    return u.sum()
+
+
+def test_branches_whose_results_are_the_same_for_all():
+    for y in (np.full(3, 0.5), np.zeros(3)):
+        found = tnp.vmap(tnp.grad(same_gradient_for_all), (0, None))(M, y)
+        expected = one_by_one(lambda x: tnp.grad(same_gradient_for_all)(x, y), M)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 def test_positions_that_differ():
     at = np.array([2, 0, 1, 2])
     np.testing.assert_array_equal(tnp.vmap(lambda x, i: x[i])(M, at), M[np.arange(4), at])

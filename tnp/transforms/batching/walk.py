@@ -109,7 +109,9 @@ class Walk:
         if same and self.is_outermost:
             trace = current_trace()
             assert trace is not None
-            trace.scope.append(b)
+            # A branch on batched values may have given something that is the same for all, under another name.
+            renamed = {p.name: self.names[p.name] for p in b.flat_inputs if p.name in self.names}
+            trace.scope.append(b.substitute(renamed))
         elif is_control_flow(b) and rule is not None:
             self.bind(b.output, rule(self, b))
         elif same:

@@ -49,6 +49,22 @@ def test_a_branch_takes_one_side_backwards_too():
     assert len(conditions) == 4
 
 
+def broadcast_cotangent(x):
+    w = np.sin(x)
+    w[0] = w[1] * 2
+    if x[2] > 0:
+        u = w + 0.5
+    else:
+        u = w - 0.5
+    return u.sum()
+
+
+@pytest.mark.parametrize("executor", ("numpy", "numpy_prims", "llvm"))
+def test_what_a_branch_broadcasts_is_not_written_to(executor):
+    found = tnp.jit(tnp.grad(broadcast_cotangent), executors=[executor])(X)
+    np.testing.assert_allclose(found, np.cos(X) * [0, 3, 1, 1, 1])
+
+
 # Loops
 
 

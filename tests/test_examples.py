@@ -24,3 +24,7 @@ def test_fluid():
 
 def test_kmeans():
     assert "agree on every assignment and centre" in run("kmeans.py", "--rounds", "5")
+
+
+def test_optimize():
+    assert "from Scherk's surface" in run("optimize.py", "--size", "15")

@@ -11,25 +11,41 @@ from tnp.api import (
     set_num_threads,
     trace,
 )
-from tnp.core.errors import EagerFallbackWarning, NoExecutorError, TraceError
+from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
+from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.mapping import vmap
+from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
 __all__ = [
+    "BatchError",
     "CacheInfo",
     "EagerFallbackWarning",
+    "GradientError",
     "NoExecutorError",
     "TraceError",
     "cache_info",
     "explain",
     "get_all_executors",
     "get_default_executors",
+    "get_grad",
     "get_num_threads",
+    "grad",
+    "hessian",
+    "jacobian",
     "jit",
+    "jvp",
     "last_prologue_traces",
     "last_traces",
+    "put_grad",
+    "put_grads",
+    "register_grad",
     "set_default_executors",
     "set_num_threads",
     "trace",
+    "value_and_grad",
+    "vjp",
+    "vmap",
 ]
 
 __version__ = "0.1.0"

@@ -341,7 +341,7 @@ def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any]
 def _located(error: Exception, function: Any) -> Exception:
     """The error with the user's line at its end, if it does not name one yet."""
     text = str(error)
-    if "\n" in text or " at " in text.rsplit(";", 1)[-1]:
+    if "\n" in text or " at " in text.rsplit(";", 1)[-1] or "(at " in text:
         return error
     code = getattr(function, "__code__", None)
     where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)

@@ -13,7 +13,9 @@ from types import FrameType
 
 __all__ = [
     "AmbiguousView",
+    "BatchError",
     "EagerFallbackWarning",
+    "GradientError",
     "LateGuardFailed",
     "NeedsConcreteSize",
     "NeedsEager",
@@ -22,6 +24,7 @@ __all__ = [
     "NoExecutorError",
     "TraceCheckError",
     "TraceError",
+    "TransformError",
     "UserLocation",
     "user_location",
     "user_stack_level",
@@ -36,6 +39,35 @@ class TraceError(TypeError):
     Traceback (most recent call last):
     ...
     tnp.core.errors.TraceError: ... has dtype <U1, which tnp does not compile ...
+    """
+
+
+class TransformError(TraceError):
+    """What a transform cannot do to a function; ``location`` is the user's line."""
+
+    def __init__(self, message: str, location: UserLocation | None = None) -> None:
+        super().__init__(f"{message} (at {location})" if location is not None else message)
+
+
+class GradientError(TransformError):
+    """A function that has no gradient, or not with respect to what it was asked for.
+
+    >>> import numpy as np, tnp
+    >>> tnp.grad(lambda x: x.sum())(np.arange(3))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.GradientError: tnp.grad differentiates with respect to floating-point values, and argument 0 is an array of int64; ...
+    """
+
+
+class BatchError(TransformError):
+    """A function that cannot be mapped over a dimension, or not over the one that was asked for.
+
+    >>> import numpy as np, tnp
+    >>> tnp.vmap(lambda x: x[x > 0])(np.ones((2, 3)))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.BatchError: ...
     """
 
 

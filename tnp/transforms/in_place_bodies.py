@@ -188,9 +188,15 @@ def _set_roots_of_variables(owner: Pass, b: BoundSymbol, memory: dict[str, Any],
     roots.update({name: owner.roots[name] for name in memory})
     outputs = [p for p in b.output if isinstance(p, TensorProxy) and p.name not in memory]
     sources: dict[str, set[str]] = {p.name: set() for p in outputs}
-    for at, result in _results(b, passes):
+    # What is bound to a broadcast array on some way is no place to write to.
+    owner.repeating.update(
+        p.name for p, x in carried_with_inits(b) if isinstance(x, Proxy) and x.name in owner.repeating
+    )
+    for at, result, repeats in _results(b, passes):
         if at.name in sources:
             sources[at.name] |= result
+            if repeats or not result.isdisjoint(owner.repeating):
+                owner.repeating.add(at.name)
     for p in outputs:
         roots.setdefault(p.name, frozenset())
     for _ in range(len(outputs) + 1):  # a value moves on by one variable a round
@@ -203,10 +209,10 @@ def _set_roots_of_variables(owner: Pass, b: BoundSymbol, memory: dict[str, Any],
         owner.set_roots(p.name, roots[p.name] or frozenset((p.name,)))
 
 
-def _results(b: BoundSymbol, passes: list[Pass]) -> Iterator[tuple[Proxy, set[str]]]:
-    """Each output with the roots, in its body, of what a body gives for it."""
+def _results(b: BoundSymbol, passes: list[Pass]) -> Iterator[tuple[Proxy, set[str], bool]]:
+    """Each output with the roots, in its body, of what a body gives for it, and whether elements of that may share memory."""
     for inner in passes[len(passes) - len(carrying_bodies(b)) :]:
         results = inner.bsyms[-1].args[0]
         for p, r in zip(b.output, results):
             if isinstance(r, TensorProxy):
-                yield p, set(inner.roots[r.name])
+                yield p, set(inner.roots[r.name]), r.name in inner.repeating

@@ -319,6 +319,9 @@ def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         target = view_expression(step.symbol, target, step.args, step.kwargs, context) or ""
     if last.symbol.id == "numpy.ndarray.getitem":
         return f"{target}[{key_string(last.args[0], context)}] = {literal(value, context)}"
+    if last.symbol.id == prims.select.id:  # of one dimension it is an element, no view
+        dim, index = last.args
+        return f"{target}[{key_string((slice(None),) * dim + (index,), context)}] = {literal(value, context)}"
     target = view_expression(last.symbol, target, last.args, last.kwargs, context) or ""
     return f"{target}[...] = {literal(value, context)}"
 

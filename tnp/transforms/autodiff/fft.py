@@ -1,0 +1,45 @@
+"""Gradients of Fourier transforms: the adjoints, which are transforms the other way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.proxies import TensorProxy
+from tnp.transforms.autodiff.rules import rule
+
+__all__: list[str] = []
+
+
+@rule(prims.fft)
+def _fft(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, inverse: bool = False) -> Any:
+    n = math.prod(sizes.concrete([a.shape[d] for d in dims], "the gradient of an FFT"))
+    back = prims.fft(g, tuple(dims), not inverse)
+    return clang.mul(back, 1 / n if inverse else float(n))
+
+
+def _along(values: TensorProxy, a: TensorProxy, dim: int) -> TensorProxy:
+    return clang.broadcast_to(clang.expand_dims(values, [d for d in range(a.ndim) if d != dim]), a.shape)
+
+
+@rule(prims.rfft)
+def _rfft(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int) -> Any:
+    """The spectrum's other half is not there: its cotangent is 0."""
+    (n,) = sizes.concrete(a.shape[dim : dim + 1], "the gradient of an FFT")
+    missing = n - g.shape[dim]
+    whole = prims.pad(g, 0, tuple((0, missing, 0) if d == dim else (0, 0, 0) for d in range(g.ndim)))
+    return clang.mul(prims.real(prims.fft(whole, (dim,), True)), float(n))
+
+
+@rule(prims.irfft)
+def _irfft(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int, length: int) -> Any:
+    """Each value but the first, and of an even length the last, stands for its conjugate as well."""
+    half = prims.rfft(g, dim)
+    count = a.shape[dim]
+    at = prims.iota(count, device=a.device, dtype=dtypes.int64)
+    once = clang.eq(at, 0)
+    if length % 2 == 0:
+        once = clang.logical_or(once, clang.eq(at, count - 1))
+    weight = clang.where(once, clang.full((count,), 1 / length, dtype=g.dtype), 2 / length)
+    return clang.mul(half, clang.convert(_along(weight, half, dim), half.dtype))

@@ -1,0 +1,132 @@
+"""Batches through branches and loops.
+
+A branch on a condition that is the same for all stays a branch. On one that differs both sides run for all, and each element takes its
+own. A loop carries batched what depends on the batch in some round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.bodies import Body, bodies_of
+from tnp.core.errors import BatchError
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.transforms.autodiff.replay import like, make_body, renamed, stored
+from tnp.transforms.batching.walk import Batched, Walk, batch_rule, dtype_of_number
+
+__all__: list[str] = []
+
+
+def _run_body(walk: Walk, body: Body, values: Sequence[Any]) -> list[Any]:
+    """What a body gives for values of its arguments, in the innermost open body."""
+    inner = Walk(
+        walk.length, {**walk.names, **dict(zip((a.name for a in body.args), values))}, (a.name for a in body.args)
+    )
+    inner.run(body.bound_symbols)
+    return [inner.of(r) for r in body.results]
+
+
+def _value(walk: Walk, p: Any, x: Any) -> TensorProxy:
+    """A carried value or a result as an array with the batch first."""
+    dtype = p.dtype if isinstance(p, TensorProxy) else dtype_of_number(p)
+    return walk.array(x, dtype)
+
+
+def _rewrap(flags: Sequence[bool], values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(Batched(v) if f else v for f, v in zip(flags, values))
+
+
+@batch_rule(prims.cond)
+def _cond(walk: Walk, b: BoundSymbol) -> Any:
+    condition, then, otherwise, *inits = b.args
+    values = [walk.of(x) for x in inits]
+    if walk.is_batched(condition):
+        sides = [_run_body(walk, side, values) for side in (then, otherwise)]
+        chosen = clang.convert(walk.of(condition).array, dtypes.bool8)
+        chosen = clang.reshape(chosen, (walk.length,))
+        results = []
+        for p, x, y in zip(b.output, *sides):
+            first, second = _value(walk, p, x), _value(walk, p, y)
+            wide = prims.broadcast_in_dim(chosen, first.shape, (0,))
+            results.append(Batched(clang.where(wide, first, second)))
+        return tuple(results)
+    flags: list[bool] = []
+    for side in (then, otherwise):  # on trial: what differs on either side is batched on both
+        found: list[Any] = []
+        make_body((), lambda side=side: found.extend(_run_body(walk, side, values)) or [])
+        flags = [f or isinstance(x, Batched) for f, x in zip(flags or [False] * len(found), found)]
+
+    def made(side: Body) -> Body:
+        def results() -> list[Any]:
+            found = _run_body(walk, side, values)
+            return [_value(walk, p, x) if f else x for f, p, x in zip(flags, b.output, found)]
+
+        return make_body((), results)
+
+    return _rewrap(flags, prims.cond(walk.of(condition), made(then), made(otherwise)))
+
+
+def _flags_of(
+    walk: Walk, args: Sequence[Proxy], inits: Sequence[Any], results_of: Callable[[list[Any]], list[Any]]
+) -> list[bool]:
+    """Which carried values are batched: those that begin so, and those that become so in some round."""
+    flags = [isinstance(x, Batched) for x in inits]
+    while True:
+        found: list[Any] = []
+
+        def trial() -> list[Any]:
+            found.extend(
+                results_of([Batched(_blank(walk, a)) if f else like(a, walk.names) for f, a in zip(flags, args)])
+            )
+            return []
+
+        make_body((), trial)
+        more = [f or isinstance(x, Batched) for f, x in zip(flags, found)]
+        if more == flags:
+            return flags
+        flags = more
+
+
+def _blank(walk: Walk, p: Proxy) -> TensorProxy:
+    """A new batched value of the kind of ``p``."""
+    if isinstance(p, TensorProxy):
+        return TensorProxy(like=p, shape=(walk.length, *p.shape), lang=p.lang)
+    return TensorProxy(shape=(walk.length,), dtype=dtype_of_number(p))
+
+
+@batch_rule(prims.for_loop)
+def _for_loop(walk: Walk, b: BoundSymbol) -> Any:
+    bounds = [walk.of(x) for x in b.args[:3]]
+    (body,) = bodies_of(b)
+    if any(isinstance(x, Batched) for x in bounds):
+        raise BatchError(
+            "a loop whose number of rounds differs from element to element of the batch cannot be mapped", b.location
+        )
+    if len(body.results) > len(body.args) - 1:
+        raise BatchError("a loop that is left by break cannot be mapped", b.location)
+    _, *args = body.args
+    inits = [walk.of(x) for x in b.args[4:]]
+    index = NumberProxy(None, int)
+    flags = _flags_of(walk, args, inits, lambda values: _run_body(walk, body, [index, *values]))
+    carried = [_blank(walk, a) if f else like(a, walk.names) for f, a in zip(flags, args)]
+
+    def one_round() -> list[Any]:
+        found = _run_body(walk, body, [index, *_rewrap(flags, carried)])
+        return stored([_value(walk, a, x) if f else x for f, a, x in zip(flags, args, found)], carried)
+
+    made = make_body([index, *carried], one_round)
+    begin = [_value(walk, a, x) if f else x for f, a, x in zip(flags, args, inits)]
+    return _rewrap(flags, prims.for_loop(*bounds, made, *begin))
+
+
+@batch_rule(prims.while_loop)
+def _while_loop(walk: Walk, b: BoundSymbol) -> Any:
+    if walk.is_batched(b.args):
+        raise BatchError(
+            "a while loop on values that differ from element to element of the batch cannot be mapped", b.location
+        )
+    shared: dict[str, Proxy] = {}
+    return b.sym(*(renamed(x, walk.names, shared) if isinstance(x, Body) else walk.of(x) for x in b.args))

@@ -504,9 +504,7 @@ def uses_opaque(x):
 
 
 def needs_value(x):
-    if float(x.sum()) > float("nan"):
-        print("never")
-    return x.sum()
+    return x.sum() * len(np.zeros(int(abs(x.sum())) + 9))
 
 
 def draws_in_a_loop(x, rng):

@@ -114,10 +114,9 @@ class Jitted:
         self._parameters = list(signature.parameters)
         self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
+        has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
-        self._defaults_of = (
-            function if type(function) is FunctionType and not hasattr(function, "__wrapped__") else None
-        )
+        self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -27,6 +27,7 @@ from tnp.core.errors import (
     user_stack_level,
 )
 from tnp.core.printing import compile_source
+from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
@@ -171,7 +172,7 @@ class Jitted:
             acquired = acquire(
                 self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
             )
-            executors = self._executor_list()
+            executors = self._executor_list(acquired.trace)
             traces = compile_trace(acquired.trace, _backend(executors))
             program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
@@ -224,11 +225,12 @@ class Jitted:
 
         return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
 
-    def _executor_list(self) -> list[Any]:
+    def _executor_list(self, trace: Trace) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
         if self._fastmath:
             named = [e.with_fastmath() for e in named]
-        return [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+        return [*named, *(e for e in registry.get_always_executors(languages) if e not in named)]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -22,6 +22,7 @@ from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
+from tnp.frontend.libraries import capturing, library_of_value
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
@@ -82,7 +83,7 @@ def _acquire(
     before = state.set_current(tracer)
     language = langs.set_current(lnp.language)
     try:
-        with tracing(trace), np.errstate(all="ignore"):
+        with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             runtime = Runtime(_no_function)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
@@ -188,7 +189,10 @@ def _output(x: Any) -> Any:
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
         return x
-    if isinstance(x, np.ndarray):
+    library = library_of_value(x)
+    if library is not None and library.is_constant(x):
+        return x
+    if isinstance(x, np.ndarray) or library is not None:
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     if id(x) in inputs.returned:
         raise NeedsEager(f"it returns one {kind.__name__} in two places")

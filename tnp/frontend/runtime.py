@@ -25,6 +25,7 @@ from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.rounds import enumerate_, range_, reversed_, zip_
@@ -65,7 +66,10 @@ class Runtime(ControlFlow):
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""
-        return manager if state.running() is None or type(manager) is Errstate else MayCatch(manager)
+        if state.running() is None or type(manager) is Errstate:
+            return manager
+        library = library_of_value(manager)
+        return manager if library is not None and library.is_plain_context(manager) else MayCatch(manager)
 
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
@@ -125,6 +129,9 @@ class Runtime(ControlFlow):
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
         kind = type(f)
+        library = library_of_function(f) if kind in _FUNCTION_TYPES or isinstance(f, type) else None
+        if library is not None:
+            return library.call(state.current(), f, args, kwargs)
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
@@ -211,6 +218,12 @@ class Runtime(ControlFlow):
         made = cls.__new__(cls)
         _call_user(init, (made, *args), kwargs)
         return made
+
+
+#: kinds of functions that an array library may have
+_FUNCTION_TYPES = frozenset(
+    (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+)
 
 
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -24,6 +24,7 @@ from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
+from tnp.frontend.libraries import library_of_function, library_of_language, library_of_value
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, view_handle
 from tnp.lang import numpy as lnp
@@ -109,6 +110,9 @@ class Tracer:
             return slice(self.value(x.start, seen), self.value(x.stop, seen), self.value(x.step, seen))
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
+        if kind not in _PLAIN and library_of_value(x) is not None:
+            lifted = self.inputs.constant_of_library(x)
+            return x if lifted is x else self.value(lifted, seen)
         if isinstance(x, Proxy):
             raise NeedsEager("a proxy of the compiler reached the program")
         return x
@@ -149,8 +153,9 @@ class Tracer:
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
-        info = by_id.get(symbol.id)
-        out = _BY_KEYWORD if info is None else info.out
+        library = library_of_language(symbol.language)
+        info = by_id.get(symbol.id) if library is None else library.info(symbol)
+        out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
@@ -166,6 +171,8 @@ class Tracer:
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
+            if library is not None:
+                return library.opaque_call(self, symbol, args, kwargs)
             return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
         except NeedsValue:
             known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
@@ -174,7 +181,7 @@ class Tracer:
             proxies, keywords = map_proxies(lambda p: known.get(p.name, p), (proxies, keywords))
             result = symbol(*proxies, **keywords)
         if info is not None and info.returns == "update":
-            self._store_updated(args[0], result)
+            self.store_updated(args[0], result)
             return None
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
@@ -187,7 +194,7 @@ class Tracer:
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
 
-    def _store_updated(self, target: Any, value: TensorProxy) -> None:
+    def store_updated(self, target: Any, value: TensorProxy) -> None:
         if not isinstance(target, TracedArray) or type(target) is not TracedArray:
             raise NeedsEager("it writes into an object that is not an array of the program")
         if target.path:
@@ -207,6 +214,8 @@ class Tracer:
 
     def _converted(self, value: Any, target: TracedArray) -> Any:
         """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it."""
+        if target.library is not None:
+            return target.library.converted(self, value, target)
         dtype = target._element_type
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
@@ -233,6 +242,9 @@ class Tracer:
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
+        for x in args:
+            if type(x) is TracedArray and x.library is not None:
+                return x.library.operate(self, method, *args)
         if method == "pow":
             return self.call(*self._power(args), {})
         return self.call(lnp.language.method(method), args, {})
@@ -252,6 +264,8 @@ class Tracer:
         """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
         if not self.is_operand(other):
             return NotImplemented
+        if target.library is not None:
+            return target.library.in_place(self, method, target, other)
         if target.scalar:
             return self.operate(method, target, other)
         if method == "pow":
@@ -260,10 +274,14 @@ class Tracer:
 
     def is_operand(self, x: Any) -> bool:
         """Whether NumPy's operators take ``x`` for an array."""
-        return type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple))
+        if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple)):
+            return True
+        return library_of_value(x) is not None
 
     def getitem(self, a: TracedArray, key: Any) -> Any:
         """``a[key]``."""
+        if a.library is not None:
+            return a.library.getitem(self, a, key)
         if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
@@ -295,6 +313,9 @@ class Tracer:
 
     def setitem(self, a: TracedArray, key: Any, value: Any) -> None:
         """``a[key] = value``."""
+        if a.library is not None:
+            a.library.setitem(self, a, key, value)
+            return
         if a.scalar:
             raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
         if not self.is_operand(value):
@@ -314,7 +335,7 @@ class Tracer:
         key_value = self.value(key, {})
         new_value = self._converted(self.value(value, {}), a)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
-        self._store_updated(a, updated)
+        self.store_updated(a, updated)
 
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index."""
@@ -338,6 +359,8 @@ class Tracer:
 
     def attribute(self, a: TracedArray, name: str) -> Any:
         """``a.name``: an attribute or a bound method of the language."""
+        if a.library is not None:
+            return a.library.attribute(self, a, name)
         prop = lnp.language.properties.get(name)
         if prop is not None:
             seen: dict[str, TracedArray] = {}
@@ -360,6 +383,9 @@ class Tracer:
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
+        if a.library is not None:
+            a.library.set_attribute(self, a, name, value)
+            return
         setter = ARRAY_SETTERS.get(name)
         if setter is None or (name == "shape" and self.regions):
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
@@ -367,6 +393,7 @@ class Tracer:
 
     def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_ufunc__``: a call or a method of a ufunc."""
+        inputs, kwargs = self._of_numpy(inputs), self._of_numpy(kwargs)
         if method == "__call__":
             symbol = symbol_of(ufunc)
             if symbol is None:
@@ -381,10 +408,33 @@ class Tracer:
 
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
+        args, kwargs = self._of_numpy(args), self._of_numpy(kwargs)
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
         return self.call(symbol, args, kwargs)
+
+    def _of_numpy(self, x: Any) -> Any:
+        """Arguments of a function of NumPy: arrays of other libraries as NumPy's, on the same memory."""
+        kind = type(x)
+        if kind is TracedArray:
+            return x if x.library is None else x.library.as_numpy(self, x)
+        if kind is tuple:
+            return tuple([self._of_numpy(y) for y in x])
+        if kind is list:
+            return [self._of_numpy(y) for y in x]
+        if kind is dict:
+            return {k: self._of_numpy(y) for k, y in x.items()}
+        library = None if kind in _PLAIN else library_of_value(x)
+        if library is None or library.is_constant(x):
+            return x
+        return self._of_numpy(self.inputs.constant_of_library(x))
+
+    def library_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of another library than NumPy."""
+        library = library_of_function(function)
+        assert library is not None
+        return library.call(self, function, args, kwargs)
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
@@ -429,9 +479,15 @@ class Tracer:
             return type(x)(self.known(y) for y in x)
         return x
 
+    def known_values(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments with numbers that are known made plain."""
+        return {k: self.known(v) for k, v in keywords.items()}
+
 
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
+#: kinds of values that are surely no array library's
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject))
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))

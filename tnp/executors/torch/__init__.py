@@ -311,9 +311,10 @@ _VIEWS: dict[str, Callable[..., str]] = {
     "bitcast": _method("view"),
     "real": lambda e, context, a: f"{e}.real",
     "imag": lambda e, context, a: f"{e}.imag",
+    "as_language": lambda e, context, a, name: e,
 }
 #: those through which a tensor can be written: torch's flip, and a reshape of strided memory, are copies
-_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag")
+_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag", "as_language")
 
 for _name, _view in _VIEWS.items():
 

@@ -1,0 +1,124 @@
+"""torch's values as inputs of a trace: tensors, dtypes and devices, and the guards under which it is valid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch import language
+from tnp.lang.torch.dtypes import to_dtype
+
+if TYPE_CHECKING:
+    from tnp.frontend.inputs import Inputs
+    from tnp.frontend.sources import Source
+
+__all__ = ["CONSTANTS", "guard_state", "lift", "memory_of"]
+
+#: kinds of values that are told apart by comparing them, and never change
+CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
+TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits."""
+    t = t.detach()
+    return (t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t).numpy()
+
+
+def is_plain(t: torch.Tensor) -> bool:
+    """Whether a tensor is strided memory of the CPU that holds the very elements."""
+    return t.is_cpu and t.layout is torch.strided and not t.is_conj() and not t.is_neg()
+
+
+def state() -> tuple[Any, ...]:
+    """What torch's functions depend on beside their arguments."""
+    return torch.get_default_dtype(), torch.is_autocast_enabled("cpu"), torch.is_deterministic_algorithms_warn_only_enabled()
+
+
+def guard_state(inputs: Inputs) -> None:
+    """The trace holds only under the present default dtype, and outside of autocast."""
+    prologue = inputs.prologue
+    if torch.is_autocast_enabled("cpu"):
+        raise NeedsEager("torch.autocast is on")
+    prologue.guard(
+        f"{prologue.constant(state, 'state')}() == {prologue.constant(_known_state(state()), 'value')}",
+        f"torch's default dtype is {torch.get_default_dtype()}, and autocast is off",
+    )
+
+
+_states: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+
+def _known_state(now: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One object for equal states, so that there is one guard."""
+    return _states.setdefault(now, now)
+
+
+def lift(inputs: Inputs, value: Any, source: Source) -> Any:
+    """A value of torch's as an input, or as a constant that is guarded."""
+    if isinstance(value, torch.Tensor):
+        return _lift_tensor(inputs, value, inputs.prologue.let(source))
+    if isinstance(value, CONSTANTS):
+        inputs.guard_equal(value, source)
+        return value
+    if isinstance(value, torch.Generator):
+        raise NeedsEager(f"{source.description} is a random generator of torch's")
+    if isinstance(value, torch.nn.Module):
+        raise NeedsEager(f"{source.description} is a module")
+    inputs.guard_identity(value, source)
+    return value
+
+
+def _refusal(value: torch.Tensor) -> str | None:
+    """Why a tensor is left to torch; ``None`` for those that are compiled."""
+    if type(value) not in TENSORS:
+        return f"is a {type(value).__name__}, a subclass of Tensor"
+    if value.is_quantized or value.layout is not torch.strided or value.is_nested:
+        return "is sparse, quantised or nested"
+    if not value.is_cpu:
+        return f"is on {value.device}"
+    if value.is_conj() or value.is_neg():
+        return "is a conjugate or negative view"
+    return None
+
+
+def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
+    known = inputs.known_array(value, source)
+    if known is not None:
+        return known
+    prologue, e, what = inputs.prologue, source.expression, source.description
+    guard_state(inputs)
+    prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
+    refusal = _refusal(value)
+    if refusal is not None:
+        raise NeedsEager(f"{what} {refusal}")
+    prologue.guard(f"{prologue.constant(is_plain, 'is_plain')}({e})", f"{what} is a strided tensor on the CPU")
+    dtype = to_dtype(value.dtype)
+    prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
+    if value.requires_grad:
+        is_on = prologue.constant(torch.is_grad_enabled, "grad_enabled")
+        if torch.is_grad_enabled():
+            prologue.guard(f"{e}.requires_grad and {is_on}()", f"{what} requires a gradient")
+            raise NeedsEager(f"{what} requires a gradient; call it under torch.no_grad()")
+        prologue.guard(f"{e}.requires_grad and not {is_on}()", f"{what} requires a gradient, and gradients are off")
+        inputs.trace_has_gradients = True
+    else:
+        prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
+    if value.is_contiguous():
+        prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
+    else:
+        prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
+    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
+    repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
+    return inputs.add_array(
+        value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
+        is_row_major=value.is_contiguous(), writable=not repeats,
+    )  # fmt: skip

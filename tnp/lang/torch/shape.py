@@ -1,0 +1,601 @@
+"""Views, and other functions that only arrange elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch.dtypes import to_device, to_dtype
+from tnp.lang.torch.operands import dimension, dimensions, shape_argument, static_int, tensor_only
+from tnp.lang.torch.registry import torchsymbol
+
+__all__: list[str] = []
+
+Tensor = torch.Tensor
+
+
+def inferred(total: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """``shape`` with the one length that is -1 worked out. Raises ``RuntimeError`` if the sizes do not fit."""
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if -1 in shape:
+        rest = math.prod(n for n in shape if n != -1)
+        if rest == 0 or total % rest:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
+        shape = tuple(total // rest if n == -1 else n for n in shape)
+    if math.prod(shape) != total:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {total}")
+    return shape
+
+
+def _reshaped(input: TensorProxy, shape: tuple[int, ...]) -> TensorProxy:
+    return clang.reshape(input, inferred(math.prod(input.shape), shape))
+
+
+@torchsymbol(torch.reshape, returns="view")
+def reshape(input: Any, shape: Any) -> TensorProxy:
+    """The elements in another shape: a view where the strides allow one."""
+    return _reshaped(input, shape_argument((shape,)))
+
+
+@torchsymbol(Tensor.reshape, returns="view")
+def _reshape_method(input: Any, *shape: Any) -> TensorProxy:
+    """``x.reshape(2, 3)``, ``x.reshape((2, 3))``."""
+    return _reshaped(input, shape_argument(shape))
+
+
+@torchsymbol(Tensor.view, returns="view")
+def view(input: Any, *shape: Any) -> TensorProxy:
+    """A view in another shape, or of the same bytes as another dtype of the same width."""
+    if len(shape) == 1 and isinstance(shape[0], torch.dtype):
+        dtype = to_dtype(shape[0])
+        if dtype.bits != input.dtype.bits or "b" in (dtype.kind, input.dtype.kind):
+            raise NeedsOpaque("a view as a dtype of another width")
+        return input if dtype is input.dtype else prims.bitcast(input, dtype)
+    return _reshaped(input, shape_argument(shape))
+
+
+@torchsymbol("view_as", returns="view")
+def view_as(input: Any, other: Any) -> TensorProxy:
+    """A view in the shape of ``other``."""
+    return _reshaped(input, other.shape)
+
+
+@torchsymbol("reshape_as", returns="view")
+def reshape_as(input: Any, other: Any) -> TensorProxy:
+    """The elements in the shape of ``other``."""
+    return _reshaped(input, other.shape)
+
+
+@torchsymbol("unflatten", returns="view")
+def unflatten(input: Any, dim: Any, sizes: Any) -> TensorProxy:
+    """One dimension as several."""
+    d = dimension(input.ndim, dim)
+    shape = inferred(input.shape[d], shape_argument((sizes,)))
+    return clang.reshape(input, (*input.shape[:d], *shape, *input.shape[d + 1 :]))
+
+
+@torchsymbol("flatten", returns="argument")
+def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> TensorProxy:
+    """Several dimensions as one."""
+    first, last = dimension(input.ndim, start_dim), dimension(input.ndim, end_dim)
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if input.ndim == 0:
+        return clang.reshape(input, (1,))
+    if first == last:
+        return input
+    middle = math.prod(input.shape[first : last + 1])
+    return clang.reshape(input, (*input.shape[:first], middle, *input.shape[last + 1 :]))
+
+
+@torchsymbol("ravel", returns="argument")
+def ravel(input: Any) -> TensorProxy:
+    """The elements in one dimension."""
+    return input if input.ndim == 1 else clang.reshape(input, (math.prod(input.shape),))
+
+
+@torchsymbol("permute", returns="view")
+def permute(input: Any, *dims: Any) -> TensorProxy:
+    """The dimensions in another order."""
+    order = [dimension(input.ndim, d) for d in shape_argument(dims)]
+    if sorted(order) != list(range(input.ndim)):
+        raise RuntimeError("permute(sparse_coo): duplicate or missing dims")
+    return prims.transpose(input, order)
+
+
+@torchsymbol("transpose", "swapaxes", "swapdims", returns="view")
+def transpose(input: Any, dim0: Any, dim1: Any) -> TensorProxy:
+    """Two dimensions exchanged."""
+    i, j = dimension(input.ndim, dim0), dimension(input.ndim, dim1)
+    order = list(range(input.ndim))
+    if order:
+        order[i], order[j] = j, i
+    return prims.transpose(input, order)
+
+
+@torchsymbol("t", returns="view", method="t")
+def t(input: Any) -> TensorProxy:
+    """A matrix transposed; fewer dimensions as they are."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return prims.transpose(input, list(reversed(range(input.ndim))))
+
+
+@torchsymbol("adjoint", returns="view")
+def adjoint(input: Any) -> TensorProxy:
+    """Matrices transposed; complex ones are left to torch."""
+    if input.dtype.kind == "c" or input.ndim < 2:
+        raise NeedsOpaque("an adjoint of complex numbers")
+    return transpose(input, -2, -1)
+
+
+@torchsymbol("movedim", "moveaxis", returns="view")
+def movedim(input: Any, source: Any, destination: Any) -> TensorProxy:
+    """Dimensions moved to other places."""
+    sources = source if isinstance(source, (tuple, list)) else (source,)
+    targets = destination if isinstance(destination, (tuple, list)) else (destination,)
+    if len(sources) != len(targets):
+        raise RuntimeError("movedim: Invalid source or destination dims")
+    moved = [dimension(input.ndim, d) for d in sources]
+    to = [dimension(input.ndim, d) for d in targets]
+    if len(set(moved)) < len(moved) or len(set(to)) < len(to):
+        raise RuntimeError("movedim: repeated dim")
+    order: list[int | None] = [None] * input.ndim
+    for d, place in zip(moved, to):
+        if input.ndim:
+            order[place] = d
+    rest = iter(d for d in range(input.ndim) if d not in moved)
+    return prims.transpose(input, [next(rest) if d is None else d for d in order])
+
+
+@torchsymbol("unsqueeze", returns="view")
+def unsqueeze(input: Any, dim: Any) -> TensorProxy:
+    """With a dimension of length 1 more."""
+    return clang.expand_dims(input, (dimension(input.ndim + 1, dim),))
+
+
+@torchsymbol("squeeze", returns="view")
+def squeeze(input: Any, dim: Any = None) -> TensorProxy:
+    """Without dimensions of length 1."""
+    wanted = dimensions(input.ndim, dim) if dim != () else ()
+    alone = [d for d in wanted if input.shape[d] == 1]
+    return prims.squeeze(input, alone) if alone else prims.reshape(input, input.shape)
+
+
+def expanded(input: TensorProxy, shape: tuple[int, ...]) -> TensorProxy:
+    """``input`` repeated to ``shape``, in which -1 keeps a length. Raises ``RuntimeError`` where it does not fit."""
+    new = len(shape) - input.ndim
+    if new < 0:
+        raise RuntimeError("expand: the number of sizes provided must be greater or equal to the number of dimensions")
+    full = tuple(input.shape[i - new] if n == -1 and i >= new else n for i, n in enumerate(shape))
+    for n, m in zip(input.shape, full[new:]):
+        if n not in (1, m):
+            raise RuntimeError(f"The expanded size of the tensor ({m}) must match the existing size ({n})")
+    if any(n < 0 for n in full):
+        raise RuntimeError("The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension")
+    return prims.broadcast_in_dim(input, full, tuple(range(new, len(full))))
+
+
+@torchsymbol(Tensor.expand, returns="view")
+def expand(input: Any, *size: Any) -> TensorProxy:
+    """Repeated to a shape, without copies."""
+    return expanded(input, shape_argument(size))
+
+
+@torchsymbol(torch.broadcast_to, Tensor.broadcast_to, returns="view")
+def broadcast_to(input: Any, size: Any) -> TensorProxy:
+    """Repeated to a shape, without copies."""
+    return expanded(input, shape_argument((size,)))
+
+
+@torchsymbol(Tensor.expand_as, returns="view")
+def expand_as(input: Any, other: Any) -> TensorProxy:
+    """Repeated to the shape of ``other``, without copies."""
+    return expanded(input, other.shape)
+
+
+@torchsymbol("select", returns="view")
+def select(input: Any, dim: Any, index: Any) -> TensorProxy:
+    """One position of a dimension, which the result lacks."""
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    return prims.select(input, dimension(input.ndim, dim), static_int(index, "index"))
+
+
+def _sliced(input: TensorProxy, dim: int, start: int, stop: int, step: int = 1) -> TensorProxy:
+    return clang.slice_dim(input, start, stop, step, dim=dim)
+
+
+@torchsymbol("narrow", returns="view")
+def narrow(input: Any, dim: Any, start: Any, length: Any) -> TensorProxy:
+    """``length`` positions of a dimension from ``start``."""
+    d = dimension(input.ndim, dim)
+    first, n = static_int(start), static_int(length)
+    first = first + input.shape[d] if first < 0 else first
+    if not 0 <= first <= first + n <= input.shape[d]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[d]}).")
+    return _sliced(input, d, first, first + n)
+
+
+def _pieces(input: TensorProxy, dim: int, lengths: list[int]) -> tuple[TensorProxy, ...]:
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    return tuple(_sliced(input, dim, a, a + n) for a, n in zip(starts, lengths))
+
+
+@torchsymbol("split", returns="view")
+def split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """Pieces of a length, or of given lengths."""
+    d = dimension(tensor.ndim, dim)
+    total = tensor.shape[d]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        lengths = [static_int(n) for n in split_size_or_sections]
+        if sum(lengths) != total or min(lengths, default=0) < 0:
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {total}")
+        return _pieces(tensor, d, lengths)
+    size = static_int(split_size_or_sections)
+    if size < 0 or (size == 0 and total):
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if total == 0:
+        return (_sliced(tensor, d, 0, 0),)
+    return _pieces(tensor, d, [min(size, total - a) for a in range(0, total, size)])
+
+
+@torchsymbol("split_with_sizes", returns="view")
+def split_with_sizes(input: Any, split_sizes: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """Pieces of given lengths."""
+    return split(input, list(split_sizes), dim)
+
+
+@torchsymbol("chunk", returns="view")
+def chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """So many pieces of one length, the last maybe shorter, maybe fewer of them."""
+    d, n = dimension(input.ndim, dim), static_int(chunks)
+    if n < 1 or input.shape[d] == 0:
+        raise NeedsOpaque("chunks of nothing")
+    return split(input, -(-input.shape[d] // n), d)
+
+
+@torchsymbol("tensor_split", returns="view")
+def tensor_split(input: Any, indices_or_sections: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """Pieces of nearly one length, or between given positions."""
+    d = dimension(input.ndim, dim)
+    total = input.shape[d]
+    if isinstance(indices_or_sections, TensorProxy):
+        raise NeedsOpaque("positions that are values")
+    if isinstance(indices_or_sections, (tuple, list)):
+        at = [static_int(i) for i in indices_or_sections]
+        ends = [max(0, min(total, i + total if i < 0 else i)) for i in at]
+        pairs = zip([0, *ends], [*ends, total])
+        return tuple(_sliced(input, d, a, max(a, b)) for a, b in pairs)
+    n = static_int(indices_or_sections)
+    if n < 1:
+        raise RuntimeError(f"number of sections must be larger than 0, got {n}")
+    return _pieces(input, d, [total // n + (i < total % n) for i in range(n)])
+
+
+@torchsymbol("unbind", returns="view")
+def unbind(input: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """The positions of a dimension, one by one."""
+    d = dimension(input.ndim, dim)
+    if input.ndim == 0:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    return tuple(prims.select(input, d, i) for i in range(input.shape[d]))
+
+
+@torchsymbol("diagonal", returns="view")
+def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> TensorProxy:
+    """The diagonals of planes, as a new last dimension."""
+    i, j = dimension(input.ndim, dim1), dimension(input.ndim, dim2)
+    if i == j:
+        raise RuntimeError("diagonal dimensions cannot be identical")
+    return prims.diagonal(input, static_int(offset), i, j)
+
+
+@torchsymbol(Tensor.unfold, returns="view")
+def unfold(input: Any, dimension: Any, size: Any, step: Any) -> TensorProxy:
+    """Windows along a dimension, as a new last dimension."""
+    if input.ndim == 0:
+        raise NeedsOpaque("windows of a 0-d tensor")
+    return prims.unfold(input, static_int(dimension), static_int(size), static_int(step))
+
+
+@torchsymbol("detach", returns="view")
+def detach(input: Any) -> TensorProxy:
+    """The same memory, outside of any gradient."""
+    return prims.reshape(input, input.shape)
+
+
+@torchsymbol("contiguous", returns="argument")
+def contiguous(input: Any, *, memory_format: Any = torch.contiguous_format) -> TensorProxy:
+    """The tensor itself if it is contiguous, else a copy; the frontend knows which."""
+    if memory_format is not torch.contiguous_format:
+        raise NeedsOpaque("another memory format")
+    return clang.contiguous(input)
+
+
+@torchsymbol("clone")
+def clone(input: Any, *, memory_format: Any = torch.preserve_format) -> TensorProxy:
+    """A copy."""
+    if memory_format not in (torch.preserve_format, torch.contiguous_format):
+        raise NeedsOpaque("another memory format")
+    return prims.clone(input)
+
+
+@torchsymbol(torch.real, returns="argument")
+def real(input: Any) -> TensorProxy:
+    """The real part, a view; of a real tensor itself."""
+    return prims.real(input) if input.dtype.kind == "c" else input
+
+
+@torchsymbol(torch.imag, returns="view")
+def imag(input: Any) -> TensorProxy:
+    """The imaginary part, a view."""
+    if input.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return prims.imag(input)
+
+
+# Between dtypes and languages
+
+
+def _converter(name: str, dtype: torch.dtype) -> None:
+    @torchsymbol(getattr(Tensor, name), returns="argument")
+    def convert(input: Any, memory_format: Any = torch.preserve_format) -> TensorProxy:
+        """The tensor in that dtype; itself if it has it."""
+        if input.dtype.kind == "c" and not dtype.is_complex:
+            raise NeedsOpaque("complex numbers as others")
+        return clang.convert(input, to_dtype(dtype))
+
+
+for _name, _dtype in {
+    "bool": torch.bool, "byte": torch.uint8, "char": torch.int8, "double": torch.float64, "float": torch.float32,
+    "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32, "long": torch.int64, "short": torch.int16,
+}.items():  # fmt: skip
+    _converter(_name, _dtype)
+
+
+@torchsymbol(Tensor.to, returns="argument")
+def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
+    """In another dtype; the tensor itself if it has it. Other devices run eagerly."""
+    given = dict(kwargs)
+    for x in args:
+        if isinstance(x, torch.dtype):
+            given.setdefault("dtype", x)
+        elif isinstance(x, (str, torch.device)):
+            given.setdefault("device", x)
+        elif isinstance(x, TensorProxy):
+            given.setdefault("dtype", x.dtype)
+        elif x is not None:
+            raise NeedsOpaque("flags by position")
+    if given.pop("copy", False) or given.pop("memory_format", None) not in (None, torch.preserve_format):
+        raise NeedsOpaque("a copy in another format")
+    given.pop("non_blocking", None)
+    dtype, device = given.pop("dtype", None), given.pop("device", None)
+    other = given.pop("other", None)
+    if given or other is not None:
+        raise NeedsOpaque(f"to(…, {', '.join(given)})")
+    to_device(device)
+    wanted = input.dtype if dtype is None else to_dtype(dtype)
+    if input.dtype.kind == "c" and wanted.kind != "c":
+        raise NeedsOpaque("complex numbers as others")
+    return clang.convert(input, wanted)
+
+
+@torchsymbol(Tensor.type_as, returns="argument")
+def type_as(input: Any, other: Any) -> TensorProxy:
+    """In the dtype of ``other``."""
+    return to(input, other)
+
+
+@torchsymbol(Tensor.cpu, returns="argument")
+def cpu(input: Any) -> TensorProxy:
+    """The tensor itself, on the CPU."""
+    return input
+
+
+@torchsymbol(Tensor.numpy, returns="view")
+def numpy(input: Any, *, force: Any = False) -> TensorProxy:
+    """An ndarray on the same memory."""
+    if input.dtype.name == "bfloat16":
+        raise NeedsOpaque("NumPy has no bfloat16")
+    return prims.as_language(input, "numpy")
+
+
+@torchsymbol(torch.from_numpy, returns="view")
+def from_numpy(ndarray: Any) -> TensorProxy:
+    """A tensor on the memory of an ndarray."""
+    tensor_only(ndarray)
+    if ndarray.lang.name != "numpy":
+        raise TypeError("expected np.ndarray (got Tensor)")
+    return prims.as_language(ndarray, "torch")
+
+
+# Joining, repeating, reversing
+
+
+@torchsymbol("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: Any = 0) -> TensorProxy:
+    """Joined along a dimension, in the dtype that they promote to; 1-d tensors of no elements are left out."""
+    tensor_only(*tensors)
+    kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
+    if not kept:
+        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+    dtype = _joined_dtype(tensors)
+    if any(x.ndim != kept[0].ndim for x in kept) or kept[0].ndim == 0:
+        raise RuntimeError("Tensors must have same number of dimensions")
+    d = dimension(kept[0].ndim, dim)
+    arrays = [clang.convert(x, dtype) for x in kept]
+    return prims.concatenate(arrays, d) if len(arrays) > 1 else arrays[0]
+
+
+def _joined_dtype(tensors: Any) -> Any:
+    """The dtype of tensors that are joined: those without dimensions count as others do."""
+    dtype = tensors[0].dtype
+    for x in tensors[1:]:
+        if x.dtype is not dtype:
+            raise NeedsOpaque("tensors of several dtypes")
+    return dtype
+
+
+@torchsymbol("stack")
+def stack(tensors: Any, dim: Any = 0) -> TensorProxy:
+    """Joined along a new dimension."""
+    tensor_only(*tensors)
+    if not tensors or any(x.shape != tensors[0].shape for x in tensors):
+        raise RuntimeError("stack expects each tensor to be equal size")
+    _joined_dtype(tensors)
+    return clang.stack(list(tensors), dimension(tensors[0].ndim + 1, dim))
+
+
+def _stacked(name: str, wide: Any, dim: int) -> None:
+    @torchsymbol(name)
+    def stacked(tensors: Any) -> TensorProxy:
+        """Joined along a dimension after they were given at least so many."""
+        tensor_only(*tensors)
+        arrays = [wide(x) for x in tensors]
+        if not arrays:
+            raise NeedsOpaque("nothing to join")
+        _joined_dtype(arrays)
+        along = 0 if dim and arrays[0].ndim == 1 else dim
+        return prims.concatenate(arrays, along) if len(arrays) > 1 else arrays[0]
+
+
+def _at_least(ndim: int) -> Any:
+    def widen(x: TensorProxy) -> TensorProxy:
+        if x.ndim >= ndim:
+            return x
+        if x.ndim == 2:
+            return clang.expand_dims(x, (2,))
+        shape = {1: (1,), 2: (1, *(x.shape or (1,))), 3: (1, *(x.shape or (1,)), 1)}[ndim]
+        return clang.reshape(x, shape)
+
+    return widen
+
+
+_stacked("hstack", _at_least(1), 1)
+_stacked("vstack", _at_least(2), 0)
+_stacked("row_stack", _at_least(2), 0)
+_stacked("dstack", _at_least(3), 2)
+
+for _ndim in (1, 2, 3):
+
+    @torchsymbol(f"atleast_{_ndim}d", returns="argument")
+    def _widened(input: Any, _widen: Any = _at_least(_ndim)) -> TensorProxy:
+        """With at least so many dimensions."""
+        tensor_only(input)
+        return _widen(input)
+
+
+@torchsymbol("flip")
+def flip(input: Any, *dims: Any) -> TensorProxy:
+    """Reversed along dimensions."""
+    return clang.flip(input, [dimension(input.ndim, d) for d in shape_argument(dims)] if input.ndim else [])
+
+
+@torchsymbol("fliplr")
+def fliplr(input: Any) -> TensorProxy:
+    """Reversed along the second dimension."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return clang.flip(input, [1])
+
+
+@torchsymbol("flipud")
+def flipud(input: Any) -> TensorProxy:
+    """Reversed along the first dimension."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return clang.flip(input, [0])
+
+
+@torchsymbol("roll")
+def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
+    """Shifted along dimensions, what leaves at one end coming in at the other."""
+    amounts = shape_argument((shifts,)) if isinstance(shifts, (tuple, list)) else (static_int(shifts),)
+    if dims is None or dims == ():
+        if len(amounts) != 1:
+            raise RuntimeError("shifts and dimensions must align")
+        return clang.reshape(_rolled(clang.reshape(input, (math.prod(input.shape),)), amounts[0], 0), input.shape)
+    along = [dimension(input.ndim, d) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))]
+    if len(along) != len(amounts):
+        raise RuntimeError("shifts and dimensions must align")
+    for n, d in zip(amounts, along):
+        input = _rolled(input, n, d)
+    return input
+
+
+def _rolled(a: TensorProxy, shift: int, dim: int) -> TensorProxy:
+    n = a.shape[dim] if a.ndim else 0
+    at = (-shift) % n if n else 0
+    if at == 0:
+        return a
+    return prims.concatenate([_sliced(a, dim, at, n), _sliced(a, dim, 0, at)], dim)
+
+
+@torchsymbol("rot90")
+def rot90(input: Any, k: Any = 1, dims: Any = (0, 1)) -> TensorProxy:
+    """Rotated by quarter turns in a plane."""
+    i, j = (dimension(input.ndim, d) for d in dims)
+    if i == j or input.ndim < 2:
+        raise RuntimeError("expected rotation dims to be different")
+    turns = static_int(k) % 4
+    turned = clang.flip(input, {0: (), 1: (j,), 2: (i, j), 3: (i,)}[turns])
+    order = list(range(input.ndim))
+    if turns % 2:
+        order[i], order[j] = j, i
+    return prims.transpose(turned, order)
+
+
+@torchsymbol(Tensor.repeat)
+def repeat(input: Any, *sizes: Any) -> TensorProxy:
+    """Repeated as a whole along each dimension."""
+    counts = shape_argument(sizes)
+    new = len(counts) - input.ndim
+    if new < 0 or min(counts, default=0) < 0:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    lengths = (*(1,) * new, *input.shape)
+    spread = tuple(x for n in lengths for x in (1, n))
+    wide = clang.broadcast_to(clang.reshape(input, spread), tuple(x for c, n in zip(counts, lengths) for x in (c, n)))
+    return clang.reshape(wide, tuple(c * n for c, n in zip(counts, lengths)))
+
+
+@torchsymbol("tile")
+def tile(input: Any, *dims: Any) -> TensorProxy:
+    """Repeated as a whole; missing counts are 1."""
+    counts = shape_argument(dims)
+    return repeat(input, *(1,) * (input.ndim - len(counts)), *counts)
+
+
+@torchsymbol("tril")
+def tril(input: Any, diagonal: Any = 0) -> TensorProxy:
+    """Zeros above a diagonal."""
+    return _triangle(input, diagonal, clang.ge)
+
+
+@torchsymbol("triu")
+def triu(input: Any, diagonal: Any = 0) -> TensorProxy:
+    """Zeros below a diagonal."""
+    return _triangle(input, diagonal, clang.le)
+
+
+def _triangle(a: TensorProxy, k: Any, compare: Any) -> TensorProxy:
+    if a.ndim < 2:
+        raise RuntimeError("input tensor must have at least 2 dimensions")
+    rows, columns = a.shape[-2:]
+    i = clang.expand_dims(prims.iota(rows, start=static_int(k), device=a.device, dtype=dtypes.int64), (1,))
+    j = clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,))
+    kept = clang.broadcast_to(compare(i, j), a.shape)
+    return clang.where(kept, a, clang.full((), 0, dtype=a.dtype))
+
+
+@torchsymbol("broadcast_tensors", returns="view")
+def broadcast_tensors(*tensors: Any) -> list[TensorProxy]:
+    """All repeated to one shape."""
+    tensor_only(*tensors)
+    return list(clang.broadcast(*tensors)) if len(tensors) > 1 else [detach(tensors[0])]

@@ -31,6 +31,8 @@ class OpTags(Enum):
     VIEW = auto()
     #: the result is the first argument with some elements replaced, and may use its memory
     UPDATE = auto()
+    #: the first argument's memory as an array of another library
+    CONVERSION = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
     #: may raise at run time because of values (a singular matrix, an index out of bounds)
@@ -289,6 +291,8 @@ def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
         return f(x)
     if isinstance(x, tuple):
         items = [map_proxies(f, y) for y in x]
+        if type(x) is not tuple and all(a is b for a, b in zip(items, x)):
+            return x
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
     if isinstance(x, list):
         return [map_proxies(f, y) for y in x]

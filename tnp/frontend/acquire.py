@@ -151,7 +151,8 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
-    return prims.reshape(value, value.shape)
+    with langs.language_context(value.lang):
+        return prims.reshape(value, value.shape)
 
 
 #: kinds of values that are returned as they are
@@ -192,7 +193,7 @@ def _output(x: Any) -> Any:
     library = library_of_value(x)
     if library is not None and library.is_constant(x):
         return x
-    if isinstance(x, np.ndarray) or library is not None:
+    if isinstance(x, np.ndarray) or (library is not None and not isinstance(x, tuple)):
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     if id(x) in inputs.returned:
         raise NeedsEager(f"it returns one {kind.__name__} in two places")

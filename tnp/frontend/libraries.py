@@ -64,10 +64,6 @@ class Library:
         """A value of the library's types as an input, or as a constant that is guarded."""
         raise NotImplementedError
 
-    def memory(self, value: Any) -> Any:
-        """An array of the library as an ndarray over the same memory."""
-        raise NotImplementedError
-
     def is_constant(self, value: Any) -> bool:
         """Whether a value can stand in a program as it is (a dtype)."""
         raise NotImplementedError

@@ -84,6 +84,10 @@ class Tracer:
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
+        #: the library's function whose symbol is called: several functions may share one
+        self.calling: Any = None
+        #: the state of the library's random generator when tracing began
+        self.generator_state: Any = None
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 

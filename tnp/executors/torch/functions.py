@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tnp.core.errors import TraceError
-from tnp.core.printing import add_import, literal, targets
+from tnp.core.printing import add_import, literal, name_of, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation
@@ -151,7 +151,8 @@ def _opaque(sym: Symbol) -> Implementation:
     def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         context["checked_torch"] = checked
         name = f"torch.{sym.id.removeprefix('torch_opaque.')}"
-        text = _call(name, bsym.args, bsym.kwargs, context)
+        called = name_of(sym.fn, context) if name.startswith("torch.private.") else name
+        text = _call(called, bsym.args, bsym.kwargs, context)
         return f"checked_torch({name!r}, {literal(_metadata(bsym.output), context)}, {text})"
 
     return Implementation(_symbol(sym, printer, sym.tags), _is_own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
-from tnp.frontend.torch.inputs import CONSTANTS, guard_state, lift, memory_of
+from tnp.frontend.torch.classes import asks_for_class
+from tnp.frontend.torch.inputs import CONSTANTS, guard_state, lift
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.operands import as_tensor
@@ -57,6 +59,14 @@ _PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch
 _GETTER = type(Tensor.shape.__get__)
 
 
+_SEEDED = "it seeds torch's generator, or draws from it, in code that is not traced"
+
+
+def _has_drawn(tracer: Tracer) -> bool:
+    """Whether torch's generator is not as it was when tracing began, which itself draws nothing."""
+    return not torch.equal(torch.get_rng_state(), tracer.generator_state)
+
+
 class _Mode(TorchFunctionMode):
     """Sends torch's functions to the tracer at work."""
 
@@ -64,6 +74,17 @@ class _Mode(TorchFunctionMode):
         super().__init__()
         self.library = library
         self.tracer = tracer
+
+    def __enter__(self) -> Any:
+        self.tracer.generator_state = torch.get_rng_state()
+        return super().__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        super().__exit__(kind, error, traceback)
+        if _has_drawn(self.tracer):
+            torch.set_rng_state(self.tracer.generator_state)
+            if error is None:
+                raise NeedsEager(_SEEDED)
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
@@ -88,6 +109,15 @@ class TorchLibrary(Library):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, type):
             return self._construct(tracer, function, args, kwargs)
+        if type(function) is types.FunctionType and function not in _overridable() and symbol_of(function) is None:
+            if getattr(function, "__module__", "") == "torch.random" or function in _impure():
+                raise NeedsEager(f"it calls torch.{function.__name__}")
+            # A helper of torch's, whose own calls come here.
+            return function(*tracer.known(args), **tracer.known_values(kwargs))
+        with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
+            return self._call(tracer, function, args, kwargs)
+
+    def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):
             return self._property(tracer, function, args)
         if function is torch._C._set_grad_enabled:
@@ -96,14 +126,10 @@ class TorchLibrary(Library):
             return function(*tracer.known(args), **tracer.known_values(kwargs))
         if function is torch.is_tensor:
             return isinstance(args[0], Tensor)
-        if getattr(function, "__module__", "") == "torch.random" or function in _impure():
-            raise NeedsEager(f"it calls torch.{function.__name__}")
         guard_state(tracer.inputs)
         args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
         if function in _QUESTIONS and args and type(args[0]) is TracedArray:
             return METHODS[_QUESTIONS[function]](tracer, args[0])
-        if function not in _overridable() and type(function) is types.FunctionType and symbol_of(function) is None:
-            return function(*args, **kwargs)  # a helper of torch's, whose own calls come here
         first = args[0] if args else None
         name = getattr(function, "__name__", "")
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
@@ -131,6 +157,7 @@ class TorchLibrary(Library):
             return self._run_opaquely(tracer, function, args, kwargs)
         if OpTags.ELEMENTWISE not in symbol.tags:
             _check_sizes(args, kwargs, symbol.name)
+        tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:
             raise RuntimeError("view size is not compatible with input tensor's size and stride")
@@ -145,7 +172,8 @@ class TorchLibrary(Library):
         return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self._run_opaquely(tracer, function_of(symbol.id), args, kwargs)
+        called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
+        return self._run_opaquely(tracer, called, args, kwargs)
 
     def _run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(function, "__name__", str(function))
@@ -157,6 +185,8 @@ class TorchLibrary(Library):
             raise NeedsEager(f"it calls torch.{name} on an array of NumPy's")
         with langs.language_context(language):
             outcome = opaque.dry_run(function, proxies, keywords, {n: h.strides_ for n, h in seen.items()})
+        if outcome.draws and _has_drawn(tracer):
+            raise NeedsEager(_SEEDED)
         if not outcome.strides:  # it says something about its arguments, or about torch
             if outcome.draws:
                 raise NeedsEager(f"it calls torch.{name}, which is not compiled")
@@ -228,10 +258,8 @@ class TorchLibrary(Library):
     # Values
 
     def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
-        return lift(inputs, value, source)
-
-    def memory(self, value: Any) -> Any:
-        return memory_of(value)
+        with torch._C.DisableTorchFunction():
+            return lift(inputs, value, source)
 
     def is_constant(self, value: Any) -> bool:
         return isinstance(value, CONSTANTS)
@@ -239,7 +267,7 @@ class TorchLibrary(Library):
     # Tensors
 
     def array_class(self, a: TracedArray) -> type:
-        return Tensor
+        return Tensor if asks_for_class(sys._getframe(2)) else TracedArray
 
     def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
         found = ATTRIBUTES.get(name)

@@ -320,13 +320,20 @@ def batch_norm(
     return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
 
 
-@torchsymbol(F.dropout)
-def dropout(input: Any, p: Any = 0.5, training: Any = True) -> TensorProxy:
-    """The tensor itself outside of training; in training torch draws."""
-    tensor_only(input)
-    if training and p != 0:
-        raise NeedsOpaque("dropout in training")
-    return input
+def _dropout(name: str, by_default: bool) -> None:
+    @torchsymbol(getattr(F, name), returns="argument")
+    def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
+        """The tensor itself outside of training; in training torch draws."""
+        tensor_only(input)
+        if training or not 0 <= p <= 1:
+            raise NeedsOpaque("dropout in training")
+        return input
+
+
+for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
+    _dropout(_name, True)
+for _name in ("alpha_dropout", "feature_alpha_dropout"):
+    _dropout(_name, False)
 
 
 # Losses

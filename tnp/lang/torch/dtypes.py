@@ -37,6 +37,7 @@ _FROM_TORCH = {t: d for d, t in _TO_TORCH.items()} | {
 }
 
 register_printer(torch.dtype, lambda d, context: repr(d), "import torch")
+register_printer(torch.Size, lambda s, context: repr(s), "import torch")
 register_printer(torch.device, lambda d, context: f"torch.{d!r}", "import torch")
 register_printer(torch.memory_format, lambda f, context: repr(f), "import torch")
 register_printer(torch.layout, lambda f, context: repr(f), "import torch")

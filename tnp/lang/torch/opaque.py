@@ -22,7 +22,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.lang.torch.registry import language, public_name
 
-__all__ = ["DryRun", "dry_run", "function_behind", "symbol_for"]
+__all__ = ["DryRun", "dry_run", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -117,9 +117,7 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
     key = (function, outcome.draws)
     known = _symbols.get(key)
     if known is None:
-        name = public_name(function)
-        if name is None:
-            raise NeedsEager(f"{getattr(function, '__name__', function)} is not a public function of torch")
+        name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
 
         def meta(*args: Any, **kwargs: Any) -> Any:
             return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
@@ -127,14 +125,11 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
         tags = {OpTags.MAY_RAISE, *((OpTags.RANDOM, OpTags.EFFECT) if outcome.draws else ())}
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"torch.{path}" if path else "torch", "import torch")
+        if _functions.setdefault(name, function) is not function:
+            raise NeedsEager(f"torch has two functions that call themselves {name}")
         known = Symbol(
-            short, meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language
-        )
+            short.replace(".", "_"), meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language,
+            fn=function,
+        )  # fmt: skip
         _symbols[key] = known
-        _functions[name] = function
     return known
-
-
-def function_behind(symbol: Symbol) -> Any:
-    """The torch function that an opaque symbol runs."""
-    return _functions[symbol.id.removeprefix("torch_opaque.")]

@@ -341,6 +341,44 @@ def imag(input: Any) -> TensorProxy:
     return prims.imag(input)
 
 
+def _of_reals(name: str) -> None:
+    @torchsymbol(name, returns="argument")
+    def itself(input: Any) -> TensorProxy:
+        """The tensor itself, of real numbers."""
+        tensor_only(input)
+        if input.dtype.kind == "c":
+            raise NeedsOpaque("complex numbers")
+        return input
+
+
+for _name in ("conj", "resolve_conj", "resolve_neg"):
+    _of_reals(_name)
+
+
+@torchsymbol("conj_physical")
+def conj_physical(input: Any) -> TensorProxy:
+    """The complex conjugate."""
+    tensor_only(input)
+    return clang.conj(input) if input.dtype.kind != "b" else input
+
+
+def _split_along(name: str, dim: int, least: int) -> None:
+    @torchsymbol(name, returns="view")
+    def split_along(input: Any, indices_or_sections: Any) -> tuple[TensorProxy, ...]:
+        """Pieces along one dimension, of one length or between positions."""
+        if input.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension")
+        along = 0 if input.ndim == 1 else dim
+        if not isinstance(indices_or_sections, (tuple, list)) and input.shape[along] % static_int(indices_or_sections):
+            raise RuntimeError(f"torch.{name} attempted to split along a dimension that does not divide evenly")
+        return tensor_split(input, indices_or_sections, along)
+
+
+_split_along("hsplit", 1, 1)
+_split_along("vsplit", 0, 2)
+_split_along("dsplit", 2, 3)
+
+
 # Between dtypes and languages
 
 
@@ -595,7 +633,7 @@ def _triangle(a: TensorProxy, k: Any, compare: Any) -> TensorProxy:
 
 
 @torchsymbol("broadcast_tensors", returns="view")
-def broadcast_tensors(*tensors: Any) -> list[TensorProxy]:
+def broadcast_tensors(*tensors: Any) -> tuple[TensorProxy, ...]:
     """All repeated to one shape."""
     tensor_only(*tensors)
-    return list(clang.broadcast(*tensors)) if len(tensors) > 1 else [detach(tensors[0])]
+    return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (detach(tensors[0]),)

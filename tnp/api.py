@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import time
 import warnings
@@ -103,7 +104,7 @@ class Jitted:
 
     def _make_binder(self) -> None:
         try:
-            signature = inspect.signature(self.__tnp_function__)
+            signature = inspect.signature(self._signature_source())
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [
@@ -114,6 +115,10 @@ class Jitted:
         self._parameters = list(signature.parameters)
         self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
+
+    def _signature_source(self) -> Any:
+        """What is called with the arguments."""
+        return self.__tnp_function__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -383,7 +388,16 @@ def jit(
         return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
+    if _is_module(function):
+        from tnp.modules import JittedModule
+
+        return JittedModule(function, executors=executors, strict=strict, fastmath=fastmath)
     return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+
+
+def _is_module(x: Any) -> bool:
+    """Whether ``x`` is a module of torch's, which is then imported."""
+    return "torch" in sys.modules and isinstance(x, sys.modules["torch"].nn.Module)
 
 
 def trace() -> Callable[..., Trace]:

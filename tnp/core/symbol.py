@@ -13,8 +13,8 @@ from typing import Any
 
 from tnp.core import langs
 from tnp.core.current import state
-from tnp.core.errors import UserLocation
-from tnp.core.proxies import Proxy
+from tnp.core.errors import NeedsOpaque, UserLocation
+from tnp.core.proxies import NumberProxy, Proxy
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
 
@@ -133,10 +133,16 @@ class Symbol:
             return output
         before = None if self.language is None else langs.set_current(self.language)
         scope = trace.push_scope()
+        kept: list[BoundSymbol] = []
         try:
             output = self.meta(*args, **kwargs)
+        except NeedsOpaque:  # numbers that the trace has come to depend on keep their definitions
+            kept = [b for b in scope if b.flat_outputs and all(isinstance(p, NumberProxy) for p in b.flat_outputs)]
+            raise
         finally:
             trace.pop_scope()
+            for b in kept:
+                trace.record(b)
             if before is not None:
                 langs.set_current(before)
         if scope or OpTags.EFFECT in self.tags or not self._returns_its_input(args, kwargs, output):

@@ -85,9 +85,10 @@ def _acquire(
     try:
         with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
-            runtime = Runtime(_no_function)
+            runtime = tracer.runtime = Runtime(_no_function)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
-                function = inputs.lift(function, Source(prologue.constant(function, "function"), "the function"))
+                description = "the function" if library_of_value(function) is None else type(function).__name__
+                function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
             result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly

@@ -150,7 +150,7 @@ class Inputs:
         if isinstance(value, _CHANGEABLE):
             raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
-            return self._lift_instance(value, self.prologue.let(source))
+            return self.lift_instance(value, self.prologue.let(source))
         self.guard_identity(value, source)
         return value
 
@@ -339,7 +339,8 @@ class Inputs:
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
 
-    def _lift_instance(self, value: Any, source: Source) -> Any:
+    def lift_instance(self, value: Any, source: Source, **shadowing: Any) -> Any:
+        """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
         known = self._by_identity.get(id(value))
         if known is not None:
             if known[2] != source.expression:
@@ -347,7 +348,7 @@ class Inputs:
             return known[1]
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        made = shadow(value, source, self)
+        made = shadow(value, source, self, **shadowing)
         self._by_identity[id(value)] = (value, made, source.expression)
         self.shadows.append(made)
         return made

@@ -132,6 +132,9 @@ class Runtime(ControlFlow):
         library = library_of_function(f) if kind in _FUNCTION_TYPES or isinstance(f, type) else None
         if library is not None:
             return library.call(state.current(), f, args, kwargs)
+        own_call = getattr(kind, "__tnp_call__", None)
+        if own_call is not None:
+            return own_call(f, *args, **kwargs)
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
@@ -241,7 +244,7 @@ _IMPURE_FUNCTIONS = frozenset((builtins.input, builtins.open, np.load, np.loadtx
 #: modules whose functions and classes do nothing but give a result
 _PURE_MODULES = frozenset(
     ("_collections", "_functools", "_operator", "builtins", "cmath", "collections", "copy", "dataclasses", "decimal", "enum",
-     "fractions", "functools", "itertools", "math", "numbers", "numpy", "operator", "statistics", "string", "tnp", "typing")
+     "fractions", "functools", "itertools", "math", "numbers", "numpy", "operator", "statistics", "string", "tnp", "torch", "typing")
 )  # fmt: skip
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))

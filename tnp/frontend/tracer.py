@@ -84,6 +84,8 @@ class Tracer:
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
+        #: the hooks by which code that is no function's calls others
+        self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
         #: the state of the library's random generator when tracing began

@@ -121,6 +121,7 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "is_xpu": _constant(False),
     "itemsize": lambda tracer, a: a._element_type.itemsize,
     "layout": _constant(torch.strided),
+    "mH": lambda tracer, a: _refused("x.mH")(tracer, a) if a._element_type.kind == "c" else _transposed(tracer, a),
     "mT": _transposed,
     "nbytes": lambda tracer, a: _numel(tracer, a) * a._element_type.itemsize,
     "ndim": lambda tracer, a: len(a.shape_),

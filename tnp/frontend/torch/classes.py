@@ -18,7 +18,7 @@ from tnp.core.errors import NeedsEager
 __all__ = ["asks_for_class"]
 
 #: how calls begin that ask for an object's class
-_QUESTIONS = ("isinstance(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
+_QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
 
 
 def asks_for_class(frame: FrameType) -> bool:

@@ -9,6 +9,7 @@ import torch
 
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
+from tnp.frontend.torch.modules import lift_module
 from tnp.lang.torch import language
 from tnp.lang.torch.dtypes import to_dtype
 
@@ -70,7 +71,7 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     if isinstance(value, torch.Generator):
         raise NeedsEager(f"{source.description} is a random generator of torch's")
     if isinstance(value, torch.nn.Module):
-        raise NeedsEager(f"{source.description} is a module")
+        return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)
     return value
 

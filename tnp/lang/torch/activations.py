@@ -225,21 +225,37 @@ def _softmax(input: Any, dim: Any, dtype: Any, sign: int = 1) -> TensorProxy:
     return clang.div(e, reduced(prims.sum, e, (d,), True))
 
 
-@torchsymbol("softmax")
-def softmax(input: Any, dim: Any = None, dtype: Any = None, _stacklevel: Any = 3) -> TensorProxy:
+@torchsymbol(torch.softmax, torch.Tensor.softmax, torch.special.softmax)
+def softmax(input: Any, dim: Any, dtype: Any = None) -> TensorProxy:
+    """Exponentials divided by their sum along a dimension."""
+    return _softmax(input, dim, dtype)
+
+
+@torchsymbol(F.softmax)
+def _functional_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
     """Exponentials divided by their sum along a dimension."""
     return _softmax(input, dim, dtype)
 
 
 @torchsymbol(F.softmin)
-def softmin(input: Any, dim: Any = None, dtype: Any = None, _stacklevel: Any = 3) -> TensorProxy:
+def softmin(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
     """:func:`softmax` of the negative."""
     return _softmax(input, dim, dtype, -1)
 
 
-@torchsymbol("log_softmax")
-def log_softmax(input: Any, dim: Any = None, dtype: Any = None, _stacklevel: Any = 3) -> TensorProxy:
+@torchsymbol(torch.log_softmax, torch.Tensor.log_softmax, torch.special.log_softmax)
+def log_softmax(input: Any, dim: Any, dtype: Any = None) -> TensorProxy:
     """The logarithm of :func:`softmax`."""
+    return _log_softmax(input, dim, dtype)
+
+
+@torchsymbol(F.log_softmax)
+def _functional_log_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
+    """The logarithm of :func:`softmax`."""
+    return _log_softmax(input, dim, dtype)
+
+
+def _log_softmax(input: Any, dim: Any, dtype: Any) -> TensorProxy:
     a, d = _soft_input(input, dim, dtype)
     if a.ndim == 0:
         return clang.sub(a, a)

@@ -21,7 +21,11 @@ FAMILIES = (
     "indexing",
     "reductions",
     "products",
+    "sorting",
     "activations",
+    "losses",
+    "linear_algebra",
+    "arranging",
 )
 
 for _family in FAMILIES:

@@ -18,12 +18,12 @@ from tnp.lang.torch.operands import dimension, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
 
-__all__: list[str] = []
+__all__ = ["floating", "log_softmax_along"]
 
 ELEMENTWISE = (OpTags.ELEMENTWISE,)
 
 
-def _floating(*xs: Any) -> None:
+def floating(*xs: Any) -> None:
     """Leaves to torch what is not float32 or float64 of one dtype: it computes halves in float32."""
     tensor_only(*xs)
     for x in xs:
@@ -50,35 +50,35 @@ def relu6(input: Any) -> TensorProxy:
 @torchsymbol(F.hardtanh, tags=ELEMENTWISE)
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> TensorProxy:
     """From ``min_val`` to ``max_val``."""
-    _floating(input)
+    floating(input)
     return clamp(input, min_val, max_val)
 
 
 @torchsymbol(F.hardsigmoid, tags=ELEMENTWISE)
 def hardsigmoid(input: Any) -> TensorProxy:
     """``relu6(input + 3) / 6``."""
-    _floating(input)
+    floating(input)
     return relu6(input + 3) / 6
 
 
 @torchsymbol(F.hardswish, tags=ELEMENTWISE)
 def hardswish(input: Any) -> TensorProxy:
     """``input * relu6(input + 3) / 6``."""
-    _floating(input)
+    floating(input)
     return input * relu6(input + 3) / 6
 
 
 @torchsymbol(F.leaky_relu, tags=ELEMENTWISE)
 def leaky_relu(input: Any, negative_slope: Any = 0.01) -> TensorProxy:
     """``negative_slope * input`` below 0."""
-    _floating(input)
+    floating(input)
     return clang.where(clang.gt(input, 0), input, clang.mul(input, negative_slope))
 
 
 @torchsymbol("prelu")
 def prelu(input: Any, weight: Any) -> TensorProxy:
     """:func:`leaky_relu` with a slope a channel."""
-    _floating(input, weight)
+    floating(input, weight)
     if weight.numel == 1:
         slope = clang.broadcast_to(clang.reshape(weight, (1,) * input.ndim), input.shape)
     elif weight.ndim == 1 and input.ndim >= 2 and input.shape[1] == weight.shape[0]:
@@ -91,7 +91,7 @@ def prelu(input: Any, weight: Any) -> TensorProxy:
 @torchsymbol(F.elu, tags=ELEMENTWISE)
 def elu(input: Any, alpha: Any = 1.0) -> TensorProxy:
     """``alpha * (exp(input) - 1)`` below 0."""
-    _floating(input)
+    floating(input)
     return clang.where(clang.gt(input, 0), input, clang.mul(clang.expm1(input), alpha))
 
 
@@ -105,7 +105,7 @@ def selu(input: Any) -> TensorProxy:
 @torchsymbol("celu", tags=ELEMENTWISE)
 def celu(input: Any, alpha: Any = 1.0) -> TensorProxy:
     """``alpha * (exp(input / alpha) - 1)`` below 0."""
-    _floating(input)
+    floating(input)
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return clang.where(clang.gt(input, 0), input, clang.mul(clang.expm1(clang.div(input, alpha)), alpha))
@@ -114,7 +114,7 @@ def celu(input: Any, alpha: Any = 1.0) -> TensorProxy:
 @torchsymbol(F.gelu, tags=ELEMENTWISE)
 def gelu(input: Any, *, approximate: Any = "none") -> TensorProxy:
     """``input`` times the area under the standard normal distribution up to it; ``"tanh"`` approximates that."""
-    _floating(input)
+    floating(input)
     if approximate == "tanh":
         inner = clang.mul(clang.add(input, clang.mul(clang.mul(clang.square(input), input), 0.044715)), math.sqrt(2 / math.pi))
         return clang.mul(clang.mul(input, 0.5), clang.add(clang.tanh(inner), 1))
@@ -126,14 +126,14 @@ def gelu(input: Any, *, approximate: Any = "none") -> TensorProxy:
 @torchsymbol(F.silu, tags=ELEMENTWISE)
 def silu(input: Any) -> TensorProxy:
     """``input * sigmoid(input)``."""
-    _floating(input)
+    floating(input)
     return clang.div(input, clang.add(clang.exp(clang.neg(input)), 1))
 
 
 @torchsymbol(F.softplus, tags=ELEMENTWISE)
 def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0) -> TensorProxy:
     """``log(1 + exp(beta * input)) / beta``; ``input`` itself beyond the threshold."""
-    _floating(input)
+    floating(input)
     scaled = clang.mul(input, beta)
     return clang.where(clang.gt(scaled, threshold), input, clang.div(clang.log1p(clang.exp(scaled)), beta))
 
@@ -141,28 +141,28 @@ def softplus(input: Any, beta: Any = 1.0, threshold: Any = 20.0) -> TensorProxy:
 @torchsymbol(F.mish, tags=ELEMENTWISE)
 def mish(input: Any) -> TensorProxy:
     """``input * tanh(softplus(input))``."""
-    _floating(input)
+    floating(input)
     return clang.mul(input, clang.tanh(clang.log1p(clang.exp(input))))
 
 
 @torchsymbol(F.softsign, tags=ELEMENTWISE)
 def softsign(input: Any) -> TensorProxy:
     """``input / (1 + |input|)``."""
-    _floating(input)
+    floating(input)
     return clang.div(input, clang.add(clang.abs(input), 1))
 
 
 @torchsymbol(F.tanhshrink, tags=ELEMENTWISE)
 def tanhshrink(input: Any) -> TensorProxy:
     """``input - tanh(input)``."""
-    _floating(input)
+    floating(input)
     return clang.sub(input, clang.tanh(input))
 
 
 @torchsymbol(F.softshrink, tags=ELEMENTWISE)
 def softshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
     """Towards 0 by ``lambd``."""
-    _floating(input)
+    floating(input)
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     below = clang.where(clang.lt(input, -lambd), clang.add(input, lambd), clang.mul(input, 0.0))
@@ -172,7 +172,7 @@ def softshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 @torchsymbol("hardshrink", tags=ELEMENTWISE)
 def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
     """0 from ``-lambd`` to ``lambd``."""
-    _floating(input)
+    floating(input)
     inside = clang.logical_and(clang.ge(input, -lambd), clang.le(input, lambd))
     return clang.where(inside, clang.full((), 0, dtype=input.dtype), input)
 
@@ -180,14 +180,14 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 @torchsymbol("threshold", tags=ELEMENTWISE)
 def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     """``value`` up to the threshold."""
-    _floating(input)
+    floating(input)
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
 
 
 @torchsymbol(F.logsigmoid, tags=ELEMENTWISE)
 def logsigmoid(input: Any) -> TensorProxy:
     """``log(sigmoid(input))``."""
-    _floating(input)
+    floating(input)
     tail = clang.log1p(clang.exp(clang.neg(clang.abs(input))))
     return clang.sub(clang.minimum(input, 0), tail)
 
@@ -195,7 +195,7 @@ def logsigmoid(input: Any) -> TensorProxy:
 @torchsymbol(F.glu)
 def glu(input: Any, dim: Any = -1) -> TensorProxy:
     """One half times the sigmoid of the other."""
-    _floating(input)
+    floating(input)
     if input.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = dimension(input.ndim, dim)
@@ -212,7 +212,7 @@ def _soft_input(input: Any, dim: Any, dtype: Any) -> tuple[TensorProxy, int]:
         raise NeedsOpaque("softmax along a dimension that is not given")
     wanted = dtype_or(dtype, input.dtype)
     a = clang.convert(input, wanted)
-    _floating(a)
+    floating(a)
     return a, dimension(a.ndim, dim)
 
 
@@ -246,16 +246,16 @@ def softmin(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None
 @torchsymbol(torch.log_softmax, torch.Tensor.log_softmax, torch.special.log_softmax)
 def log_softmax(input: Any, dim: Any, dtype: Any = None) -> TensorProxy:
     """The logarithm of :func:`softmax`."""
-    return _log_softmax(input, dim, dtype)
+    return log_softmax_along(input, dim, dtype)
 
 
 @torchsymbol(F.log_softmax)
 def _functional_log_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> TensorProxy:
     """The logarithm of :func:`softmax`."""
-    return _log_softmax(input, dim, dtype)
+    return log_softmax_along(input, dim, dtype)
 
 
-def _log_softmax(input: Any, dim: Any, dtype: Any) -> TensorProxy:
+def log_softmax_along(input: Any, dim: Any, dtype: Any) -> TensorProxy:
     a, d = _soft_input(input, dim, dtype)
     if a.ndim == 0:
         return clang.sub(a, a)
@@ -283,7 +283,7 @@ def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05, cudnn_enable: Any = None
 ) -> TensorProxy:
     """Mean 0 and variance 1 over the last dimensions, scaled and shifted."""
-    _floating(input, *(x for x in (weight, bias) if x is not None))
+    floating(input, *(x for x in (weight, bias) if x is not None))
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape or 0 in input.shape:
         raise NeedsOpaque("layer_norm of another shape")
@@ -295,7 +295,7 @@ def layer_norm(
 @torchsymbol(F.rms_norm, torch.rms_norm)
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> TensorProxy:
     """Mean square 1 over the last dimensions, scaled."""
-    _floating(input, *(x for x in (weight,) if x is not None))
+    floating(input, *(x for x in (weight,) if x is not None))
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape or 0 in input.shape:
         raise NeedsOpaque("rms_norm of another shape")
@@ -309,7 +309,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
 @torchsymbol(F.group_norm)
 def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05) -> TensorProxy:
     """Mean 0 and variance 1 over groups of channels, scaled and shifted."""
-    _floating(input, *(x for x in (weight, bias) if x is not None))
+    floating(input, *(x for x in (weight, bias) if x is not None))
     if input.ndim < 2 or input.shape[1] % num_groups or 0 in input.shape or input.numel == input.shape[0] * num_groups:
         raise NeedsOpaque("group_norm of another shape")
     grouped = clang.reshape(input, (input.shape[0], int(num_groups), input.numel // input.shape[0] // int(num_groups)))
@@ -325,7 +325,7 @@ def batch_norm(
 ) -> TensorProxy:  # fmt: skip
     """Shifted and scaled a channel by running statistics. In training it changes them, which runs eagerly."""
     given = [x for x in (running_mean, running_var, weight, bias) if x is not None]
-    _floating(input, *given)
+    floating(input, *given)
     if training or running_mean is None or running_var is None or input.ndim < 2 or 0 in input.shape:
         raise NeedsOpaque("batch_norm that computes statistics")
     scale = clang.rsqrt(clang.add(running_var, eps))
@@ -341,7 +341,7 @@ def _dropout(name: str, by_default: bool) -> None:
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
         """The tensor itself outside of training; in training torch draws."""
         tensor_only(input)
-        if training or not 0 <= p <= 1:
+        if training:
             raise NeedsOpaque("dropout in training")
         return input
 
@@ -350,42 +350,3 @@ for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
     _dropout(_name, True)
 for _name in ("alpha_dropout", "feature_alpha_dropout"):
     _dropout(_name, False)
-
-
-# Losses
-
-
-def _reduce_loss(loss: TensorProxy, reduction: Any) -> TensorProxy:
-    if reduction == "none":
-        return loss
-    total = prims.sum(loss, tuple(range(loss.ndim)))
-    if reduction == "sum":
-        return total
-    if reduction != "mean":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return clang.div(total, loss.numel)
-
-
-def _loss_operands(input: Any, target: Any, weight: Any = None) -> tuple[TensorProxy, TensorProxy]:
-    _floating(input, target)
-    if input.shape != target.shape or weight is not None or 0 in input.shape:
-        raise NeedsOpaque("operands of two shapes")
-    return input, target
-
-
-@torchsymbol(F.mse_loss)
-def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
-             weight: Any = None) -> TensorProxy:  # fmt: skip
-    """The squared difference."""
-    a, b = _loss_operands(input, target, weight if weight is not None else size_average if reduce is None else reduce)
-    return _reduce_loss(clang.square(clang.sub(a, b)), reduction)
-
-
-@torchsymbol(F.l1_loss)
-def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
-            weight: Any = None) -> TensorProxy:  # fmt: skip
-    """The absolute difference."""
-    a, b = _loss_operands(input, target, weight if weight is not None else size_average if reduce is None else reduce)
-    return _reduce_loss(clang.abs(clang.sub(a, b)), reduction)
-
-

@@ -16,10 +16,10 @@ from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_
 from tnp.lang.torch.operands import as_tensor, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
-__all__ = ["from_sequence"]
+__all__ = ["check_plain", "from_sequence"]
 
 
-def _plain(device: Any, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False, **others: Any) -> None:
+def check_plain(device: Any, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False, **others: Any) -> None:
     """Checks what a factory may be asked for beside a dtype."""
     to_device(device)
     if layout not in (None, torch.strided) or requires_grad or pin_memory or any(v is not None for v in others.values()):
@@ -37,14 +37,14 @@ def _constant(name: str, value: int) -> None:
     def make(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
              pin_memory: Any = False) -> TensorProxy:  # fmt: skip
         """A tensor of that shape, of zeros or ones."""
-        _plain(device, layout, requires_grad, pin_memory)
+        check_plain(device, layout, requires_grad, pin_memory)
         return _filled(shape_argument(size), value, dtype_or(dtype, default_dtype()))
 
     @torchsymbol(getattr(torch, f"{name}_like"), factory=True)
     def make_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
                   memory_format: Any = None) -> TensorProxy:  # fmt: skip
         """A tensor like another, of zeros or ones."""
-        _plain(device, layout, requires_grad)
+        check_plain(device, layout, requires_grad)
         tensor_only(input)
         return _filled(input.shape, value, dtype_or(dtype, input.dtype))
 
@@ -52,7 +52,7 @@ def _constant(name: str, value: int) -> None:
     def make_new(input: Any, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
                  requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
         """A tensor of that shape, of zeros or ones, in the dtype of another."""
-        _plain(device, layout, requires_grad, pin_memory)
+        check_plain(device, layout, requires_grad, pin_memory)
         return _filled(shape_argument(size), value, dtype_or(dtype, input.dtype))
 
 
@@ -75,7 +75,7 @@ def _value(x: Any, dtype: DType) -> Any:
 def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A tensor of that shape, of one value."""
-    _plain(device, layout, requires_grad, pin_memory)
+    check_plain(device, layout, requires_grad, pin_memory)
     wanted = dtype_or(dtype, number_dtype(fill_value) if is_number(fill_value) else default_dtype())
     return _filled(shape_argument((size,)), _value(fill_value, wanted), wanted)
 
@@ -84,7 +84,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, d
 def full_like(input: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
               requires_grad: Any = False, memory_format: Any = None) -> TensorProxy:  # fmt: skip
     """A tensor like another, of one value."""
-    _plain(device, layout, requires_grad)
+    check_plain(device, layout, requires_grad)
     tensor_only(input)
     wanted = dtype_or(dtype, input.dtype)
     return _filled(input.shape, _value(fill_value, wanted), wanted)
@@ -94,7 +94,7 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, layout: Any = N
 def new_full(input: Any, size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
              requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A tensor of that shape, of one value, in the dtype of another."""
-    _plain(device, layout, requires_grad, pin_memory)
+    check_plain(device, layout, requires_grad, pin_memory)
     wanted = dtype_or(dtype, input.dtype)
     return _filled(shape_argument((size,)), _value(fill_value, wanted), wanted)
 
@@ -111,7 +111,7 @@ def _static(x: Any) -> Any:
 def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """Numbers from ``start`` up to ``end``, ``step`` apart."""
-    _plain(device, layout, requires_grad, pin_memory)
+    check_plain(device, layout, requires_grad, pin_memory)
     first, last = (0, start) if end is None else (start, end)
     first, last, by = _static(first), _static(last), _static(step)
     floating = any(type(x) is float for x in (first, last, by))
@@ -127,7 +127,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
 def eye(n: Any, m: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
         requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A matrix with ones on the diagonal."""
-    _plain(device, layout, requires_grad, pin_memory)
+    check_plain(device, layout, requires_grad, pin_memory)
     rows = static_int(n)
     columns = rows if m is None else static_int(m)
     if rows < 0 or columns < 0:
@@ -163,7 +163,7 @@ def _leaves(x: Any) -> list[Any]:
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
            pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A new tensor of numbers, of a list of them, or of an array."""
-    _plain(device, None, requires_grad, pin_memory)
+    check_plain(device, None, requires_grad, pin_memory)
     wanted = None if dtype is None else dtype_or(dtype, default_dtype())
     if isinstance(data, TensorProxy):
         made = data if data.lang.name == "torch" else prims.as_language(data, "torch")

@@ -14,7 +14,7 @@ from tnp.lang.torch.creation import from_sequence
 from tnp.lang.torch.operands import as_tensor, dimension, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
-__all__ = ["getitem", "setitem"]
+__all__ = ["getitem", "not_negative", "setitem"]
 
 
 def _key_part(part: Any) -> Any:
@@ -46,7 +46,7 @@ def setitem(input: Any, key: Any, value: Any) -> TensorProxy:
     return clang.setitem(input, index_key(key), as_tensor(value, input.dtype))
 
 
-def _not_negative(index: TensorProxy) -> TensorProxy:
+def not_negative(index: TensorProxy) -> TensorProxy:
     """Indices of a function that, unlike a subscript, does not count negative ones from the end."""
     return prims.require(index, clang.ge(index, 0), IndexError, "index out of range in self")
 
@@ -57,7 +57,7 @@ def index_select(input: Any, dim: Any, index: Any) -> TensorProxy:
     tensor_only(input, index)
     if input.ndim == 0 or index.ndim != 1:
         raise NeedsOpaque("index_select of a 0-d tensor")
-    return prims.take(input, _not_negative(index), dimension(input.ndim, dim))
+    return prims.take(input, not_negative(index), dimension(input.ndim, dim))
 
 
 @torchsymbol("gather", tags=(OpTags.MAY_RAISE,))
@@ -69,7 +69,7 @@ def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = False) -> Ten
     d = dimension(input.ndim, dim)
     if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
         raise RuntimeError("Size does not match at a dimension other than dim")
-    return prims.gather(input, _not_negative(index), d)
+    return prims.gather(input, not_negative(index), d)
 
 
 @torchsymbol(torch.nn.functional.embedding, tags=(OpTags.MAY_RAISE,))
@@ -81,4 +81,4 @@ def embedding(
     tensor_only(input, weight)
     if max_norm is not None or weight.ndim != 2 or input.dtype.name not in ("int64", "int32"):
         raise NeedsOpaque("an embedding that is renormalised")
-    return prims.take(weight, _not_negative(input), 0)
+    return prims.take(weight, not_negative(input), 0)

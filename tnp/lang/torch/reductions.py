@@ -164,23 +164,30 @@ _extremum("amax", prims.amax)
 _extremum("amin", prims.amin)
 
 
-def _of_all(name: str, prim: Any, elementwise: Any) -> None:
+def _of_all(name: str, prim: Any, arg_prim: Any, elementwise: Any) -> None:
+    results = getattr(torch.return_types, name)
+
     @torchsymbol(name)
-    def reduce(input: Any, other: Any = None) -> TensorProxy:
-        """The largest, or least, element of all; of two tensors element by element."""
+    def reduce(input: Any, other: Any = None, keepdim: Any = False, *, dim: Any = None) -> Any:
+        """The largest, or least, element of all; along a dimension, with its index; of two tensors element by element."""
         tensor_only(input)
-        if other is not None:
-            tensor_only(other)
+        if isinstance(other, TensorProxy):
             if input.dtype is not other.dtype or input.dtype.kind == "c":
                 raise NeedsOpaque("operands of two dtypes")
             return elementwise(*clang.broadcast(input, other))
-        if input.dtype.kind not in "iuf" or 0 in input.shape:
+        along = other if dim is None else dim
+        if input.dtype.kind not in "iuf" or 0 in input.shape or (input.ndim == 0 and along is not None):
             raise NeedsOpaque("an extremum of nothing, or of bools")
-        return prim(input, tuple(range(input.ndim)))
+        if along is None:
+            return prim(input, tuple(range(input.ndim)))
+        d = dimension(input.ndim, along)
+        index = arg_prim(input, d)
+        index = clang.expand_dims(index, (d,)) if keepdim else index
+        return results((reduced(prim, input, (d,), keepdim), index))
 
 
-_of_all("max", prims.amax, clang.maximum)
-_of_all("min", prims.amin, clang.minimum)
+_of_all("max", prims.amax, prims.argmax, clang.maximum)
+_of_all("min", prims.amin, prims.argmin, clang.minimum)
 
 
 def _index_of(name: str, prim: Any) -> None:
@@ -265,3 +272,61 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, 
     if ord == 2:
         return clang.sqrt(reduced(prims.sum, clang.square(a), dims, keepdim))
     return clang.pow(reduced(prims.sum, clang.pow(size, float(ord)), dims, keepdim), 1.0 / ord)
+
+
+@torchsymbol("norm")
+def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None) -> TensorProxy:
+    """:func:`vector_norm`; norms of matrices are left to torch."""
+    if type(p) not in (int, float):
+        raise NeedsOpaque("a norm of matrices")
+    return vector_norm(input, p, dim, keepdim, dtype=dtype)
+
+
+@torchsymbol("dist")
+def dist(input: Any, other: Any, p: Any = 2) -> TensorProxy:
+    """The norm of the difference."""
+    tensor_only(input, other)
+    if input.dtype is not other.dtype:
+        raise NeedsOpaque("operands of two dtypes")
+    return vector_norm(clang.sub(*clang.broadcast(input, other)), p)
+
+
+def _without_nan(input: Any) -> TensorProxy:
+    tensor_only(input)
+    if input.dtype.kind != "f" or _is_half(input):
+        raise NeedsOpaque("numbers that may not be NaN")
+    return clang.where(clang.isnan(input), 0.0, input)
+
+
+@torchsymbol("nansum")
+def nansum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
+    """The sum of what is not NaN."""
+    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+
+
+@torchsymbol("nanmean")
+def nanmean(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
+    """The mean of what is not NaN."""
+    numbers = clang.convert(clang.logical_not(clang.isnan(input)), input.dtype)
+    return clang.div(sum(_without_nan(input), dim, keepdim, dtype=dtype), sum(numbers, dim, keepdim, dtype=dtype))
+
+
+@torchsymbol("trace")
+def trace(input: Any) -> TensorProxy:
+    """The sum of a matrix's diagonal."""
+    tensor_only(input)
+    if input.ndim != 2 or _is_half(input):
+        raise NeedsOpaque("a trace of no matrix")
+    return sum(prims.diagonal(input, 0, 0, 1))
+
+
+@torchsymbol("trapezoid", "trapz")
+def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> TensorProxy:
+    """The area under points one unit, or ``dx``, apart."""
+    tensor_only(y)
+    if x is not None or y.dtype.kind != "f" or y.ndim == 0 or _is_half(y) or y.shape[dimension(y.ndim, dim)] < 2:
+        raise NeedsOpaque("an area under other points")
+    d = dimension(y.ndim, dim)
+    n = y.shape[d]
+    pairs = clang.add(clang.slice_dim(y, 0, n - 1, dim=d), clang.slice_dim(y, 1, n, dim=d))
+    return clang.mul(prims.sum(pairs, (d,)), dx / 2)

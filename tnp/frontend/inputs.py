@@ -239,7 +239,14 @@ class Inputs:
         if any(s % value.itemsize for s in value.strides):
             strides = None
         return self.add_array(
-            value, source, proxy, strides, value, e, is_row_major=value.flags.c_contiguous, writable=value.flags.writeable
+            value,
+            source,
+            proxy,
+            strides,
+            value,
+            e,
+            is_row_major=value.flags.c_contiguous,
+            writable=value.flags.writeable,
         )
 
     def _check_array(self, value: np.ndarray[Any, Any], source: Source) -> Any:

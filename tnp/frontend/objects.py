@@ -18,7 +18,16 @@ from tnp.frontend.sources import Source
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
 
-__all__ = ["Construct", "guard_code", "is_plain_object", "is_shadow", "real_object", "release", "shadow", "stored_attributes"]
+__all__ = [
+    "Construct",
+    "guard_code",
+    "is_plain_object",
+    "is_shadow",
+    "real_object",
+    "release",
+    "shadow",
+    "stored_attributes",
+]
 
 _MISSING = object()
 
@@ -63,7 +72,6 @@ class _Shadowed:
         else:
             look_up = prologue.constant(_attribute, "attribute")
             prologue.guard(f"{look_up}({e}, {name!r}) is {expected}", description)
-
 
     def in_part(self, name: str) -> Any:
         """An attribute that is in one of the dicts :attr:`parts`, lifted."""

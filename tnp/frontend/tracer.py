@@ -493,7 +493,9 @@ class Tracer:
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: kinds of values that are surely no array library's
-_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject))
+_PLAIN = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
+)
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, bool, int, float, complex))

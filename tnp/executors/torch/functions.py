@@ -93,9 +93,7 @@ class _Text:
 
 
 def _symbol(sym: Symbol, printer: Any, tags: Any) -> Symbol:
-    return Symbol(
-        sym.name, sym.meta, id=f"torch_call.{sym.id}", is_prim=True, tags=tags, printer=printer, executor=own
-    )
+    return Symbol(sym.name, sym.meta, id=f"torch_call.{sym.id}", is_prim=True, tags=tags, printer=printer, executor=own)
 
 
 def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any:

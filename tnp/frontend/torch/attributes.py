@@ -101,7 +101,9 @@ def _refused(reason: str) -> Callable[..., Any]:
 
 
 ATTRIBUTES: dict[str, Callable[..., Any]] = {
-    "H": lambda tracer, a: _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a),
+    "H": lambda tracer, a: (
+        _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a)
+    ),
     "T": _reversed,
     "data": _view_by("torch.detach"),
     "device": _constant(torch.device("cpu")),

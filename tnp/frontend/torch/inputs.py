@@ -27,9 +27,12 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
-    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits."""
+    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits.
+
+    Unlike ``t.numpy()`` it leaves the tensor one that can be resized.
+    """
     t = t.detach()
-    return (t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t).numpy()
+    return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
 
 
 def is_plain(t: torch.Tensor) -> bool:
@@ -39,7 +42,11 @@ def is_plain(t: torch.Tensor) -> bool:
 
 def state() -> tuple[Any, ...]:
     """What torch's functions depend on beside their arguments."""
-    return torch.get_default_dtype(), torch.is_autocast_enabled("cpu"), torch.is_deterministic_algorithms_warn_only_enabled()
+    return (
+        torch.get_default_dtype(),
+        torch.is_autocast_enabled("cpu"),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
 
 
 def guard_state(inputs: Inputs) -> None:

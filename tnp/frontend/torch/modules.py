@@ -46,7 +46,9 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """``module(*args, **kwargs)``."""
     real, source, inputs = real_object(self)
     prologue, e = inputs.prologue, source.expression
-    prologue.guard(f"not {prologue.constant(has_global_hooks, 'has_global_hooks')}()", "no hooks are registered for all modules")
+    prologue.guard(
+        f"not {prologue.constant(has_global_hooks, 'has_global_hooks')}()", "no hooks are registered for all modules"
+    )
     if has_global_hooks():
         raise NeedsEager("hooks are registered for all modules")
     for name in _BACKWARD_HOOKS:
@@ -76,7 +78,10 @@ def _hooks(module: Any, name: str, *flags: str) -> list[Any]:
     for flag in flags if hooks else ():
         if real.__dict__.get(flag):
             raise NeedsEager(f"{source.description} has {flag}")
-    return [inputs.lift(hook, Source(f"{e}.{name}[{key!r}]", f"{source.description}.{name}[{key!r}]")) for key, hook in hooks]
+    return [
+        inputs.lift(hook, Source(f"{e}.{name}[{key!r}]", f"{source.description}.{name}[{key!r}]"))
+        for key, hook in hooks
+    ]
 
 
 def _run(function: Any, *args: Any, **kwargs: Any) -> Any:

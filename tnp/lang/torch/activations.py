@@ -116,7 +116,9 @@ def gelu(input: Any, *, approximate: Any = "none") -> TensorProxy:
     """``input`` times the area under the standard normal distribution up to it; ``"tanh"`` approximates that."""
     floating(input)
     if approximate == "tanh":
-        inner = clang.mul(clang.add(input, clang.mul(clang.mul(clang.square(input), input), 0.044715)), math.sqrt(2 / math.pi))
+        inner = clang.mul(
+            clang.add(input, clang.mul(clang.mul(clang.square(input), input), 0.044715)), math.sqrt(2 / math.pi)
+        )
         return clang.mul(clang.mul(input, 0.5), clang.add(clang.tanh(inner), 1))
     if approximate != "none":
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -330,9 +332,7 @@ def batch_norm(
         raise NeedsOpaque("batch_norm that computes statistics")
     scale = clang.rsqrt(clang.add(running_var, eps))
     scale = scale if weight is None else clang.mul(scale, weight)
-    result = clang.mul(
-        clang.sub(input, _of_channels(running_mean, input.ndim)), _of_channels(scale, input.ndim)
-    )
+    result = clang.mul(clang.sub(input, _of_channels(running_mean, input.ndim)), _of_channels(scale, input.ndim))
     return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
 
 

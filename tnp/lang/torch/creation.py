@@ -19,10 +19,17 @@ from tnp.lang.torch.registry import torchsymbol
 __all__ = ["check_plain", "from_sequence"]
 
 
-def check_plain(device: Any, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False, **others: Any) -> None:
+def check_plain(
+    device: Any, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False, **others: Any
+) -> None:
     """Checks what a factory may be asked for beside a dtype."""
     to_device(device)
-    if layout not in (None, torch.strided) or requires_grad or pin_memory or any(v is not None for v in others.values()):
+    if (
+        layout not in (None, torch.strided)
+        or requires_grad
+        or pin_memory
+        or any(v is not None for v in others.values())
+    ):
         raise NeedsOpaque("a tensor of another layout")
 
 

@@ -183,7 +183,12 @@ def _convolution(name: str, rank: int) -> None:
     ) -> TensorProxy:
         """The cross-correlation of channels with kernels."""
         floating(input, weight, *(() if bias is None else (bias,)))
-        if isinstance(padding, str) or weight.ndim != rank + 2 or input.ndim not in (rank + 1, rank + 2) or 0 in input.shape:
+        if (
+            isinstance(padding, str)
+            or weight.ndim != rank + 2
+            or input.ndim not in (rank + 1, rank + 2)
+            or 0 in input.shape
+        ):
             raise NeedsOpaque("padding by name")
         batched = input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
         try:

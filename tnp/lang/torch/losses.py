@@ -141,7 +141,9 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, 
     """What ``input1`` lacks of being the greater one by the margin."""
     _alike(input1, input2, size_average, reduce)
     _alike(input1, target)
-    return _reduce(clang.maximum(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction)
+    return _reduce(
+        clang.maximum(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction
+    )
 
 
 def _class_dimension(input: TensorProxy) -> int:
@@ -152,11 +154,20 @@ def _picked(log_probabilities: TensorProxy, target: Any, reduction: Any, ignore_
     """The negative log probabilities of the classes ``target``; those of ``ignore_index`` are none of the mean."""
     d = _class_dimension(log_probabilities)
     expected = tuple(n for i, n in enumerate(log_probabilities.shape) if i != d)
-    if not isinstance(target, TensorProxy) or target.dtype.name != "int64" or target.shape != expected or 0 in target.shape:
+    if (
+        not isinstance(target, TensorProxy)
+        or target.dtype.name != "int64"
+        or target.shape != expected
+        or 0 in target.shape
+    ):
         raise NeedsOpaque("targets that are no classes")
     left_out = clang.eq(target, int(ignore_index))
     safe = clang.where(left_out, clang.full_like(target, 0), target)
-    found = prims.gather(log_probabilities, clang.expand_dims(prims.require(safe, clang.ge(safe, 0), IndexError, "Target is out of bounds."), (d,)), d)
+    found = prims.gather(
+        log_probabilities,
+        clang.expand_dims(prims.require(safe, clang.ge(safe, 0), IndexError, "Target is out of bounds."), (d,)),
+        d,
+    )
     loss = clang.neg(clang.squeeze(found, (d,)))
     loss = clang.where(left_out, clang.full_like(loss, 0), loss)
     if reduction != "mean":

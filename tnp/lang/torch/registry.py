@@ -152,9 +152,7 @@ def torchsymbol(
             every.add(OpTags.UPDATE)
         if factory:
             every.add(OpTags.FACTORY)
-        symbol = Symbol(
-            short, meta, id=f"torch.{full_name}", tags=every, namespace=_namespace(path), language=language
-        )
+        symbol = Symbol(short, meta, id=f"torch.{full_name}", tags=every, namespace=_namespace(path), language=language)
         assert symbol.id not in by_id, f"{symbol.id} is defined twice"
         by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
         for g in found:

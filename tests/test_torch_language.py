@@ -101,7 +101,7 @@ def test_fused_regions_read_and_write_the_memory_of_tensors():
     assert jitted(x) is x
     assert torch.equal(x, torch.full((1000,), 3.0))
     called = [b.sym.name for b in tnp.last_traces(jitted)[-1].body]
-    assert called == ["to_ndarray", "llvm_fusion0"]
+    assert called == ["to_ndarray", "llvm_fusion0", "increment_version"]
 
 
 def test_results_belong_to_the_language_of_the_operation():
@@ -159,6 +159,20 @@ def test_gradients_flow_through_calls_that_run_eagerly():
     assert x.grad.tolist() == [2, 2, 2]
     with torch.no_grad():
         assert not jitted(x).requires_grad
+
+
+def test_autograd_notices_what_a_program_wrote():
+    w = torch.ones(3, requires_grad=True)
+    saved = torch.ones(3)
+    loss = (w * saved).sum()
+    tnp.jit(lambda x: x.mul_(2))(saved)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_explain_lists_opaque_calls():
+    jitted = compare(programs.opaque, *CASES["opaque"])
+    assert "opaque call: torch.mode" in str(tnp.explain(jitted))
 
 
 def test_guards_on_dtype_shape_strides_and_the_default_dtype():

@@ -502,6 +502,10 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
 
 
+#: how the ids of symbols begin that are opaque calls, and what their functions are in
+_OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
+
+
 def _claims(traces: list[Trace]) -> list[str]:
     counts: dict[str, int] = {}
     for b in traces[-1].body:
@@ -509,9 +513,10 @@ def _claims(traces: list[Trace]) -> list[str]:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
     for b in traces[0].bound_symbols:
-        if isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") and OpTags.RANDOM not in b.sym.tags:
+        kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
+        if kind in _OPAQUE and OpTags.RANDOM not in b.sym.tags:
             where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: np.{b.sym.id.removeprefix('opaque.')}{where}")
+            lines.append(f"opaque call: {_OPAQUE[kind]}.{function}{where}")
     return lines
 
 

@@ -22,7 +22,7 @@ from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
-from tnp.frontend.libraries import capturing, library_of_value
+from tnp.frontend.libraries import capturing, library_of_language, library_of_value
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
@@ -109,6 +109,10 @@ def _no_function() -> None:
 def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     """Stores what was written into the caller's memory and objects, and returns the result."""
     tracer.flush()
+    for storage in inputs.storages:
+        library = library_of_language(storage.value.lang) if storage.dirty else None
+        if library is not None:
+            library.written(storage.value)
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)

@@ -102,6 +102,10 @@ class Library:
         """``value``, a number or a proxy, as what a store into ``a`` takes."""
         raise NotImplementedError
 
+    def written(self, value: TensorProxy) -> None:
+        """Records what the library wants to know of an argument that the program has written, whose memory ``value`` is."""
+        raise NotImplementedError
+
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
         """``a`` as an array of NumPy's on the same memory."""
         raise NotImplementedError

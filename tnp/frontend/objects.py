@@ -12,7 +12,6 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from tnp.core.errors import NeedsEager
-
 from tnp.frontend.sources import Source
 
 if TYPE_CHECKING:

@@ -50,6 +50,8 @@ class OwnTorchExecutor(TorchExecutor):
         kind = sym.id.partition(".")[0] if isinstance(sym.id, str) else ""
         if kind == "torch_opaque":
             return _opaque(sym)
+        if kind == "torch_effect":
+            return Implementation(_symbol(sym, _print_effect, sym.tags))
         if kind == "torch" and sym.language is not None:
             return Implementation(opens=True) if self._opens else _function(sym)
         if sym.id == "core.update" and not self._opens:
@@ -123,6 +125,11 @@ def _function(sym: Symbol) -> Implementation:
     if OpTags.UPDATE in sym.tags:
         return Implementation(in_place=_symbol(sym, _print_setitem, ()), checker=_is_own)
     return Implementation(_symbol(sym, _print_call, sym.tags), _is_own)
+
+
+def _print_effect(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    name = bsym.sym.id.removeprefix("torch_call.torch_effect.")
+    return _call(f"torch.{name}", bsym.args, bsym.kwargs, context)
 
 
 def _metadata(output: Any) -> Any:

@@ -16,7 +16,7 @@ from torch.overrides import TorchFunctionMode
 from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.symbol import OpTags, Symbol
+from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.views import Path, Step
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
@@ -365,10 +365,19 @@ class TorchLibrary(Library):
         with langs.language_context(language):
             return as_tensor(value, dtype)
 
+    def written(self, value: TensorProxy) -> None:
+        _INCREMENT_VERSION(value)
+
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
         return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
 
 
+#: tells autograd that a tensor's memory was written, so that what was saved of it is not used
+_INCREMENT_VERSION = Symbol(
+    "increment_version", lambda a: None, id="torch_effect.autograd.graph.increment_version", is_prim=True,
+    tags=(OpTags.EFFECT,), namespace=Namespace("torch.autograd.graph", "import torch"), language=language,
+    fn=torch.autograd.graph.increment_version,
+)  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
 _IN_PLACE_OPERATORS = frozenset(
     f"__i{name}__"
@@ -410,7 +419,7 @@ def _without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any
         return args, dict(kwargs), False
     bound = signature.bind(*args, **kwargs)
     in_place = bool(bound.arguments.pop("inplace", False))
-    return bound.args[:1], {k: v for k, v in list(bound.arguments.items())[1:]}, in_place
+    return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
 
 
 def _check_sizes(args: Any, kwargs: Any, name: str) -> None:

@@ -17,6 +17,7 @@ from tnp.lang.torch.registry import by_id, language, symbol_of
 FAMILIES = (
     "elementwise",
     "shape",
+    "joining",
     "creation",
     "indexing",
     "reductions",

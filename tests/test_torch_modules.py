@@ -32,7 +32,7 @@ def test_parameters_are_inputs_and_structure_is_guarded(network):
     with torch.no_grad():
         jitted(x)
         network.head[0].weight.mul_(2)
-        network.load_state_dict({k: v + 1 for k, v in network.state_dict().items()})
+        network.load_state_dict({k: v + 0.01 for k, v in network.state_dict().items()})
         _close(jitted(x), network(x))
         assert tnp.cache_info(jitted).misses == 1
         network.head[0] = torch.nn.Linear(8, 4, bias=False)  # no longer the one that is tied
@@ -110,3 +110,24 @@ def test_module_in_a_function(network):
         for model in (network, programs.Network().eval()):
             _close(jitted(model, randn(5, 8), randn(5, 3)), loss(model, randn(5, 8), randn(5, 3)))
     assert tnp.cache_info(jitted).misses == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (programs.Attention, (2, 6, 16)),
+        (programs.Residual, (2, 3, 8, 8)),
+        (programs.Recurrent, (2, 5, 3)),
+        (lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 4, 8)),
+    ],
+    ids=["attention", "residual", "recurrent", "encoder"],
+)
+def test_kinds_of_models(make, shape):
+    torch.manual_seed(0)
+    model = make().eval()
+    jitted, x = tnp.jit(model), randn(*shape)
+    with torch.no_grad():
+        for _ in range(2):
+            _close(jitted(x), model(x))
+    assert tnp.last_traces(jitted), tnp.explain(jitted)
+    assert tnp.cache_info(jitted) == (1, 1, 1)

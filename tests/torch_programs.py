@@ -140,3 +140,48 @@ class Statistics(nn.Module):
         self.mean.lerp_(x.mean(0), 0.5)
         self.last = x[0]
         return x - self.mean
+
+
+class Attention(nn.Module):
+    def __init__(self, width=16, heads=2):
+        super().__init__()
+        self.both = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.heads = heads
+        self.register_buffer("mask", torch.tril(torch.ones(8, 8)))
+
+    def forward(self, x):
+        b, t, c = x.size()
+        q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.both(x).split(c, dim=2))
+        scores = (q @ k.transpose(-2, -1)) * k.size(-1) ** -0.5
+        scores = scores.masked_fill(self.mask[:t, :t] == 0, float("-inf"))
+        y = F.softmax(scores, dim=-1) @ v
+        y = y + F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.out(y.transpose(1, 2).contiguous().view(b, t, c))
+
+
+class Residual(nn.Module):
+    def __init__(self, channels=4):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(3, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
+        self.second = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.head = nn.Linear(channels, 2)
+
+    def forward(self, x):
+        y = self.first(x)
+        y += self.second(y)
+        return self.head(torch.flatten(F.adaptive_avg_pool2d(F.max_pool2d(y, 2), 1), 1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.LSTM(3, 4, 2, batch_first=True)
+        self.cell = nn.GRUCell(4, 4)
+
+    def forward(self, x):
+        y, (h, _) = self.layers(x)
+        state = h[-1]
+        for t in range(y.shape[1]):
+            state = self.cell(y[:, t], state)
+        return state

@@ -89,7 +89,18 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 class TracedArray:
     """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``."""
 
-    __slots__ = ("_element_type", "_proxy", "_strides", "_version", "library", "path", "scalar", "shape_", "storage")
+    __slots__ = (
+        "__weakref__",
+        "_element_type",
+        "_proxy",
+        "_strides",
+        "_version",
+        "library",
+        "path",
+        "scalar",
+        "shape_",
+        "storage",
+    )
     __array_priority__ = 1000.0
 
     def __init__(

@@ -48,11 +48,15 @@ def is_plain_object(value: Any) -> bool:
 class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
-    __slots__ = ("inputs", "parts", "read", "real", "source", "stored")
+    __slots__ = ("constant_numbers", "inputs", "parts", "read", "real", "source", "stored")
 
-    def __init__(self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...]) -> None:
+    def __init__(
+        self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...], constant_numbers: bool
+    ) -> None:
         #: names of dicts of the object in which there are further attributes
         self.parts = parts
+        #: whether numbers among the attributes are guarded by value: code without hooks uses them
+        self.constant_numbers = constant_numbers
         self.real = real
         self.source = source
         self.inputs = inputs
@@ -125,6 +129,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
         if name in ("_tnp_shadowed", "__class__"):
             return state if name == "_tnp_shadowed" else kind
+        if name == "__module__":  # the class is guarded
+            return kind.__module__
         if name in state.stored:
             return state.stored[name]
         if name in state.read:
@@ -145,6 +151,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
                 return object.__getattribute__(self, name)
             found = descriptor  # data of the class
         lifted = state.inputs.lift(found, state.source.attribute(name))
+        if state.constant_numbers:
+            lifted = state.inputs.tracer.known(lifted)
         state.read[name] = lifted
         return lifted
 
@@ -179,15 +187,16 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
 
 
 def shadow(
-    real: Any, source: Source, inputs: Inputs, *, parts: tuple[str, ...] = (), methods: dict[str, Any] | None = None
-) -> Any:
+    real: Any, source: Source, inputs: Inputs, *, parts: tuple[str, ...] = (), methods: dict[str, Any] | None = None,
+    constant_numbers: bool = False,
+) -> Any:  # fmt: skip
     """A stand-in for ``real`` in the program being traced.
 
     ``parts`` names dicts of the object in which it looks for attributes, ``methods`` are those of its class that the
-    stand-in has others for.
+    stand-in has others for; with ``constant_numbers`` the program depends on the values of the numbers that it reads.
     """
     made = object.__new__(_shadow_class(type(real), methods or {}))
-    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts))
+    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
     return made
 
 

@@ -191,7 +191,8 @@ class Tracer:
             return None
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
-        return self.handle(result, seen, start, info.returns, info.row_major and "F" not in keywords.values())
+        row_major = info.row_major if "F" not in keywords.values() else False
+        return self.handle(result, seen, start, info.returns, row_major)
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""

@@ -5,9 +5,13 @@ call come to :meth:`TorchLibrary.call`; calls in the user's own code come throug
 program among their arguments.
 """
 
+import torch
+
+from tnp.core.errors import hide_frames_of
 from tnp.frontend.torch.library import TorchLibrary
 from tnp.lang.torch import language
 
 __all__ = ["TorchLibrary"]
 
+hide_frames_of(torch.__path__[0])
 TorchLibrary(language)

@@ -160,6 +160,8 @@ class TorchLibrary(Library):
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:
+            if args[0].strides_ is None:
+                raise NeedsEager("it views a tensor whose layout tnp does not know")
             raise RuntimeError("view size is not compatible with input tensor's size and stride")
         if name == "contiguous" and args[0].contiguous_:
             return args[0]
@@ -405,20 +407,25 @@ def _impure() -> frozenset[Any]:
 
 @functools.cache
 def _parameters(function: Any) -> inspect.Signature | None:
-    """The signature of a function of torch that has a flag ``inplace``."""
+    """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
     if type(function) is not types.FunctionType:
         return None
     signature = inspect.signature(function)
-    return signature if "inplace" in signature.parameters else None
+    return signature if signature.parameters.keys() & {"inplace", "out"} else None
 
 
 def _without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """The arguments without the flag ``inplace``, and whether it is set."""
+    """The arguments without the flag ``inplace``, and whether it is set; ``out`` is passed by keyword, if at all."""
     signature = _parameters(function)
     if signature is None:
-        return args, dict(kwargs), False
+        return args, {k: v for k, v in kwargs.items() if k != "out" or v is not None}, False
     bound = signature.bind(*args, **kwargs)
     in_place = bool(bound.arguments.pop("inplace", False))
+    if bound.arguments.get("out", 0) is None:
+        del bound.arguments["out"]
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
+        return bound.args, bound.kwargs, in_place
     return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
 
 

@@ -15,6 +15,7 @@ from torch.nn.modules import module as torch_module
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.objects import real_object
+from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.sources import Source
 
 if TYPE_CHECKING:
@@ -34,7 +35,15 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
     """The stand-in for a module."""
     if isinstance(module, (torch.jit.ScriptModule, torch.nn.parallel.DistributedDataParallel)):
         raise NeedsEager(f"{source.description} is a {type(module).__name__}")
-    return inputs.lift_instance(module, source, parts=_PARTS, methods=_METHODS)
+    methods = _METHODS
+    if isinstance(module, torch.nn.RNNBase):  # it keeps a list of its parameters, and checks that by weak references
+        changed = f"{source.expression}._weights_have_changed()"
+        inputs.prologue.guard(f"not {changed}", f"{source.description} has its weights in one list")
+        if module._weights_have_changed():
+            raise NeedsEager(f"{source.description} has other weights than in its list")
+        methods = {**_METHODS, "_weights_have_changed": lambda self: False}
+    by_library = not is_user_function(type(module).forward)
+    return inputs.lift_instance(module, source, parts=_PARTS, methods=methods, constant_numbers=by_library)
 
 
 def has_global_hooks() -> bool:

@@ -67,6 +67,50 @@ _constant("zeros", 0)
 _constant("ones", 1)
 
 
+@torchsymbol(torch.empty, factory=True)
+def empty(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+          pin_memory: Any = False, memory_format: Any = None) -> TensorProxy:  # fmt: skip
+    """A tensor of that shape, of whatever the memory held."""
+    check_plain(device, layout, requires_grad, pin_memory)
+    shape = shape_argument(size)
+    if memory_format not in (None, torch.contiguous_format) or min(shape, default=0) < 0:
+        raise NeedsOpaque("memory of another format")
+    return prims.empty(shape, device=cpu, dtype=dtype_or(dtype, default_dtype()))
+
+
+@torchsymbol(torch.empty_like, factory=True)
+def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+               memory_format: Any = None) -> TensorProxy:  # fmt: skip
+    """A tensor like another, of whatever the memory held."""
+    check_plain(device, layout, requires_grad)
+    tensor_only(input)
+    return prims.empty(input.shape, device=cpu, dtype=dtype_or(dtype, input.dtype))
+
+
+@torchsymbol(torch.Tensor.new_empty, factory=True)
+def new_empty(input: Any, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+              requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
+    """A tensor of that shape, of whatever the memory held, in the dtype of another."""
+    check_plain(device, layout, requires_grad, pin_memory)
+    return prims.empty(shape_argument(size), device=cpu, dtype=dtype_or(dtype, input.dtype))
+
+
+@torchsymbol(torch.scalar_tensor, factory=True)
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> TensorProxy:
+    """A 0-d tensor of a number, by default of the default floating dtype."""
+    check_plain(device, layout, requires_grad, pin_memory)
+    wanted = dtype_or(dtype, default_dtype())
+    return clang.full((), _value(s, wanted), dtype=wanted)
+
+
 def _value(x: Any, dtype: DType) -> Any:
     """What a tensor is filled with, as the dtype holds it."""
     if isinstance(x, TensorProxy) or (dtype.kind in "biu" and number_dtype(x).kind in "fc"):

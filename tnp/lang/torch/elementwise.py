@@ -184,6 +184,13 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
     return clang.trunc(clang.div(a, b))
 
 
+def _reflected(name: str, symbol: Symbol) -> None:
+    @torchsymbol(getattr(torch.Tensor, name), tags=ELEMENTWISE)
+    def reflected(input: Any, other: Any) -> TensorProxy:
+        """The operator with its operands exchanged."""
+        return symbol(other, input)
+
+
 def _is_harmless(divisor: Any) -> bool:
     return type(divisor) is int and divisor not in (0, -1)
 
@@ -516,3 +523,49 @@ def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_
     allowed = clang.add(clang.abs(clang.mul(b, rtol)), atol)
     near = clang.logical_and(clang.isfinite(distance), clang.le(distance, allowed))
     return clang.logical_or(close, near)
+
+
+@torchsymbol("fill")
+def fill(input: Any, value: Any) -> TensorProxy:
+    """A value everywhere, in the dtype of the tensor."""
+    tensor_only(input)
+    number = as_tensor(value)
+    if number.ndim or (number.dtype.kind == "c" and input.dtype.kind != "c") or not is_number(value):
+        raise NeedsOpaque("a value that is a tensor")
+    if input.dtype.kind != "f":
+        raise NeedsOpaque("a value that may not fit")
+    return clang.full_like(input, value)
+
+
+@torchsymbol("logit", tags=ELEMENTWISE)
+def logit(input: Any, eps: Any = None) -> TensorProxy:
+    """``log(input / (1 - input))``."""
+    (a,) = _checked(promote(input, floating=True), "f", "logit")
+    if eps is not None:
+        raise NeedsOpaque("numbers clamped")
+    return clang.log(clang.div(a, clang.sub(clang.full_like(a, 1), a)))
+
+
+@torchsymbol("ldexp", tags=ELEMENTWISE)
+def ldexp(input: Any, other: Any) -> TensorProxy:
+    """``input * 2 ** other``."""
+    tensor_only(input, other)
+    return input * pow(2.0, other)
+
+
+@torchsymbol("angle", tags=ELEMENTWISE)
+def angle(input: Any) -> TensorProxy:
+    """π for negative numbers, 0 for others, NaN for NaN."""
+    (a,) = _checked(promote(input, floating=True), "f", "angle")
+    return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
+
+
+for _operator, _symbol in (
+    ("__rand__", bitwise_and),  # noqa: F821
+    ("__ror__", bitwise_or),  # noqa: F821
+    ("__rxor__", bitwise_xor),  # noqa: F821
+    ("__rdiv__", true_divide),
+    ("__rmod__", remainder),
+    ("__rpow__", pow),
+):
+    _reflected(_operator, _symbol)

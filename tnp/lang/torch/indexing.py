@@ -72,7 +72,7 @@ def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = False) -> Ten
     return prims.gather(input, not_negative(index), d)
 
 
-@torchsymbol(torch.nn.functional.embedding, tags=(OpTags.MAY_RAISE,))
+@torchsymbol(torch.nn.functional.embedding, row_major="always", tags=(OpTags.MAY_RAISE,))
 def embedding(
     input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: Any = 2.0,
     scale_grad_by_freq: Any = False, sparse: Any = False,
@@ -82,3 +82,35 @@ def embedding(
     if max_norm is not None or weight.ndim != 2 or input.dtype.name not in ("int64", "int32"):
         raise NeedsOpaque("an embedding that is renormalised")
     return prims.take(weight, not_negative(input), 0)
+
+
+def _scattered(name: str, prim: Any) -> None:
+    @torchsymbol(name, tags=(OpTags.MAY_RAISE,))
+    def scatter(input: Any, dim: Any, index: Any, src: Any) -> TensorProxy:
+        """``input`` with ``result[index[i][j]][j]`` replaced, or increased, by ``src[i][j]`` for dimension 0."""
+        tensor_only(input, index, src)
+        if input.ndim == 0 or index.ndim != input.ndim or src.shape != index.shape or 0 in index.shape:
+            raise NeedsOpaque("a source of another shape")
+        if src.dtype is not input.dtype or index.dtype is not dtypes.int64 or input.dtype.kind not in "if":
+            raise NeedsOpaque("a source of another dtype")
+        d = dimension(input.ndim, dim)
+        if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
+            raise RuntimeError("Expected index to be no larger than self apart from dimension dim")
+        return prim(input, not_negative(index), src, d)
+
+
+_scattered("scatter", prims.scatter)
+_scattered("scatter_add", prims.scatter_add)
+
+
+@torchsymbol("take_along_dim", tags=(OpTags.MAY_RAISE,))
+def take_along_dim(input: Any, indices: Any, dim: Any = None) -> TensorProxy:
+    """:func:`gather`; the dimensions of the indices fit the tensor's."""
+    tensor_only(input, indices)
+    if dim is None:
+        input, indices, dim = clang.reshape(input, (-1,)), clang.reshape(indices, (-1,)), 0
+    d = dimension(input.ndim, dim)
+    wanted = tuple(m if i == d else n for i, (n, m) in enumerate(zip(input.shape, indices.shape)))
+    if input.ndim != indices.ndim or indices.shape != wanted or 0 in wanted:
+        raise NeedsOpaque("indices that broadcast")
+    return prims.gather(input, not_negative(indices), d)

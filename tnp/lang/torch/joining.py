@@ -99,9 +99,10 @@ for _ndim in (1, 2, 3):
 
 
 @torchsymbol("flip")
-def flip(input: Any, *dims: Any) -> TensorProxy:
+def flip(input: Any, *axes: Any, dims: Any = None) -> TensorProxy:
     """Reversed along dimensions."""
-    return clang.flip(input, [dimension(input.ndim, d) for d in shape_argument(dims)] if input.ndim else [])
+    along = shape_argument(axes if dims is None else (dims,))
+    return clang.flip(input, [dimension(input.ndim, d) for d in along] if input.ndim else [])
 
 
 @torchsymbol("fliplr")
@@ -172,9 +173,9 @@ def repeat(input: Any, *sizes: Any) -> TensorProxy:
 
 
 @torchsymbol("tile")
-def tile(input: Any, *dims: Any) -> TensorProxy:
+def tile(input: Any, *repeats: Any, dims: Any = None) -> TensorProxy:
     """Repeated as a whole; missing counts are 1."""
-    counts = shape_argument(dims)
+    counts = shape_argument(repeats if dims is None else (dims,))
     return repeat(input, *(1,) * (input.ndim - len(counts)), *counts)
 
 
@@ -198,3 +199,52 @@ def _triangle(a: TensorProxy, k: Any, compare: Any) -> TensorProxy:
     j = clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,))
     kept = clang.broadcast_to(compare(i, j), a.shape)
     return clang.where(kept, a, clang.full((), 0, dtype=a.dtype))
+
+
+@torchsymbol("column_stack")
+def column_stack(tensors: Any) -> TensorProxy:
+    """Vectors as the columns of a matrix, and matrices side by side."""
+    tensor_only(*tensors)
+    arrays = [clang.reshape(x, (math.prod(x.shape), 1)) if x.ndim < 2 else x for x in tensors]
+    if not arrays:
+        raise NeedsOpaque("nothing to join")
+    _joined_dtype(arrays)
+    return prims.concatenate(arrays, 1) if len(arrays) > 1 else arrays[0]
+
+
+@torchsymbol(torch.nn.functional.pixel_shuffle)
+def pixel_shuffle(input: Any, upscale_factor: Any) -> TensorProxy:
+    """Channels as pixels."""
+    r = static_int(upscale_factor)
+    if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r) or 0 in input.shape:
+        raise NeedsOpaque("channels that do not divide")
+    *batch, c, h, w = input.shape
+    k = len(batch)
+    wide = clang.reshape(input, (*batch, c // (r * r), r, r, h, w))
+    moved = prims.transpose(wide, [*range(k), k, k + 3, k + 1, k + 4, k + 2])
+    return clang.reshape(moved, (*batch, c // (r * r), h * r, w * r))
+
+
+@torchsymbol(torch.nn.functional.pixel_unshuffle)
+def pixel_unshuffle(input: Any, downscale_factor: Any) -> TensorProxy:
+    """Pixels as channels."""
+    r = static_int(downscale_factor)
+    if input.ndim < 3 or r < 1 or input.shape[-1] % r or input.shape[-2] % r or 0 in input.shape:
+        raise NeedsOpaque("pixels that do not divide")
+    *batch, c, h, w = input.shape
+    k = len(batch)
+    wide = clang.reshape(input, (*batch, c, h // r, r, w // r, r))
+    moved = prims.transpose(wide, [*range(k), k, k + 2, k + 4, k + 1, k + 3])
+    return clang.reshape(moved, (*batch, c * r * r, h // r, w // r))
+
+
+@torchsymbol(torch.nn.functional.channel_shuffle)
+def channel_shuffle(input: Any, groups: Any) -> TensorProxy:
+    """Channels of groups taken in turn."""
+    g = static_int(groups)
+    if input.ndim < 3 or g < 1 or input.shape[1] % g or 0 in input.shape:
+        raise NeedsOpaque("channels that do not divide")
+    n, c, *rest = input.shape
+    wide = clang.reshape(input, (n, g, c // g, *rest))
+    order = [0, 2, 1, *range(3, wide.ndim)]
+    return clang.reshape(prims.transpose(wide, order), input.shape)

@@ -12,7 +12,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, log_softmax_along
-from tnp.lang.torch.operands import dimension, tensor_only
+from tnp.lang.torch.operands import dimension, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
 
@@ -55,6 +55,7 @@ def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = Non
 def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
                    beta: Any = 1.0) -> TensorProxy:  # fmt: skip
     """The absolute difference, squared where it is less than ``beta``."""
+    beta = known(beta)
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     _alike(input, target, size_average, reduce)
@@ -67,6 +68,7 @@ def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: An
 def huber_loss(input: Any, target: Any, reduction: Any = "mean", delta: Any = 1.0, weight: Any = None) -> TensorProxy:
     """Half the squared difference up to ``delta``, then linear."""
     _alike(input, target, weight)
+    delta = known(delta)
     distance = clang.abs(clang.sub(input, target))
     far = clang.mul(clang.sub(distance, 0.5 * delta), delta)
     near = clang.mul(clang.square(distance), 0.5)
@@ -192,7 +194,13 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
                   reduce: Any = None, reduction: Any = "mean", label_smoothing: Any = 0.0) -> TensorProxy:  # fmt: skip
     """The negative log likelihood of classes under ``softmax(input)``; probabilities for targets are left to torch."""
     floating(input)
-    if weight is not None or size_average is not None or reduce is not None or label_smoothing != 0 or input.ndim == 0:
+    if (
+        weight is not None
+        or size_average is not None
+        or reduce is not None
+        or known(label_smoothing) != 0
+        or input.ndim == 0
+    ):
         raise NeedsOpaque("classes with weights")
     return _picked(log_softmax_along(input, _class_dimension(input), None), target, reduction, ignore_index)
 
@@ -201,7 +209,7 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: Any = False) -> TensorProxy:
     """The norm of the difference along the last dimension."""
     floating(x1, x2)
-    if p != 2 or x1.ndim == 0 or x1.shape != x2.shape or 0 in x1.shape:
+    if known(p) != 2 or x1.ndim == 0 or x1.shape != x2.shape or 0 in x1.shape:
         raise NeedsOpaque("another norm")
     way = clang.add(clang.sub(x1, x2), eps)
     return clang.sqrt(reduced(prims.sum, clang.square(way), (way.ndim - 1,), keepdim))
@@ -226,7 +234,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-8) -> Tensor
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12) -> TensorProxy:
     """Divided by the norm along a dimension."""
     floating(input)
-    if p != 2 or input.ndim == 0 or isinstance(dim, (tuple, list)) or 0 in input.shape:
+    if known(p) != 2 or input.ndim == 0 or isinstance(dim, (tuple, list)) or 0 in input.shape:
         raise NeedsOpaque("another norm")
     d = dimension(input.ndim, dim)
     return clang.div(input, clang.maximum(clang.sqrt(reduced(prims.sum, clang.square(input), (d,), True)), eps))
@@ -243,7 +251,7 @@ def scaled_dot_product_attention(
     """``softmax(query @ key.T * scale + mask) @ value``, the mask bool or added."""
     floating(query, key, value)
     tensor_only(query)
-    if dropout_p != 0 or enable_gqa or query.ndim < 2 or key.ndim != query.ndim or value.ndim != query.ndim:
+    if known(dropout_p) != 0 or enable_gqa or query.ndim < 2 or key.ndim != query.ndim or value.ndim != query.ndim:
         raise NeedsOpaque("attention that drops")
     if query.shape[:-2] != key.shape[:-2] or key.shape[:-1] != value.shape[:-1] or 0 in (*query.shape, *key.shape):
         raise NeedsOpaque("attention of other shapes")
@@ -272,3 +280,16 @@ def scaled_dot_product_attention(
 def _causal(rows: int, columns: int) -> TensorProxy:
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
     return clang.ge(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
+
+
+@torchsymbol(F.triplet_margin_loss)
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06,
+                        swap: Any = False, size_average: Any = None, reduce: Any = None,
+                        reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """How much nearer the positive example should be than it is."""
+    _alike(anchor, positive, size_average, reduce)
+    _alike(anchor, negative)
+    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
+    if swap:
+        far = clang.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _reduce(clang.maximum(clang.add(clang.sub(near, far), margin), 0), reduction)

@@ -19,6 +19,7 @@ __all__ = [
     "dimension",
     "dimensions",
     "float_dtype",
+    "known",
     "operands_in",
     "promote",
     "shape_argument",
@@ -73,6 +74,11 @@ def promote(*xs: Any, floating: bool = False) -> list[Any]:
     """The operands in the dtype that they promote to, a floating one if ``floating``; numbers that it holds stay numbers."""
     dtype = result_dtype(*xs)
     return operands_in(float_dtype(dtype) if floating else dtype, *xs)
+
+
+def known(x: Any) -> Any:
+    """A Python number as itself, which the trace then depends on; anything else as it is."""
+    return x.known() if isinstance(x, NumberProxy) else x
 
 
 def static_int(x: Any, what: str = "an integer") -> int:

@@ -9,7 +9,7 @@ import torch
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import tensor_only
+from tnp.lang.torch.operands import known, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["matmul"]
@@ -28,7 +28,7 @@ def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
 
 
-@torchsymbol("matmul", "__matmul__", method="matmul")
+@torchsymbol("matmul", torch.linalg.matmul, "__matmul__", method="matmul", row_major="always")
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
     _alike(input, other)
@@ -52,7 +52,7 @@ def _of_rank(*xs: tuple[Any, int]) -> None:
             raise RuntimeError(f"expected a tensor of {rank} dimensions, but got {x.ndim}")
 
 
-@torchsymbol("mm")
+@torchsymbol("mm", row_major="always")
 def mm(input: Any, mat2: Any) -> TensorProxy:
     """The product of two matrices."""
     _alike(input, mat2)
@@ -60,7 +60,7 @@ def mm(input: Any, mat2: Any) -> TensorProxy:
     return matmul(input, mat2)
 
 
-@torchsymbol("bmm")
+@torchsymbol("bmm", row_major="always")
 def bmm(input: Any, mat2: Any) -> TensorProxy:
     """The products of matrices of two batches of one length."""
     _alike(input, mat2)
@@ -100,10 +100,11 @@ def outer(input: Any, vec2: Any) -> TensorProxy:
 
 
 def _plus(name: str, product: Any) -> None:
-    @torchsymbol(name)
+    @torchsymbol(name, row_major="always")
     def add_product(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
         """``beta * input + alpha * (a @ b)``."""
         _alike(input, a, b)
+        beta, alpha = known(beta), known(alpha)
         if beta == 0:
             raise NeedsOpaque("a product whose sum is left out")
         made = product(a, b)
@@ -114,12 +115,30 @@ def _plus(name: str, product: Any) -> None:
         return clang.add(clang.broadcast_to(first, made.shape), made)
 
 
+@torchsymbol("addr")
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    _alike(input, vec1, vec2)
+    beta, alpha = known(beta), known(alpha)
+    if beta == 0 or input.ndim > 2:
+        raise NeedsOpaque("a product whose sum is left out")
+    made = outer(vec1, vec2)
+    made = made if alpha == 1 else clang.mul(made, alpha)
+    return clang.add(*clang.broadcast(input if beta == 1 else clang.mul(input, beta), made))
+
+
+@torchsymbol(torch.Tensor.__rmatmul__)
+def _rmatmul(input: Any, other: Any) -> TensorProxy:
+    """``other @ input``."""
+    return matmul(other, input)
+
+
 _plus("addmm", mm)
 _plus("addmv", mv)
 _plus("baddbmm", bmm)
 
 
-@torchsymbol(torch.nn.functional.linear)
+@torchsymbol(torch.nn.functional.linear, row_major="always")
 def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     """``input @ weight.T + bias``."""
     _alike(input, weight, *(() if bias is None else (bias,)))

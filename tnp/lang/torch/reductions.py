@@ -12,7 +12,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.torch.dtypes import dtype_or
-from tnp.lang.torch.operands import dimension, dimensions, float_dtype, tensor_only
+from tnp.lang.torch.operands import dimension, dimensions, float_dtype, known, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["reduced"]
@@ -79,7 +79,7 @@ def _correction(unbiased: Any, correction: Any) -> Any:
         return 1
     if not is_number(correction):
         raise NeedsOpaque("a correction that is a value")
-    return correction
+    return known(correction)
 
 
 @torchsymbol("var")
@@ -245,7 +245,7 @@ _cumulative("cumprod", prims.cumprod)
 def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None) -> TensorProxy:
     """The differences of neighbours."""
     tensor_only(input)
-    if n != 1 or prepend is not None or append is not None or input.ndim == 0:
+    if known(n) != 1 or prepend is not None or append is not None or input.ndim == 0:
         raise NeedsOpaque("differences of differences")
     d = dimension(input.ndim, dim)
     length = max(input.shape[d], 1)
@@ -258,6 +258,7 @@ def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The norm of vectors, of order 1, 2, infinity or another number."""
     tensor_only(x)
+    ord = known(ord)
     a = x if dtype is None else _checked_conversion(x, dtype_or(dtype, x.dtype))
     dims = dimensions(a.ndim, dim)
     if a.dtype.kind != "f" or _is_half(a) or type(ord) not in (int, float) or 0 in a.shape:
@@ -277,6 +278,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, 
 @torchsymbol("norm")
 def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None) -> TensorProxy:
     """:func:`vector_norm`; norms of matrices are left to torch."""
+    p = known(p)
     if type(p) not in (int, float):
         raise NeedsOpaque("a norm of matrices")
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
@@ -329,4 +331,4 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> TensorPro
     d = dimension(y.ndim, dim)
     n = y.shape[d]
     pairs = clang.add(clang.slice_dim(y, 0, n - 1, dim=d), clang.slice_dim(y, 1, n, dim=d))
-    return clang.mul(prims.sum(pairs, (d,)), dx / 2)
+    return clang.mul(prims.sum(pairs, (d,)), known(dx) / 2)

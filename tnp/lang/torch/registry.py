@@ -46,14 +46,14 @@ class TorchFunction:
 
     ``returns`` is ``"array"`` for results in memory of their own, ``"view"`` for those that may be views of the first
     argument, ``"argument"`` for those that are the very argument where there is nothing to do (``x.contiguous()``),
-    ``"update"`` if the symbol returns its first argument changed, which is then stored. ``row_major`` is false for those
-    that may lay out their results in another than row-major order.
+    ``"update"`` if the symbol returns its first argument changed, which is then stored. ``row_major``: results of arguments
+    in row-major order are; ``"always"``: those of others as well.
     """
 
     symbol: Symbol
     returns: Returns
     factory: bool
-    row_major: bool
+    row_major: bool | str
 
 
 #: every function of the language by symbol id (``"torch.nn.functional.relu"``)
@@ -123,7 +123,7 @@ def torchsymbol(
     method: str | tuple[str, ...] = (),
     tags: Iterable[OpTags] = (),
     factory: bool = False,
-    row_major: bool = True,
+    row_major: bool | str = True,
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
@@ -165,9 +165,12 @@ def torchsymbol(
 
 
 def _of_name(name: str) -> list[Any]:
-    """torch's functions of that name: ``torch.<name>``, the method, and those of the other modules."""
+    """torch's functions of that name: ``torch.<name>``, the method, and those of ``torch.nn.functional`` and ``special``.
+
+    Those of ``torch.linalg`` are others: its ``diagonal`` and ``norm`` are of matrices.
+    """
     found = []
-    for path in NAMESPACES:
+    for path in ("", "nn.functional", "special", "Tensor"):
         g = getattr(operator.attrgetter(path)(torch) if path else torch, name, None)
         if g is not None and callable(g):
             found.append(g)

@@ -311,7 +311,7 @@ def detach(input: Any) -> TensorProxy:
     return prims.reshape(input, input.shape)
 
 
-@torchsymbol("contiguous", returns="argument")
+@torchsymbol("contiguous", returns="argument", row_major="always")
 def contiguous(input: Any, *, memory_format: Any = torch.contiguous_format) -> TensorProxy:
     """The tensor itself if it is contiguous, else a copy; the frontend knows which."""
     if memory_format is not torch.contiguous_format:

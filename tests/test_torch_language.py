@@ -146,6 +146,8 @@ def test_what_is_not_compiled_runs_eagerly_and_says_why():
         jitted = tnp.jit(lambda x: x + x)
         with pytest.warns(tnp.EagerFallbackWarning, match=reason):
             jitted(make())
+        assert jitted(torch.ones(2)).tolist() == [2, 2]  # which is compiled
+        assert tnp.last_traces(jitted)
 
 
 def test_gradients_flow_through_calls_that_run_eagerly():
@@ -173,6 +175,37 @@ def test_autograd_notices_what_a_program_wrote():
 def test_explain_lists_opaque_calls():
     jitted = compare(programs.opaque, *CASES["opaque"])
     assert "opaque call: torch.mode" in str(tnp.explain(jitted))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # of torch's own
+def test_modes_that_watch_torch_see_what_eager_does():
+    jitted = tnp.jit(lambda x: x * 2 + 1)
+    x = torch.ones(3)
+    jitted(x)
+    with pytest.warns(tnp.EagerFallbackWarning, match="wrapped by torch.func"):
+        assert torch.equal(torch.func.vmap(jitted)(torch.ones(4, 3)), torch.full((4, 3), 3.0))
+    with torch.autocast("cpu"):
+        assert torch.equal(jitted(x), x * 3)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x)
+        assert torch.equal(torch.autograd.forward_ad.unpack_dual(jitted(dual)).tangent, 2 * x)
+    with torch.utils.flop_counter.FlopCounterMode(display=False):
+        assert torch.equal(jitted(x), x * 3)
+    assert torch.equal(jitted(x), x * 3)
+    assert tnp.cache_info(jitted).hits > 0
+
+
+def test_inference_mode():
+    jitted = tnp.jit(lambda x: x.mul_(2))
+    with torch.inference_mode():
+        x = torch.ones(3)
+        assert jitted(x).tolist() == [2, 2, 2]
+        assert tnp.last_traces(jitted)
+    with (
+        pytest.raises(RuntimeError, match="Inplace update to inference tensor"),
+        pytest.warns(tnp.EagerFallbackWarning),
+    ):
+        jitted(x)
 
 
 def test_guards_on_dtype_shape_strides_and_the_default_dtype():

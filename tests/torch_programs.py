@@ -163,7 +163,9 @@ class Attention(nn.Module):
 class Residual(nn.Module):
     def __init__(self, channels=4):
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(3, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
+        self.first = nn.Sequential(
+            nn.Conv2d(3, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU(inplace=True)
+        )
         self.second = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.head = nn.Linear(channels, 2)
 

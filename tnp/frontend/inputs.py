@@ -97,6 +97,8 @@ class Inputs:
         self.array_objects: dict[str, TracedArray] = {}
         #: whether arguments require gradients, while computing them is off
         self.trace_has_gradients = False
+        #: whether there are guards on what a library's functions depend on beside their arguments
+        self.guarded_state = False
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}

@@ -88,6 +88,8 @@ class Tracer:
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
+        #: whether a library's functions did nothing but compute when tracing began
+        self.began_ordinary = True
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
         #: whether loops may roll; where not, they run as Python runs them

@@ -51,7 +51,7 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_opaque":
             return _opaque(sym)
         if kind == "torch_effect":
-            return Implementation(_symbol(sym, _print_effect, sym.tags))
+            return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
             return Implementation(opens=True) if self._opens else _function(sym)
         if sym.id == "core.update" and not self._opens:
@@ -127,9 +127,11 @@ def _function(sym: Symbol) -> Implementation:
     return Implementation(_symbol(sym, _print_call, sym.tags), _is_own)
 
 
-def _print_effect(bsym: BoundSymbol, context: dict[str, Any]) -> str:
-    name = bsym.sym.id.removeprefix("torch_call.torch_effect.")
-    return _call(f"torch.{name}", bsym.args, bsym.kwargs, context)
+def _effect(sym: Symbol) -> Symbol:
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        return _call(name_of(sym.fn, context), bsym.args, bsym.kwargs, context)
+
+    return _symbol(sym, printer, sym.tags)
 
 
 def _metadata(output: Any) -> Any:

@@ -36,36 +36,47 @@ def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def is_plain(t: torch.Tensor) -> bool:
-    """Whether a tensor is strided memory of the CPU that holds the very elements."""
-    return t.is_cpu and t.layout is torch.strided and not t.is_conj() and not t.is_neg()
-
-
-def state() -> tuple[Any, ...]:
-    """What torch's functions depend on beside their arguments."""
+    """Whether a tensor is strided memory of the CPU that holds the very elements, and may be written."""
     return (
-        torch.get_default_dtype(),
-        torch.is_autocast_enabled("cpu"),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
+        t.is_cpu
+        and t.layout is torch.strided
+        and not (
+            t.is_conj()
+            or t.is_neg()
+            or t.is_quantized
+            or t.is_nested
+            or torch._C._functorch.is_functorch_wrapped_tensor(t)
+        )
+        and (not t.is_inference() or torch.is_inference_mode_enabled())
+    )
+
+
+def is_ordinary() -> bool:
+    """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
+    return not (
+        torch.is_autocast_enabled("cpu")
+        or torch._C._len_torch_function_stack()
+        or torch._C._len_torch_dispatch_stack()
+        or torch.autograd.forward_ad._current_level >= 0
     )
 
 
 def guard_state(inputs: Inputs) -> None:
-    """The trace holds only under the present default dtype, and outside of autocast."""
+    """The trace holds only under the present default dtype, and where torch's functions do nothing but compute."""
+    if inputs.guarded_state:
+        return
+    inputs.guarded_state = True
     prologue = inputs.prologue
-    if torch.is_autocast_enabled("cpu"):
-        raise NeedsEager("torch.autocast is on")
+    ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+    if not inputs.tracer.began_ordinary:
+        prologue.guard(f"not {ordinary}", "autocast, a mode of torch's, or forward gradients are on")
+        raise NeedsEager("torch.autocast, a mode of torch's, or forward gradients are on")
+    prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    default = torch.get_default_dtype()
     prologue.guard(
-        f"{prologue.constant(state, 'state')}() == {prologue.constant(_known_state(state()), 'value')}",
-        f"torch's default dtype is {torch.get_default_dtype()}, and autocast is off",
+        f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
+        f"torch's default dtype is {default}",
     )
-
-
-_states: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-
-
-def _known_state(now: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One object for equal states, so that there is one guard."""
-    return _states.setdefault(now, now)
 
 
 def lift(inputs: Inputs, value: Any, source: Source) -> Any:
@@ -93,7 +104,7 @@ def _refusal(value: torch.Tensor) -> str | None:
         return f"is on {value.device}"
     if value.is_conj() or value.is_neg():
         return "is a conjugate or negative view"
-    return None
+    return None if is_plain(value) else "is wrapped by torch.func, or for inference only"
 
 
 def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
@@ -104,11 +115,14 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     guard_state(inputs)
     prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
     refusal = _refusal(value)
+    plain = f"{prologue.constant(is_plain, 'is_plain')}({e})"
     if refusal is not None:
+        if type(value) in TENSORS:
+            prologue.guard(f"not {plain}", f"{what} {refusal}")
         raise NeedsEager(f"{what} {refusal}")
-    prologue.guard(f"{prologue.constant(is_plain, 'is_plain')}({e})", f"{what} is a strided tensor on the CPU")
-    dtype = to_dtype(value.dtype)
+    prologue.guard(plain, f"{what} is a strided tensor on the CPU")
     prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
+    dtype = to_dtype(value.dtype)
     if value.requires_grad:
         is_on = prologue.constant(torch.is_grad_enabled, "grad_enabled")
         if torch.is_grad_enabled():

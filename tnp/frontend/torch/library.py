@@ -24,7 +24,7 @@ from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
-from tnp.frontend.torch.inputs import CONSTANTS, guard_state, lift
+from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.operands import as_tensor
@@ -101,6 +101,7 @@ class TorchLibrary(Library):
         return by_id.get(symbol.id)
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
+        tracer.began_ordinary = is_ordinary()
         return _Mode(self, tracer)
 
     def is_plain_context(self, manager: Any) -> bool:
@@ -374,11 +375,15 @@ class TorchLibrary(Library):
         return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
 
 
+def _increment_version(t: torch.Tensor) -> None:
+    if not t.is_inference():
+        torch.autograd.graph.increment_version(t)
+
+
 #: tells autograd that a tensor's memory was written, so that what was saved of it is not used
 _INCREMENT_VERSION = Symbol(
-    "increment_version", lambda a: None, id="torch_effect.autograd.graph.increment_version", is_prim=True,
-    tags=(OpTags.EFFECT,), namespace=Namespace("torch.autograd.graph", "import torch"), language=language,
-    fn=torch.autograd.graph.increment_version,
+    "increment_version", lambda a: None, id="torch_effect.increment_version", is_prim=True, tags=(OpTags.EFFECT,),
+    namespace=Namespace("torch.autograd.graph", "import torch"), language=language, fn=_increment_version,
 )  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
 _IN_PLACE_OPERATORS = frozenset(

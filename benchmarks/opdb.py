@@ -5,7 +5,7 @@
 
 An operator is *native* if its samples run through a definition of the torch language, *opaque* if some run as calls of
 torch's function in a compiled program, *eager* if some make the program run eagerly, and *wrong* if one gives something else
-than eager torch. Writes ``benchmarks/results/opdb.md``.
+than eager torch. ``--write benchmarks/results/opdb.md`` keeps the table.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def main() -> None:
             rows[op.formatted_name], reasons[op.formatted_name] = counts, why
             if given.verbose and set(counts) != {"native"}:
                 print(op.formatted_name, dict(counts), *list(why)[:3], sep="\n    ", flush=True)
-    text = report(rows, reasons)
+    text = report(rows, reasons, given.samples)
     print(text.partition("\n| operator")[0])
     if given.write is not None:
         given.write.write_text(text)
@@ -64,8 +64,9 @@ def verdict(counts: collections.Counter[str]) -> str:
     return max((k for k in counts if counts[k]), key=WORST_LAST.index)
 
 
-def report(rows: dict[str, collections.Counter[str]], reasons: dict[str, dict[str, None]]) -> str:
+def report(rows: dict[str, collections.Counter[str]], reasons: dict[str, dict[str, None]], limit: int | None) -> str:
     """The table in Markdown, the sums first."""
+    which = "" if limit is None else f" --samples {limit}"
     operators = collections.Counter(verdict(c) for c in rows.values())
     partly = sum(bool(c["native"]) for c in rows.values())
     samples = sum(rows.values(), collections.Counter())
@@ -73,7 +74,7 @@ def report(rows: dict[str, collections.Counter[str]], reasons: dict[str, dict[st
     lines = [
         "# torch's operator database through tnp",
         "",
-        f"torch {torch.__version__}, tnp {tnp.__version__}, {platform.machine()}. Made by `benchmarks/opdb.py`.",
+        f"torch {torch.__version__}, tnp {tnp.__version__}, {platform.machine()}. Made by `benchmarks/opdb.py{which}`.",
         "",
         "| | native | opaque | eager | wrong | all |",
         "| --- | --- | --- | --- | --- | --- |",

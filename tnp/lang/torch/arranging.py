@@ -12,7 +12,7 @@ from tnp.core.devices import cpu
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.lang.torch.creation import check_plain
+from tnp.lang.torch.creation import check_plain, from_sequence
 from tnp.lang.torch.dtypes import default_dtype, dtype_or
 from tnp.lang.torch.indexing import not_negative
 from tnp.lang.torch.operands import as_tensor, dimension, shape_argument, static_int, tensor_only
@@ -269,3 +269,32 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
     falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=cpu, dtype=wanted)
     early = clang.lt(clang.arange(n, dtype=dtypes.int64), n // 2)
     return clang.where(early, rising, falling)
+
+
+def _triangle_indices(name: str, below: bool) -> None:
+    @torchsymbol(getattr(torch, name), factory=True)
+    def indices(row: Any, col: Any, offset: Any = 0, *, dtype: Any = torch.long, device: Any = None,
+                layout: Any = None) -> TensorProxy:  # fmt: skip
+        """The positions of a triangle, row by row."""
+        check_plain(device, layout)
+        rows, columns, k = static_int(row), static_int(col), static_int(offset)
+        found = [(i, j) for i in range(rows) for j in range(columns) if (j - i <= k if below else j - i >= k)]
+        if not found or len(found) > 64 or dtype_or(dtype, dtypes.int64) is not dtypes.int64:
+            raise NeedsOpaque("many positions")
+        return from_sequence([[i for i, _ in found], [j for _, j in found]])
+
+
+_triangle_indices("tril_indices", True)
+_triangle_indices("triu_indices", False)
+
+
+@torchsymbol(torch.nn.functional.one_hot, tags=(OpTags.MAY_RAISE,))
+def one_hot(tensor: Any, num_classes: Any = -1) -> TensorProxy:
+    """A one at the place of each class, zeros elsewhere; how many classes there are must be given."""
+    tensor_only(tensor)
+    n = static_int(num_classes)
+    if n < 1 or tensor.dtype is not dtypes.int64 or 0 in tensor.shape:
+        raise NeedsOpaque("classes that are counted")
+    safe = not_negative(tensor, below=n)
+    classes = clang.arange(n, dtype=dtypes.int64)
+    return clang.convert(clang.eq(*clang.broadcast(clang.expand_dims(safe, (-1,)), classes)), dtypes.int64)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes
+from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
@@ -558,6 +558,34 @@ def angle(input: Any) -> TensorProxy:
     """π for negative numbers, 0 for others, NaN for NaN."""
     (a,) = _checked(promote(input, floating=True), "f", "angle")
     return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
+
+
+def _reals(*xs: Any) -> list[TensorProxy]:
+    """Real tensors of float32 or float64, as the parts of complex ones."""
+    tensor_only(*xs)
+    if any(x.dtype is not xs[0].dtype or x.dtype.kind != "f" or x.dtype.bits == 16 for x in xs):
+        raise NeedsOpaque("parts of other numbers")
+    return clang.broadcast(*xs)
+
+
+@torchsymbol(torch.complex, tags=ELEMENTWISE)
+def complex_(real: Any, imag: Any) -> TensorProxy:
+    """The complex numbers of these parts."""
+    return prims.complex(*_reals(real, imag))
+
+
+@torchsymbol(torch.polar, tags=ELEMENTWISE)
+def polar(abs: Any, angle: Any) -> TensorProxy:
+    """The complex numbers of these sizes and angles."""
+    size, turn = _reals(abs, angle)
+    return prims.complex(clang.mul(size, clang.cos(turn)), clang.mul(size, clang.sin(turn)))
+
+
+@torchsymbol("frexp")
+def frexp(input: Any) -> Any:
+    """Mantissas and exponents of 2."""
+    (a,) = _reals(input)
+    return torch.return_types.frexp(prims.frexp(a))
 
 
 for _operator, _symbol in (

@@ -46,9 +46,12 @@ def setitem(input: Any, key: Any, value: Any) -> TensorProxy:
     return clang.setitem(input, index_key(key), as_tensor(value, input.dtype))
 
 
-def not_negative(index: TensorProxy) -> TensorProxy:
+def not_negative(index: TensorProxy, below: int | None = None) -> TensorProxy:
     """Indices of a function that, unlike a subscript, does not count negative ones from the end."""
-    return prims.require(index, clang.ge(index, 0), IndexError, "index out of range in self")
+    fits = clang.ge(index, 0)
+    if below is not None:
+        fits = clang.logical_and(fits, clang.lt(index, below))
+    return prims.require(index, fits, IndexError, "index out of range in self")
 
 
 @torchsymbol("index_select", tags=(OpTags.MAY_RAISE,))

@@ -147,3 +147,16 @@ def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     _fits(input.shape[-1] == weight.shape[1], input, weight)
     product = matmul(input, clang.matrix_transpose(weight))
     return product if bias is None else clang.add(product, bias)
+
+
+@torchsymbol("addbmm")
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
+    """``beta * input + alpha *`` the sum of the products of two batches."""
+    _alike(input, batch1, batch2)
+    beta, alpha = known(beta), known(alpha)
+    made = prims.sum(bmm(batch1, batch2), (0,))
+    if beta == 0 or input.ndim > 2:
+        raise NeedsOpaque("a product whose sum is left out")
+    made = made if alpha == 1 else clang.mul(made, alpha)
+    first = input if beta == 1 else clang.mul(input, beta)
+    return clang.add(clang.broadcast_to(first, made.shape), made)

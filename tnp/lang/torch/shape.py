@@ -459,3 +459,28 @@ def broadcast_tensors(*tensors: Any) -> tuple[TensorProxy, ...]:
     """All repeated to one shape."""
     tensor_only(*tensors)
     return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (detach(tensors[0]),)
+
+
+@torchsymbol(Tensor.sum_to_size)
+def sum_to_size(input: Any, *size: Any) -> TensorProxy:
+    """Summed over what would be repeated if a tensor of that shape were expanded to this one's."""
+    shape = shape_argument(size)
+    new = input.ndim - len(shape)
+    if input.dtype.kind != "f" or input.dtype.bits == 16 or new < 0:
+        raise NeedsOpaque("a sum of other numbers")
+    if any(m not in (1, n) for n, m in zip(input.shape[new:], shape)):
+        raise RuntimeError("size is not expandable to the size of the tensor")
+    dims = tuple(d for d, n in enumerate(input.shape) if d < new or (shape[d - new] == 1 and n != 1))
+    return clang.reshape(prims.sum(input, dims), shape) if dims else input
+
+
+@torchsymbol("unsafe_chunk")
+def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """:func:`chunk` in memory of their own."""
+    return chunk(input, chunks, dim)
+
+
+@torchsymbol("unsafe_split")
+def unsafe_split(tensor: Any, split_size: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
+    """:func:`split` in memory of their own."""
+    return split(tensor, split_size, dim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import time
 import warnings
@@ -28,6 +29,7 @@ from tnp.core.errors import (
     user_stack_level,
 )
 from tnp.core.printing import compile_source
+from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
@@ -103,7 +105,7 @@ class Jitted:
 
     def _make_binder(self) -> None:
         try:
-            signature = inspect.signature(self.__tnp_function__)
+            signature = inspect.signature(self._signature_source())
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [
@@ -118,6 +120,10 @@ class Jitted:
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
+
+    def _signature_source(self) -> Any:
+        """What is called with the arguments."""
+        return self.__tnp_function__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -179,7 +185,7 @@ class Jitted:
             acquired = acquire(
                 self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
             )
-            executors = self._executor_list()
+            executors = self._executor_list(acquired.trace)
             traces = compile_trace(acquired.trace, _backend(executors))
             program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
@@ -232,11 +238,12 @@ class Jitted:
 
         return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
 
-    def _executor_list(self) -> list[Any]:
+    def _executor_list(self, trace: Trace) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
         if self._fastmath:
             named = [e.with_fastmath() for e in named]
-        found = [*named, *(e for e in registry.get_always_executors() if e not in named)]
+        languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+        found = [*named, *(e for e in registry.get_always_executors(languages) if e not in named)]
         return [f for e in found for f in (e.fuser, e) if f is not None]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -390,7 +397,16 @@ def jit(
         return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
+    if _is_module(function):
+        from tnp.modules import JittedModule
+
+        return JittedModule(function, executors=executors, strict=strict, fastmath=fastmath)
     return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+
+
+def _is_module(x: Any) -> bool:
+    """Whether ``x`` is a module of torch's, which is then imported."""
+    return "torch" in sys.modules and isinstance(x, sys.modules["torch"].nn.Module)
 
 
 def trace() -> Callable[..., Trace]:
@@ -495,6 +511,10 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
 
 
+#: how the ids of symbols begin that are opaque calls, and what their functions are in
+_OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
+
+
 def _claims(traces: list[Trace]) -> list[str]:
     counts: dict[str, int] = {}
     for b in traces[-1].body:
@@ -502,9 +522,10 @@ def _claims(traces: list[Trace]) -> list[str]:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
     for b in traces[0].bound_symbols:
-        if isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") and OpTags.RANDOM not in b.sym.tags:
+        kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
+        if kind in _OPAQUE and OpTags.RANDOM not in b.sym.tags:
             where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: np.{b.sym.id.removeprefix('opaque.')}{where}")
+            lines.append(f"opaque call: {_OPAQUE[kind]}.{function}{where}")
     return lines
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from tnp.core import langs
 from tnp.core.current import state
-from tnp.core.errors import UserLocation
-from tnp.core.proxies import Proxy
+from tnp.core.errors import NeedsOpaque, UserLocation
+from tnp.core.proxies import NumberProxy, Proxy
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
 
@@ -31,6 +31,8 @@ class OpTags(Enum):
     VIEW = auto()
     #: the result is the first argument with some elements replaced, and may use its memory
     UPDATE = auto()
+    #: the first argument's memory as an array of another library
+    CONVERSION = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it
@@ -136,10 +138,16 @@ class Symbol:
             return output
         before = None if self.language is None else langs.set_current(self.language)
         scope = trace.push_scope()
+        kept: list[BoundSymbol] = []
         try:
             output = self.meta(*args, **kwargs)
+        except NeedsOpaque:  # numbers that the trace has come to depend on keep their definitions
+            kept = [b for b in scope if b.flat_outputs and all(isinstance(p, NumberProxy) for p in b.flat_outputs)]
+            raise
         finally:
             trace.pop_scope()
+            for b in kept:
+                trace.record(b)
             if before is not None:
                 langs.set_current(before)
         if scope or OpTags.EFFECT in self.tags or not self._returns_its_input(args, kwargs, output):
@@ -294,6 +302,8 @@ def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
         return f(x)
     if isinstance(x, tuple):
         items = [map_proxies(f, y) for y in x]
+        if type(x) is not tuple and all(a is b for a, b in zip(items, x)):
+            return x
         return type(x)(*items) if hasattr(x, "_fields") else tuple(items)
     if isinstance(x, list):
         return [map_proxies(f, y) for y in x]

@@ -232,6 +232,11 @@ def _write_imag(a: TensorProxy, new: TensorProxy) -> Any:
     return prims.complex(prims.real(a), new)
 
 
+@_inverse(prims.as_language)
+def _write_as_language(a: TensorProxy, new: TensorProxy, name: str) -> Any:
+    return prims.as_language(new, a.lang.name)
+
+
 @_inverse(prims.diagonal)
 def _write_diagonal(a: TensorProxy, new: TensorProxy, offset: int, dim1: int, dim2: int) -> Any:
     order = [dim1, dim2, *(i for i in range(a.ndim) if i not in (dim1, dim2))]

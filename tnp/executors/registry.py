@@ -36,7 +36,12 @@ _BUILT_IN = {
     "llvm": ("tnp.executors.llvm", "llvmlite"),
     "llvm_everything": ("tnp.executors.llvm", "llvmlite"),
     "torch": ("tnp.executors.torch", "torch"),
+    "torch_functions": ("tnp.executors.torch.functions", "torch"),
+    "torch_prims": ("tnp.executors.torch.functions", "torch"),
 }
+
+#: of a language other than NumPy's, the executor that runs its functions as the library's own
+_RUNS_LANGUAGE = {"torch": "torch_functions"}
 
 
 def register_executor(executor: Executor) -> Executor:
@@ -84,9 +89,10 @@ def _set_default(executors: Iterable[Executor]) -> None:
     _default = list(executors)
 
 
-def get_always_executors() -> tuple[Executor, ...]:
-    """The executors behind all others: whatever they refuse, nobody runs."""
-    found = (get_executor("python"), get_executor("numpy"))
+def get_always_executors(languages: Iterable[str] = ()) -> tuple[Executor, ...]:
+    """The executors behind all others, for programs with values of these languages: whatever they refuse, nobody runs."""
+    own = [_RUNS_LANGUAGE[name] for name in languages if name in _RUNS_LANGUAGE]
+    found = [get_executor(name) for name in ("python", *own, "numpy")]
     return tuple(e for e in found if e is not None)
 
 

@@ -23,6 +23,7 @@ from tnp.frontend import state
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
+from tnp.frontend.libraries import capturing, library_of_language, library_of_value
 from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
 from tnp.frontend.results import is_sealed
 from tnp.frontend.rounds import TracedRange
@@ -88,11 +89,12 @@ def _acquire(
     before = state.set_current(tracer)
     language = langs.set_current(lnp.language)
     try:
-        with tracing(trace), np.errstate(all="ignore"):
+        with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
-            runtime = Runtime(_no_function)
+            runtime = tracer.runtime = Runtime(_no_function)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
-                function = inputs.lift(function, Source(prologue.constant(function, "function"), "the function"))
+                description = "the function" if library_of_value(function) is None else type(function).__name__
+                function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
             result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
@@ -113,6 +115,10 @@ def _no_function() -> None:
 def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     """Stores what was written into the caller's memory and objects, and returns the result."""
     tracer.flush()
+    for storage in inputs.storages:
+        library = library_of_language(storage.value.lang) if storage.dirty else None
+        if library is not None:
+            library.written(storage.value)
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)
@@ -161,7 +167,8 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
-    return prims.reshape(value, value.shape)
+    with langs.language_context(value.lang):
+        return prims.reshape(value, value.shape)
 
 
 #: kinds of values that are returned as they are
@@ -201,7 +208,10 @@ def _output(x: Any) -> Any:
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
         return x
-    if isinstance(x, np.ndarray):
+    library = library_of_value(x)
+    if library is not None and library.is_constant(x):
+        return x
+    if isinstance(x, np.ndarray) or (library is not None and not isinstance(x, tuple)):
         raise NeedsEager("it returns an array that was not made by a function that tnp traces")
     if id(x) in inputs.returned:
         raise NeedsEager(f"it returns one {kind.__name__} in two places")

@@ -22,6 +22,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
 from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
+from tnp.frontend.libraries import library_of_language
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials"]
@@ -94,9 +95,20 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 
 
 class TracedArray:
-    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced."""
+    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``."""
 
-    __slots__ = ("_element_type", "_proxy", "_strides", "_version", "path", "scalar", "shape_", "storage")
+    __slots__ = (
+        "__weakref__",
+        "_element_type",
+        "_proxy",
+        "_strides",
+        "_version",
+        "library",
+        "path",
+        "scalar",
+        "shape_",
+        "storage",
+    )
     __array_priority__ = 1000.0
 
     def __init__(
@@ -114,6 +126,7 @@ class TracedArray:
         self._strides = strides
         self._proxy = proxy
         self._version = storage.version
+        self.library = library_of_language(proxy.lang)
 
     # Values
 
@@ -122,7 +135,7 @@ class TracedArray:
         if self.storage.lost:
             self.storage.check_known()
         if self._version != self.storage.version:
-            with langs.language_context(self.storage.value.lang):
+            with langs.language_context(self._proxy.lang):
                 self._proxy = self.path(self.storage.value) if self.path else self.storage.value
             self._version = self.storage.version
             regions = _tracer.current().regions
@@ -142,6 +155,8 @@ class TracedArray:
 
     @property
     def __class__(self) -> type:
+        if self.library is not None:
+            return self.library.array_class(self)
         return np.dtype(self._element_type.name).type if self.scalar else np.ndarray
 
     # Attributes and methods belong to the language
@@ -161,6 +176,8 @@ class TracedArray:
 
     @property
     def shape(self) -> tuple[Any, ...]:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "shape")
         return tuple(d if type(d) is int else TracedNumber(d) for d in self.shape_)
 
     shape = shape.setter(_setter("shape"))
@@ -173,11 +190,15 @@ class TracedArray:
         return len(self.shape_)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> Any:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "dtype")
         return to_numpy_dtype(self._element_type)
 
     @property
     def size(self) -> Any:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "size")
         n = sizes.product(self.shape_)
         return n if type(n) is int else TracedNumber(n)
 
@@ -204,7 +225,7 @@ class TracedArray:
 
     def __bool__(self) -> bool:
         n = sizes.product(self.shape_)
-        if type(n) is int and n != 1:
+        if type(n) is int and n != 1 and self.library is None:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
@@ -238,6 +259,8 @@ class TracedArray:
         return f'<traced {kind} {self._proxy.name}: "{self._proxy.type_string()}">'
 
     def __hash__(self) -> int:
+        if self.library is not None:  # by identity
+            return object.__hash__(self)
         if self.scalar:
             raise self._needs_value("hash()")
         raise TypeError("unhashable type: 'numpy.ndarray'")
@@ -249,16 +272,20 @@ class TracedArray:
         raise self._needs_value("a function that tnp does not trace")
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy() if self.library is None else self.detach()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy()
+        return self.copy() if self.library is None else self.clone()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _tracer.current().numpy_function(function, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _tracer.current().library_function(function, args, kwargs or {})
 
 
 class TracedNumber:

@@ -25,6 +25,7 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
 from tnp.frontend.sources import ArrayKind, Prologue, Source
 from tnp.lang import numpy as lnp
@@ -99,16 +100,21 @@ class Inputs:
         self._outermost: types.FunctionType | None = None
         self._classes: set[type] = set()
         self.array_objects: dict[str, TracedArray] = {}
+        #: whether arguments require gradients, while computing them is off
+        self.trace_has_gradients = False
+        #: whether there are guards on what a library's functions depend on beside their arguments
+        self.guarded_state = False
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
-        self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage]] = {}
+        #: by the name of its value, an array: its memory, its storage, and the expression of the memory
+        self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage, str]] = {}
         self._scalars: dict[str, Any] = {}
         self._captured: list[Storage] = []
 
-    def _name(self, source: Source) -> str:
+    def name_of(self, source: Source) -> str:
         return self.trace.add_name(_identifier(source.description))
 
     def _add(self, proxy: Proxy, source: Source) -> None:
@@ -130,7 +136,7 @@ class Inputs:
         if kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._lift_container(value, self.prologue.let(source))
         if isinstance(value, CONSTANT_TYPES):
-            self._guard_equal(value, source)
+            self.guard_equal(value, source)
             return value
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return self._lift_object(value, self.prologue.let(source))
@@ -143,15 +149,15 @@ class Inputs:
             parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
             self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
             return slice(*parts)
-        module = kind.__module__.partition(".")[0]
-        if module == "torch":
-            raise TraceError(f"{source.description} is a {kind.__name__}; the torch language is not available yet")
+        library = library_of_value(value)
+        if library is not None:
+            return library.lift(self, value, source)
         if pytree.is_container(value):
             return self._lift_node(value, self.prologue.let(source))
         if isinstance(value, _CHANGEABLE):
             raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
-            return self._lift_instance(value, self.prologue.let(source))
+            return self.lift_instance(value, self.prologue.let(source))
         self.guard_identity(value, source)
         return value
 
@@ -162,7 +168,7 @@ class Inputs:
             known = self._defaults[id(value)] = (value, self.lift(value, source))
         return known[1]
 
-    def _guard_equal(self, value: Any, source: Source) -> None:
+    def guard_equal(self, value: Any, source: Source) -> None:
         e = source.expression
         name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
         if value is None or value is ...:
@@ -192,40 +198,63 @@ class Inputs:
     def _lift_number(self, value: Any, source: Source) -> TracedNumber:
         kind = type(value)
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
-        proxy = NumberProxy(self._name(source), kind, value)
+        proxy = NumberProxy(self.name_of(source), kind, value)
         self._add(proxy, source)
         if source.description.startswith(("global ", "closure variable ")):
             self.settings.add(proxy.name)
         return TracedNumber(proxy)
 
-    def _lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+    def known_array(self, value: Any, source: Source) -> TracedArray | None:
+        """The handle of an array that is an input already, guarded as the same object."""
         known = self._by_identity.get(id(value))
+        if known is None:
+            return None
+        _, handle, expression = known
+        if expression != source.expression:
+            self.prologue.guard(
+                f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"
+            )
+        return handle
+
+    def add_array(
+        self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any], expression: str,
+        *, is_row_major: bool, writable: bool,
+    ) -> TracedArray:  # fmt: skip
+        """The handle of an array that becomes an input; ``expression`` fetches an ndarray over its ``memory``."""
+        self._add(proxy, source)
+        if is_row_major:
+            self.trace.row_major.add(proxy.name)
+        storage = Storage(proxy, origin=proxy, writable=writable)
+        storage.source = proxy.name
+        storage.serial = -1  # it was there before the program, wherever the program comes upon it
+        self.storages.append(storage)
+        handle = TracedArray(storage, Path(), proxy, strides)
+        self._by_identity[id(value)] = (value, handle, source.expression)
+        self._arrays[proxy.name] = (memory, storage, expression)
+        return handle
+
+    def _lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+        known = self.known_array(value, source)
         if known is not None:
-            _, handle, expression = known
-            if expression != source.expression:
-                self.prologue.guard(
-                    f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"
-                )
-            return handle
+            return known
         dtype = self._check_array(value, source)
         e = source.expression
         kind = ArrayKind(value.dtype, value.shape, value.strides)
         self.prologue.guard_array(source, kind, value.flags.c_contiguous)
-        proxy = TensorProxy(self._name(source), shape=value.shape, dtype=dtype, lang=lnp.language)
-        self._add(proxy, source)
-        if value.flags.c_contiguous:
-            self.trace.row_major.add(proxy.name)
-        storage = Storage(proxy, origin=proxy, writable=value.flags.writeable)
-        storage.source = proxy.name
-        storage.serial = -1  # it was there before the program, wherever the program comes upon it
-        self.storages.append(storage)
+        proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
         strides = tuple(s // value.itemsize for s in value.strides) if value.itemsize else None
         if any(s % value.itemsize for s in value.strides):
             strides = None
-        handle = TracedArray(storage, Path(), proxy, strides)
-        self._by_identity[id(value)] = (value, handle, e)
-        self._arrays[proxy.name] = (value, storage)
-        return handle
+        return self.add_array(
+            value,
+            source,
+            proxy,
+            strides,
+            value,
+            e,
+            is_row_major=value.flags.c_contiguous,
+            writable=value.flags.writeable,
+        )
 
     def _check_array(self, value: np.ndarray[Any, Any], source: Source) -> Any:
         if type(value) is not np.ndarray:
@@ -251,7 +280,7 @@ class Inputs:
             raise TraceError(f"{source.description} has dtype {value.dtype}, which tnp does not compile") from None
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        proxy = TensorProxy(self._name(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
+        proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
         self._add(proxy, source)
         handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
         self._scalars[proxy.name] = (value, source)
@@ -292,7 +321,7 @@ class Inputs:
     def _lift_object(self, value: Any, source: Source) -> TracedObject:
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        proxy = ObjectProxy(self._name(source), type(value))
+        proxy = ObjectProxy(self.name_of(source), type(value))
         self._add(proxy, source)
         return TracedObject(proxy, value)
 
@@ -346,7 +375,8 @@ class Inputs:
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
 
-    def _lift_instance(self, value: Any, source: Source) -> Any:
+    def lift_instance(self, value: Any, source: Source, **shadowing: Any) -> Any:
+        """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
         known = self._by_identity.get(id(value))
         if known is not None:
             if known[2] != source.expression:
@@ -355,7 +385,7 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         self.guard_class(type(value))
-        made = shadow(value, source, self)
+        made = shadow(value, source, self, **shadowing)
         self._by_identity[id(value)] = (value, made, source.expression)
         self.shadows.append(made)
         return made
@@ -365,7 +395,7 @@ class Inputs:
         for p in self.proxies:
             if self.expressions[p.name] == source.expression and isinstance(p, ObjectProxy):
                 return p
-        proxy = ObjectProxy(self._name(source), kind)
+        proxy = ObjectProxy(self.name_of(source), kind)
         self._add(proxy, source)
         return proxy
 
@@ -380,6 +410,18 @@ class Inputs:
             self._captured.append(handle.storage)
         return handle
 
+    def constant_of_library(self, value: Any) -> Any:
+        """A value of another array library that the program got hold of by a way that tnp did not see."""
+        library = library_of_value(value)
+        assert library is not None
+        if library.is_constant(value):
+            return value
+        known = id(value) in self._by_identity
+        lifted = library.lift(self, value, Source(self.prologue.constant(value, "value"), "captured value"))
+        if not known and type(lifted) is TracedArray:
+            self._captured.append(lifted.storage)
+        return lifted
+
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""
         return [handle for _, handle, _ in self._by_identity.values() if type(handle) is TracedArray]
@@ -388,25 +430,26 @@ class Inputs:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
         if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
             raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
-        written = [(n, a) for n, (a, s) in self._arrays.items() if s.dirty]
+        written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
         if not written:
             return
+        memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
         for name, _ in written:
-            e = self.expressions[name]
-            self.prologue.guard(f"{e}.flags.writeable", f"{name} is writable")
-        others = [(n, a) for n, (a, s) in self._arrays.items() if n in used or s.dirty]
+            self.prologue.guard(f"{memory[name]}.flags.writeable", f"{name} is writable")
+        others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
         done = set()
         for name, a in written:
             for other, b in others:
                 if name == other or (other, name) in done:
                     continue
                 done.add((name, other))
-                x, y = self.expressions[name], self.expressions[other]
+                x, y = memory[name], memory[other]
                 if np.may_share_memory(a, b):
                     self.prologue.guard(f"not disjoint({x}, {y})", f"{name} and {other} may overlap in memory")
                     raise NeedsEager(f"{name}, which it writes, may overlap {other} in memory")
                 condition = f"disjoint({x}, {y})"
-                if a.base is None and b.base is None:  # the common case, told without a call
+                plain = x == self.expressions[name] and y == self.expressions[other]
+                if plain and a.base is None and b.base is None:  # the common case, told without a call
                     condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
                 self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
 

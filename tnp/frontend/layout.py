@@ -153,4 +153,4 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         return found
     if name in ("real", "imag"):
         return tuple(2 * s for s in strides)
-    return strides if name == "bitcast" else None
+    return strides if name in ("bitcast", "as_language") else None

@@ -13,10 +13,10 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from tnp.core.errors import NeedsEager
+from tnp.frontend.sources import Source
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
-    from tnp.frontend.sources import Source
 
 __all__ = [
     "CODE_TYPES",
@@ -25,6 +25,7 @@ __all__ = [
     "is_made_by_statement",
     "is_plain_object",
     "is_shadow",
+    "real_object",
     "release",
     "same_entries",
     "shadow",
@@ -66,9 +67,15 @@ def is_plain_object(value: Any) -> bool:
 class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
-    __slots__ = ("inputs", "read", "real", "source", "stored")
+    __slots__ = ("constant_numbers", "inputs", "parts", "read", "real", "source", "stored")
 
-    def __init__(self, real: Any, source: Source, inputs: Inputs) -> None:
+    def __init__(
+        self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...], constant_numbers: bool
+    ) -> None:
+        #: names of dicts of the object in which there are further attributes
+        self.parts = parts
+        #: whether numbers among the attributes are guarded by value: code without hooks uses them
+        self.constant_numbers = constant_numbers
         self.real = real
         self.source = source
         self.inputs = inputs
@@ -87,6 +94,23 @@ class _Shadowed:
         else:
             look_up = prologue.constant(_attribute, "attribute")
             prologue.guard(f"{look_up}({e}, {name!r}) is {expected}", description)
+
+    def in_part(self, name: str) -> Any:
+        """An attribute that is in one of the dicts :attr:`parts`, lifted."""
+        for part in self.parts:
+            held = self.real.__dict__[part]
+            if name in held:
+                where = Source(f"{self.source.expression}.{part}[{name!r}]", f"{self.source.description}.{name}")
+                return self.inputs.lift(held[name], where)
+        return _MISSING
+
+    def whole_part(self, part: str) -> dict[str, Any]:
+        """One of the dicts :attr:`parts`, all in it lifted."""
+        held, prologue = self.real.__dict__[part], self.inputs.prologue
+        e, description = f"{self.source.expression}.{part}", self.source.description
+        keys = prologue.constant(list(held), "keys")
+        prologue.guard(f"list({e}) == {keys}", f"{description} has in {part} {list(held)}")
+        return {k: self.inputs.lift(v, Source(f"{e}[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
 
 
 _shadow_classes: dict[type, type] = {}
@@ -115,7 +139,7 @@ def _attribute(real: Any, name: str) -> Any:
     return _class_attribute(type(real), name) if found is _MISSING else found
 
 
-def _shadow_class(kind: type) -> type:
+def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     known = _shadow_classes.get(kind)
     if known is not None:
         return known
@@ -124,20 +148,30 @@ def _shadow_class(kind: type) -> type:
         state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
         if name in ("_tnp_shadowed", "__class__"):
             return state if name == "_tnp_shadowed" else kind
+        if name == "__module__":  # the class is guarded
+            return kind.__module__
         if name in state.stored:
             return state.stored[name]
         if name in state.read:
             return state.read[name]
+        if name in state.parts:
+            return state.whole_part(name)
         if name == "__dict__":
             raise NeedsEager(f"it reads __dict__ of {state.source.description}")
         descriptor = _class_attribute(kind, name)
         found = _MISSING if isinstance(descriptor, property) else _instance_attribute(state.real, name)
+        lifted = state.in_part(name) if found is _MISSING and descriptor is _MISSING else _MISSING
+        if lifted is not _MISSING:
+            state.read[name] = lifted
+            return lifted
         if found is _MISSING:
             if descriptor is _MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
                 state.guard_code(name, descriptor)
                 return object.__getattribute__(self, name)
             found = descriptor  # data of the class
         lifted = state.inputs.lift(found, state.source.attribute(name))
+        if state.constant_numbers:
+            lifted = state.inputs.tracer.known(lifted)
         state.read[name] = lifted
         return lifted
 
@@ -161,6 +195,7 @@ def _shadow_class(kind: type) -> type:
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
         "__hash__": object.__hash__,
+        **methods,
     }
     try:
         made = type(kind)(kind.__name__, (kind,), body)
@@ -170,10 +205,17 @@ def _shadow_class(kind: type) -> type:
     return made
 
 
-def shadow(real: Any, source: Source, inputs: Inputs) -> Any:
-    """A stand-in for ``real`` in the program being traced."""
-    made = object.__new__(_shadow_class(type(real)))
-    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs))
+def shadow(
+    real: Any, source: Source, inputs: Inputs, *, parts: tuple[str, ...] = (), methods: dict[str, Any] | None = None,
+    constant_numbers: bool = False,
+) -> Any:  # fmt: skip
+    """A stand-in for ``real`` in the program being traced.
+
+    ``parts`` names dicts of the object in which it looks for attributes, ``methods`` are those of its class that the
+    stand-in has others for; with ``constant_numbers`` the program depends on the values of the numbers that it reads.
+    """
+    made = object.__new__(_shadow_class(type(real), methods or {}))
+    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
     return made
 
 
@@ -185,6 +227,12 @@ def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
     state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return state.source, type(state.real), state.stored
+
+
+def real_object(x: Any) -> tuple[Any, Source, Inputs]:
+    """What a shadow stands for, where that comes from, and the inputs that it is among."""
+    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return state.real, state.source, state.inputs
 
 
 def guard_code(x: Any, name: str) -> None:

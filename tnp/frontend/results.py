@@ -24,8 +24,11 @@ def another_handle(known: TracedArray) -> TracedArray:
     return TracedArray(known.storage, known.path, known._proxy, known.strides_)
 
 
-def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool) -> TracedArray:
-    """A result in memory of its own, in row-major order if the operation lays it out so and its arguments are."""
+def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool | str) -> TracedArray:
+    """A result in memory of its own, in row-major order if the operation lays it out so and its arguments are (or
+    ``"always"``)."""
+    if row_major == "always":
+        return TracedArray(Storage(result, writable=not result.scalar), Path(), result, ROW_MAJOR)
     strides: Strides = ROW_MAJOR if row_major or result.ndim < 2 else None
     for h in seen.values():
         if h.shape_ and not h.contiguous_:

@@ -28,6 +28,7 @@ from tnp.frontend.effects import call_effect, is_effect, resolved, text
 from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
+from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
@@ -68,7 +69,10 @@ class Runtime(ControlFlow):
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""
-        return manager if state.running() is None or type(manager) is Errstate else MayCatch(manager)
+        if state.running() is None or type(manager) is Errstate:
+            return manager
+        library = library_of_value(manager)
+        return manager if library is not None and library.is_plain_context(manager) else MayCatch(manager)
 
     def load(self, name: str, value: Any) -> Any:
         """The value of a global or closure name; data in it becomes an input of the trace."""
@@ -133,6 +137,12 @@ class Runtime(ControlFlow):
         if state.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        library = library_of_function(f) if kind in _FUNCTION_TYPES or isinstance(f, type) else None
+        if library is not None:
+            return library.call(state.current(), f, args, kwargs)
+        own_call = getattr(kind, "__tnp_call__", None)
+        if own_call is not None:
+            return own_call(f, *args, **kwargs)
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
@@ -222,6 +232,12 @@ class Runtime(ControlFlow):
         return made
 
 
+#: kinds of functions that an array library may have
+_FUNCTION_TYPES = frozenset(
+    (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+)
+
+
 def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
 
@@ -237,7 +253,7 @@ _IMPURE_FUNCTIONS = frozenset((builtins.input, builtins.open, np.load, np.loadtx
 #: modules whose functions and classes do nothing but give a result
 _PURE_MODULES = frozenset(
     ("_collections", "_functools", "_operator", "builtins", "cmath", "collections", "copy", "dataclasses", "decimal", "enum",
-     "fractions", "functools", "itertools", "math", "numbers", "numpy", "operator", "statistics", "string", "tnp", "typing")
+     "fractions", "functools", "itertools", "math", "numbers", "numpy", "operator", "statistics", "string", "tnp", "torch", "typing")
 )  # fmt: skip
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))

@@ -26,6 +26,7 @@ from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
+from tnp.frontend.libraries import library_of_function, library_of_language, library_of_value
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
@@ -83,6 +84,14 @@ class Tracer:
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
+        #: the hooks by which code that is no function's calls others
+        self.runtime: Any = None
+        #: the library's function whose symbol is called: several functions may share one
+        self.calling: Any = None
+        #: whether a library's functions did nothing but compute when tracing began
+        self.began_ordinary = True
+        #: the state of the library's random generator when tracing began
+        self.generator_state: Any = None
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
@@ -111,6 +120,9 @@ class Tracer:
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither:
             raise x.matters()
+        if kind not in _PLAIN and library_of_value(x) is not None:
+            lifted = self.inputs.constant_of_library(x)
+            return x if lifted is x else self.value(lifted, seen)
         if isinstance(x, Proxy):
             raise NeedsEager("a proxy of the compiler reached the program")
         return x
@@ -152,10 +164,11 @@ class Tracer:
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
-        info = by_id.get(symbol.id)
+        library = library_of_language(symbol.language)
+        info = by_id.get(symbol.id) if library is None else library.info(symbol)
         if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
             args = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
-        out = _BY_KEYWORD if info is None else info.out
+        out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
@@ -170,6 +183,8 @@ class Tracer:
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
+            if library is not None:
+                return library.opaque_call(self, symbol, args, kwargs)
             return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
         except NeedsValue:
             known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
@@ -178,11 +193,12 @@ class Tracer:
             proxies, keywords = map_proxies(lambda p: known.get(p.name, p), (proxies, keywords))
             result = symbol(*proxies, **keywords)
         if info is not None and info.returns == "update":
-            self._store_updated(args[0], result)
+            self.store_updated(args[0], result)
             return None
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
-        return self.handle(result, seen, start, info.returns, info.row_major and "F" not in keywords.values())
+        row_major = info.row_major if "F" not in keywords.values() else False
+        return self.handle(result, seen, start, info.returns, row_major)
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -191,7 +207,7 @@ class Tracer:
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
 
-    def _store_updated(self, target: Any, value: TensorProxy) -> None:
+    def store_updated(self, target: Any, value: TensorProxy) -> None:
         if not isinstance(target, TracedArray) or type(target) is not TracedArray:
             raise NeedsEager("it writes into an object that is not an array of the program")
         if target.path:
@@ -218,6 +234,8 @@ class Tracer:
 
         Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
         """
+        if target.library is not None:
+            return target.library.converted(self, value, target)
         dtype = target._element_type
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
@@ -250,6 +268,9 @@ class Tracer:
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
             return self.handle(result, {}, 0)
+        for x in args:
+            if type(x) is TracedArray and x.library is not None:
+                return x.library.operate(self, method, *args)
         if method == "mul" and any(map(_is_scalar, args)) and any(isinstance(x, (list, tuple)) for x in args):
             raise NeedsEager("it multiplies a list by a scalar, which repeats it")
         if method == "pow":
@@ -276,6 +297,8 @@ class Tracer:
             return NotImplemented
         if type(other) is TracedEither:
             other = other.beside(target.dtype)
+        if target.library is not None:
+            return target.library.in_place(self, method, target, other)
         if target.scalar:
             return self.operate(method, target, other)
         if method == "pow":
@@ -284,10 +307,14 @@ class Tracer:
 
     def is_operand(self, x: Any) -> bool:
         """Whether NumPy's operators take ``x`` for an array."""
-        return type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple))
+        if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple)):
+            return True
+        return library_of_value(x) is not None
 
     def getitem(self, a: TracedArray, key: Any) -> Any:
         """``a[key]``."""
+        if a.library is not None:
+            return a.library.getitem(self, a, key)
         if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
@@ -319,6 +346,9 @@ class Tracer:
 
     def setitem(self, a: TracedArray, key: Any, value: Any) -> None:
         """``a[key] = value``."""
+        if a.library is not None:
+            a.library.setitem(self, a, key, value)
+            return
         if a.scalar:
             raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
         if not self.is_operand(value):
@@ -343,7 +373,7 @@ class Tracer:
         key_value = self.value(key, {})
         new_value = self._converted(self.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
-        self._store_updated(a, updated)
+        self.store_updated(a, updated)
 
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index."""
@@ -374,6 +404,8 @@ class Tracer:
 
     def attribute(self, a: TracedArray, name: str) -> Any:
         """``a.name``: an attribute or a bound method of the language."""
+        if a.library is not None:
+            return a.library.attribute(self, a, name)
         prop = lnp.language.properties.get(name)
         if prop is not None:
             seen: dict[str, TracedArray] = {}
@@ -398,6 +430,9 @@ class Tracer:
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
+        if a.library is not None:
+            a.library.set_attribute(self, a, name, value)
+            return
         setter = ARRAY_SETTERS.get(name)
         if setter is None or (name == "shape" and self.regions):
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
@@ -405,6 +440,7 @@ class Tracer:
 
     def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_ufunc__``: a call or a method of a ufunc."""
+        inputs, kwargs = self._of_numpy(inputs), self._of_numpy(kwargs)
         if method == "__call__":
             symbol = symbol_of(ufunc)
             if symbol is None:
@@ -419,10 +455,33 @@ class Tracer:
 
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
+        args, kwargs = self._of_numpy(args), self._of_numpy(kwargs)
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
         return self.call(symbol, args, kwargs)
+
+    def _of_numpy(self, x: Any) -> Any:
+        """Arguments of a function of NumPy: arrays of other libraries as NumPy's, on the same memory."""
+        kind = type(x)
+        if kind is TracedArray:
+            return x if x.library is None else x.library.as_numpy(self, x)
+        if kind is tuple:
+            return tuple([self._of_numpy(y) for y in x])
+        if kind is list:
+            return [self._of_numpy(y) for y in x]
+        if kind is dict:
+            return {k: self._of_numpy(y) for k, y in x.items()}
+        library = None if kind in _PLAIN else library_of_value(x)
+        if library is None or library.is_constant(x):
+            return x
+        return self._of_numpy(self.inputs.constant_of_library(x))
+
+    def library_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of another library than NumPy."""
+        library = library_of_function(function)
+        assert library is not None
+        return library.call(self, function, args, kwargs)
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
@@ -469,9 +528,17 @@ class Tracer:
             return type(x)(self.known(y) for y in x)
         return x
 
+    def known_values(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keyword arguments with numbers that are known made plain."""
+        return {k: self.known(v) for k, v in keywords.items()}
+
 
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
+#: kinds of values that are surely no array library's
+_PLAIN = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
+)
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 _OPERAND_TYPES = frozenset((TracedArray, TracedNumber, TracedEither, bool, int, float, complex))

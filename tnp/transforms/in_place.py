@@ -130,6 +130,8 @@ class Pass:
                     if name not in before:
                         break
                     name = before[name].name
+                elif made is not None and OpTags.CONVERSION in made.sym.tags:
+                    name = made.args[0].name
                 elif made is not None and made.sym.name == "copy_" and made.args[1].name == destination.name:
                     name = destination.name
                 else:
@@ -270,6 +272,8 @@ class Pass:
         names: dict[str, Any] = {}
         self.names = names
         self.views: dict[tuple[str, Any], TensorProxy] = {}
+        #: of converted arrays, the kind and the name of what they were converted from
+        self.converted: dict[str, tuple[str, TensorProxy]] = {}
         self.free: dict[tuple[Any, Any], list[TensorProxy]] = {}
         self.taken: set[str] = set()
         deaths = self._deaths()
@@ -288,6 +292,8 @@ class Pass:
                 self._emit_copy(b, i)
             elif isinstance(b.sym, FusedSymbol) and OpTags.TAKES_OUT not in b.sym.tags:
                 self._emit_region(b, i, plan)
+            elif OpTags.CONVERSION in b.sym.tags:
+                self._emit_conversion(b)
             elif i in plan.blocks:
                 self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p)]))
             else:
@@ -317,6 +323,17 @@ class Pass:
             source = b.args[0]
             if isinstance(source, TensorProxy):
                 self.views[source.name, _step_key(b)] = b.output
+
+    def _emit_conversion(self, b: BoundSymbol) -> None:
+        """A conversion, unless what it converts was converted from an array of the kind that it gives."""
+        made = b.substitute(self.names)
+        source = made.args[0]
+        before = self.converted.get(source.name)
+        if before is not None and kind_of(b, b.output) == before[0]:
+            self.names[b.output.name] = before[1]
+            return
+        self.converted[b.output.name] = ("torch" if kind_of(b, b.output) == "numpy" else "numpy", source)
+        self._emit(made)
 
     def _emit_update(self, b: BoundSymbol, in_place: bool) -> None:
         made = b.substitute(self.names)

@@ -40,7 +40,7 @@ def copy_(source: TensorProxy, destination: TensorProxy, /) -> TensorProxy:
     check_tensor(source, "copy_")
     check_tensor(destination, "copy_")
     check(source.dtype is destination.dtype, lambda: f"copy_ of {source.dtype} into {destination.dtype}", TypeError)
-    return TensorProxy(like=destination)
+    return TensorProxy(like=destination, lang=destination.lang)
 
 
 @prim(OpTags.EFFECT)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import langs, sizes
 from tnp.core.prims.base import canonicalize_dim, check, check_same_device, check_same_dtype, check_tensor, prim
 from tnp.core.proxies import Number, TensorProxy
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags
 
 __all__ = [
+    "as_language",
     "broadcast_in_dim",
     "clone",
     "concatenate",
@@ -124,6 +125,13 @@ def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
     shape: list[Dim] = [*a.shape, size]
     shape[dim] = (length - size) // step + 1
     return TensorProxy(like=a, shape=tuple(shape) if a.ndim else (size,))
+
+
+@prim(*_VIEW)
+def as_language(a: TensorProxy, name: str, /) -> TensorProxy:
+    """The same memory as an array of another language: ``tensor.numpy()``, ``torch.from_numpy(array)``."""
+    check_tensor(a, "as_language")
+    return TensorProxy(like=a, lang=langs.get(name))
 
 
 @prim()

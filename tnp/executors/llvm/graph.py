@@ -266,6 +266,8 @@ def _path_is_static(bsym: BoundSymbol) -> bool:
 def _is_plain(bsym: BoundSymbol) -> bool:
     """Whether all arrays are on the CPU, of known shape, and hold something; and some array is there."""
     arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    if any(a.dtype is dtypes.bfloat16 for a in arrays):  # of which there are no ndarrays
+        return False
     return bool(arrays) and all(a.device is cpu and all(type(n) is int and n > 0 for n in a.shape) for a in arrays)
 
 

@@ -235,7 +235,7 @@ for _name in ("where", "ldexp", "frexp"):
 
 # Views print as the expressions that they are.
 for _name in ("slice", "transpose", "reshape", "squeeze", "flip", "select", "dynamic_slice", "broadcast_in_dim",
-              "diagonal", "bitcast", "real", "imag"):  # fmt: skip
+              "diagonal", "bitcast", "real", "imag", "as_language"):  # fmt: skip
     _prim = prims.registry[_name]
 
     def _print_view(bsym: BoundSymbol, context: dict[str, Any], _prim: Symbol = _prim) -> str:

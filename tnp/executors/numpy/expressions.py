@@ -110,6 +110,7 @@ _BY_NAME: dict[str, Callable[..., str]] = {
     "prims.diagonal": _diagonal,
     "prims.bitcast": lambda e, context, dtype: f"{e}.view({dtype_string(dtype, context)})",
     "prims.real": lambda e, context: f"{e}.real",
+    "prims.as_language": lambda e, context, name: e,
     "prims.imag": lambda e, context: f"{e}.imag",
 }
 

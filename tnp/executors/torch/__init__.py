@@ -311,9 +311,10 @@ _VIEWS: dict[str, Callable[..., str]] = {
     "bitcast": _method("view"),
     "real": lambda e, context, a: f"{e}.real",
     "imag": lambda e, context, a: f"{e}.imag",
+    "as_language": lambda e, context, a, name: e,
 }
 #: those through which a tensor can be written: torch's flip, and a reshape of strided memory, are copies
-_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag")
+_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag", "as_language")
 
 for _name, _view in _VIEWS.items():
 
@@ -430,9 +431,10 @@ for _name, _prim in prims.registry.items():
 
 # Between the libraries, and memory for updates
 
-to_tensor = _symbol("to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=(OpTags.VIEW,))
+_CONVERSION = (OpTags.VIEW, OpTags.CONVERSION)
+to_tensor = _symbol("to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=_CONVERSION)
 to_ndarray = Symbol(
-    "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=(OpTags.VIEW,), executor=numpy_executor,
+    "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=_CONVERSION, executor=numpy_executor,
     printer=_statement(lambda context, a: f"{_kernel('to_ndarray', context)}({a.name})"),
 )  # fmt: skip
 clone = _symbol("clone", lambda context, a: f"{a.name}.clone()")

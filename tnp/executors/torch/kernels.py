@@ -43,6 +43,8 @@ def to_tensor(x: Any) -> Tensor:
 
 def to_ndarray(t: Tensor) -> Any:
     """A tensor as an ndarray on the same memory."""
+    if t.requires_grad:
+        t = t.detach()
     return t.resolve_conj().resolve_neg().numpy() if t.is_conj() or t.is_neg() else t.numpy()
 
 

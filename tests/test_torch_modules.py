@@ -1,0 +1,133 @@
+"""Jitted modules: parameters and buffers are inputs, attributes are the module's."""
+
+import copy
+
+import pytest
+
+import tnp
+
+torch = pytest.importorskip("torch")
+
+import torch_programs as programs  # noqa: E402
+from test_torch_language import _close, randn  # noqa: E402
+
+
+@pytest.fixture
+def network():
+    torch.manual_seed(0)
+    return programs.Network().eval()
+
+
+def test_module_is_called_through_a_program(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with torch.no_grad():
+        _close(jitted(x), network(x))
+        _close(jitted(x, twice=True), network(x, twice=True))
+        assert "Network_blocks_0_inner_weight" in str(tnp.last_traces(jitted)[-1])
+        assert tnp.cache_info(jitted).misses == 2
+
+
+def test_parameters_are_inputs_and_structure_is_guarded(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with torch.no_grad():
+        jitted(x)
+        network.head[0].weight.mul_(2)
+        network.load_state_dict({k: v + 0.01 for k, v in network.state_dict().items()})
+        _close(jitted(x), network(x))
+        assert tnp.cache_info(jitted).misses == 1
+        network.head[0] = torch.nn.Linear(8, 4, bias=False)  # no longer the one that is tied
+        _close(jitted(x), network(x))
+        network.blocks[1].rounds = 3
+        _close(jitted(x), network(x))
+
+
+def test_train_and_eval(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    assert jitted.train() is jitted and network.training
+    with torch.no_grad():
+        torch.manual_seed(1)
+        dropped = jitted(x)
+        torch.manual_seed(1)
+        _close(dropped, network(x))
+        jitted.eval()
+        _close(jitted(x), network(x))
+
+
+def test_buffers_and_attributes_that_forward_writes():
+    mine, eager = programs.Statistics(), programs.Statistics()
+    jitted, x = tnp.jit(mine), randn(4, 3)
+    for _ in range(3):
+        _close(jitted(x), eager(x))
+    assert mine.calls.item() == 3
+    _close(mine.state_dict(), eager.state_dict())
+    _close(mine.last, eager.last)
+    assert tnp.last_traces(jitted)
+
+
+def test_hooks(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with torch.no_grad():
+        plain = jitted(x)
+        handles = [
+            network.head.register_forward_hook(lambda module, args, result: result + 1),
+            network.tied.register_forward_pre_hook(lambda module, args: (args[0] * 2,)),
+        ]
+        _close(jitted(x), network(x))
+        for handle in handles:
+            handle.remove()
+        _close(jitted(x), plain)
+
+
+def test_attributes_are_the_modules(network):
+    jitted = tnp.jit(network)
+    assert jitted.head is network.head
+    assert jitted.state_dict().keys() == network.state_dict().keys()
+    assert len(list(jitted.parameters())) == len(list(network.parameters()))
+    assert jitted.double() is jitted and network.head[0].weight.dtype is torch.float64
+    with torch.no_grad():
+        _close(jitted(randn(2, 8, dtype=torch.float64)), network(randn(2, 8, dtype=torch.float64)))
+    with pytest.raises(AttributeError):
+        jitted.missing  # noqa: B018
+
+
+def test_gradients_run_eagerly_and_are_right(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with pytest.warns(tnp.EagerFallbackWarning, match="requires a gradient"):
+        jitted(x)["y"].sum().backward()
+    other = copy.deepcopy(network)
+    other.zero_grad()
+    other(x)["y"].sum().backward()
+    for p, q in zip(network.parameters(), other.parameters()):
+        _close(p.grad, q.grad) if q.grad is not None else None
+
+
+def test_module_in_a_function(network):
+    def loss(model, x, y):
+        return torch.nn.functional.mse_loss(model(x)["y"], y)
+
+    jitted = tnp.jit(loss)
+    with torch.no_grad():
+        for model in (network, programs.Network().eval()):
+            _close(jitted(model, randn(5, 8), randn(5, 3)), loss(model, randn(5, 8), randn(5, 3)))
+    assert tnp.cache_info(jitted).misses == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (programs.Attention, (2, 6, 16)),
+        (programs.Residual, (2, 3, 8, 8)),
+        (programs.Recurrent, (2, 5, 3)),
+        (lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (2, 4, 8)),
+    ],
+    ids=["attention", "residual", "recurrent", "encoder"],
+)
+def test_kinds_of_models(make, shape):
+    torch.manual_seed(0)
+    model = make().eval()
+    jitted, x = tnp.jit(model), randn(*shape)
+    with torch.no_grad():
+        for _ in range(2):
+            _close(jitted(x), model(x))
+    assert tnp.last_traces(jitted), tnp.explain(jitted)
+    assert tnp.cache_info(jitted) == (1, 1, 1)

@@ -1,0 +1,193 @@
+"""Functions of the torch language as calls of torch, and opaque calls.
+
+A function runs as itself, which is what eager does. ``own`` stands behind every program that has tensors: it takes what is
+done with values of the torch language, and leaves those of NumPy's alone. ``prims_only`` opens every function down to prims,
+which is how tests run the decompositions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tnp.core.errors import TraceError
+from tnp.core.printing import add_import, literal, name_of, targets
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
+from tnp.executors.base import Implementation
+from tnp.executors.numpy.expressions import key_string
+from tnp.executors.registry import register_executor
+from tnp.executors.torch import TorchExecutor, executor
+
+__all__ = ["own", "prims_only"]
+
+
+def _is_own(*args: Any, **kwargs: Any) -> bool:
+    """Whether every array among the arguments is a tensor to the user."""
+    return all(p.lang.name == "torch" for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy))
+
+
+class OwnTorchExecutor(TorchExecutor):
+    """Runs functions of the torch language, and prims on tensors; with ``opens`` only the prims."""
+
+    def __init__(self, name: str, *, opens: bool) -> None:
+        super().__init__(name, version=torch.__version__)
+        self._opens = opens
+        self.conversions = executor.conversions
+        self.memory = executor.memory
+
+    def implementation_of(self, sym: Symbol) -> Implementation | None:
+        found = self.implementations.get(sym.id)
+        if found is None:
+            found = self._find(sym)
+            if found is not None:
+                self.implementations[sym.id] = found
+        return found
+
+    def _find(self, sym: Symbol) -> Implementation | None:
+        kind = sym.id.partition(".")[0] if isinstance(sym.id, str) else ""
+        if kind == "torch_opaque":
+            return _opaque(sym)
+        if kind == "torch_effect":
+            return Implementation(_effect(sym))
+        if kind == "torch" and sym.language is not None:
+            return Implementation(opens=True) if self._opens else _function(sym)
+        if sym.id == "core.update" and not self._opens:
+            return Implementation(in_place=_UPDATE, checker=_expressible)
+        prim = executor.implementations.get(sym.id)
+        if prim is None or prim.opens:
+            return None
+        checker = prim.checker
+
+        def takes(*args: Any, **kwargs: Any) -> bool:
+            return _is_own(*args, **kwargs) and (checker is None or checker(*args, **kwargs))
+
+        return Implementation(prim.op, takes, prim.execution_transform, prim.grad_transform, prim.in_place)
+
+
+def _call(sym_id: str, args: Any, kwargs: Any, context: dict[str, Any]) -> str:
+    """The expression of a call of the torch function behind a symbol."""
+    add_import(context, "import torch")
+    parts = [literal(a, context) for a in args]
+    parts += [f"{k}={literal(v, context)}" for k, v in kwargs.items()]
+    return f"{sym_id}({', '.join(parts)})"
+
+
+def _view(symbol_id: str, e: str, args: Any, kwargs: Any, context: dict[str, Any]) -> str:
+    """A function of the torch language on the expression ``e``."""
+    if symbol_id == "torch.Tensor.__getitem__":
+        return f"{e}[{key_string(args[0], context)}]"
+    if symbol_id.startswith("torch.Tensor."):
+        return f"{e}.{_call(symbol_id.removeprefix('torch.Tensor.'), args, kwargs, context)}"
+    return _call(symbol_id, (_Text(e), *args), kwargs, context)
+
+
+class _Text:
+    """An expression, as an argument."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        return self.text
+
+
+def _symbol(sym: Symbol, printer: Any, tags: Any) -> Symbol:
+    return Symbol(sym.name, sym.meta, id=f"torch_call.{sym.id}", is_prim=True, tags=tags, printer=printer, executor=own)
+
+
+def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any:
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        text = expression(bsym, context)
+        return f"{targets(bsym.output)} = {text}" if bsym.flat_outputs else text
+
+    return printer
+
+
+@_assignment
+def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    name = bsym.sym.id.removeprefix("torch_call.")
+    if name.startswith("torch.Tensor."):
+        first, *rest = bsym.args
+        return _view(name, literal(first, context), rest, bsym.kwargs, context)
+    return _call(name, bsym.args, bsym.kwargs, context)
+
+
+def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, key, value = bsym.args
+    return f"{literal(a, context)}[{key_string(key, context)}] = {literal(value, context)}"
+
+
+def _function(sym: Symbol) -> Implementation:
+    """A function of the torch language as itself."""
+    if OpTags.UPDATE in sym.tags:
+        return Implementation(in_place=_symbol(sym, _print_setitem, ()), checker=_is_own)
+    return Implementation(_symbol(sym, _print_call, sym.tags), _is_own)
+
+
+def _effect(sym: Symbol) -> Symbol:
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        return _call(name_of(sym.fn, context), bsym.args, bsym.kwargs, context)
+
+    return _symbol(sym, printer, sym.tags)
+
+
+def _metadata(output: Any) -> Any:
+    if isinstance(output, TensorProxy):
+        return output.shape, output.dtype.name
+    return [_metadata(x) for x in output] if isinstance(output, (tuple, list)) else None
+
+
+def checked(name: str, expected: Any, value: Any) -> Any:
+    """``value``, if an opaque call returned what it did on fake tensors. Raises :class:`TraceError`."""
+    if isinstance(expected, tuple):
+        if tuple(value.shape) != expected[0] or value.dtype is not getattr(torch, expected[1]):
+            raise TraceError(
+                f"{name} returned {value.dtype}{list(value.shape)} where fake tensors promise {expected[1]}{list(expected[0])}"
+            )
+    elif isinstance(expected, list):
+        for e, v in zip(expected, value, strict=True):
+            checked(name, e, v)
+    return value
+
+
+def _opaque(sym: Symbol) -> Implementation:
+    @_assignment
+    def printer(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+        context["checked_torch"] = checked
+        name = f"torch.{sym.id.removeprefix('torch_opaque.')}"
+        called = name_of(sym.fn, context) if name.startswith("torch.private.") else name
+        text = _call(called, bsym.args, bsym.kwargs, context)
+        return f"checked_torch({name!r}, {literal(_metadata(bsym.output), context)}, {text})"
+
+    return Implementation(_symbol(sym, printer, sym.tags), _is_own)
+
+
+# Writes
+
+
+def _expressible(a: Any, value: Any, path: Any = None) -> bool:
+    """Whether every step of an update's path is a view by a torch function of a tensor."""
+    return _is_own(a, value) and (path is None or all(_is_view(s.symbol) for s in path.steps))
+
+
+def _is_view(symbol: Symbol) -> bool:
+    return isinstance(symbol.id, str) and symbol.id.startswith("torch.") and OpTags.VIEW in symbol.tags
+
+
+def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    a, value, *rest = bsym.args
+    target = literal(a, context)
+    for step in rest[0].steps if rest and rest[0] is not None else ():
+        target = _view(step.symbol.id, target, step.args, step.kwargs, context)
+    return f"{target}[...] = {literal(value, context)}"
+
+
+own = OwnTorchExecutor("torch_functions", opens=False)
+prims_only = OwnTorchExecutor("torch_prims", opens=True)
+_UPDATE = Symbol("update", None, id="torch_call.update", is_prim=True, printer=_print_update, executor=own)
+
+register_executor(own)
+register_executor(prims_only)

@@ -1,0 +1,149 @@
+"""Array libraries beside NumPy: what the frontend asks of each.
+
+NumPy's arrays are what the frontend itself knows. Whatever is different for another library (what its arrays are to
+Python, what their attributes and operators mean, how one becomes an input, which of its functions are captured) is said by
+one :class:`Library`, which is imported when the first value of it is met.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import langs
+from tnp.core.proxies import TensorProxy
+
+if TYPE_CHECKING:
+    from tnp.core.symbol import Symbol
+    from tnp.frontend.handles import TracedArray
+    from tnp.frontend.inputs import Inputs
+    from tnp.frontend.sources import Source
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["Library", "capturing", "library_of_function", "library_of_language", "library_of_value"]
+
+#: packages, and the modules that register their libraries
+_MODULES = {"torch": "tnp.frontend.torch"}
+_libraries: dict[str, Library] = {}
+
+
+class Library:
+    """One array library; subclasses define every method. ``tracer`` is the one at work."""
+
+    def __init__(self, language: langs.Language) -> None:
+        self.language = language
+        _libraries[language.name] = self
+
+    # Functions
+
+    def info(self, symbol: Symbol) -> Any:
+        """What the language's registry knows of a symbol (``returns``, ``row_major``); ``None`` for other symbols."""
+        raise NotImplementedError
+
+    def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One of the library's functions, called by the program."""
+        raise NotImplementedError
+
+    def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that the language's definition ``symbol`` does not cover, run as itself."""
+        raise NotImplementedError
+
+    def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
+        """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called."""
+        raise NotImplementedError
+
+    def is_plain_context(self, manager: Any) -> bool:
+        """Whether a context manager of the library catches nothing."""
+        raise NotImplementedError
+
+    # Values
+
+    def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
+        """A value of the library's types as an input, or as a constant that is guarded."""
+        raise NotImplementedError
+
+    def is_constant(self, value: Any) -> bool:
+        """Whether a value can stand in a program as it is (a dtype)."""
+        raise NotImplementedError
+
+    # Arrays
+
+    def array_class(self, a: TracedArray) -> type:
+        """What ``type(a)`` is to the program."""
+        raise NotImplementedError
+
+    def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
+        """``a.name``."""
+        raise NotImplementedError
+
+    def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
+        """``a.name = value``."""
+        raise NotImplementedError
+
+    def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
+        """A Python operator, of whose operands one is the library's."""
+        raise NotImplementedError
+
+    def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
+        """``a += other`` and its like."""
+        raise NotImplementedError
+
+    def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
+        """``a[key]``."""
+        raise NotImplementedError
+
+    def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
+        """``a[key] = value``."""
+        raise NotImplementedError
+
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray) -> TensorProxy:
+        """``value``, a number or a proxy, as what a store into ``a`` takes."""
+        raise NotImplementedError
+
+    def written(self, value: TensorProxy) -> None:
+        """Records what the library wants to know of an argument that the program has written, whose memory ``value`` is."""
+        raise NotImplementedError
+
+    def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
+        """``a`` as an array of NumPy's on the same memory."""
+        raise NotImplementedError
+
+
+def library_of_language(language: langs.Language | None) -> Library | None:
+    """The library whose language that is; ``None`` for NumPy's and the core language."""
+    return None if language is None else _libraries.get(language.name)
+
+
+def library_of_value(value: Any) -> Library | None:
+    """The library one of whose types ``value`` is an instance of."""
+    for kind in type(value).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in _MODULES:
+            return _loaded(package)
+    return None
+
+
+def library_of_function(function: Any) -> Library | None:
+    """The library that a function, a method or a class is part of."""
+    module = getattr(function, "__module__", None)
+    if module is None:  # of a method, its class knows
+        owner = getattr(function, "__objclass__", None)
+        module = getattr(owner, "__module__", None)
+    package = module.partition(".")[0] if type(module) is str else ""
+    return _loaded(package) if package in _MODULES else None
+
+
+def capturing(tracer: Tracer) -> AbstractContextManager[Any]:
+    """Around a program being traced, for the libraries that are imported."""
+    for package in _MODULES:
+        if package in sys.modules and getattr(sys.modules[package], "__version__", None) is not None:
+            return _loaded(package).capture(tracer)
+    return nullcontext()
+
+
+def _loaded(package: str) -> Library:
+    if package not in _libraries:
+        importlib.import_module(_MODULES[package])
+    return _libraries[package]

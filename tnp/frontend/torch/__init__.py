@@ -1,0 +1,17 @@
+"""torch for the frontend: tensors as inputs and handles, torch's functions captured from wherever they are called.
+
+While a program is traced a torch function mode is on, so that factories, Tensor's methods and the functions that modules
+call come to :meth:`TorchLibrary.call`; calls in the user's own code come through the rewriter's hooks, with numbers of the
+program among their arguments.
+"""
+
+import torch
+
+from tnp.core.errors import hide_frames_of
+from tnp.frontend.torch.library import TorchLibrary
+from tnp.lang.torch import language
+
+__all__ = ["TorchLibrary"]
+
+hide_frames_of(torch.__path__[0])
+TorchLibrary(language)

@@ -1,0 +1,169 @@
+"""Tensor's attributes and methods that are no function of the language: what a tensor is, and giving it to Python.
+
+Each takes the tracer and the handle first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tnp.core import prims, sizes
+from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.lang.torch.dtypes import to_torch_dtype
+from tnp.lang.torch.registry import by_id
+
+if TYPE_CHECKING:
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["ATTRIBUTES", "METHODS"]
+
+
+def _shape(tracer: Tracer, a: TracedArray) -> Any:
+    if sizes.is_known(a.shape_):
+        return torch.Size(a.shape_)
+    return tuple(n if type(n) is int else TracedNumber(n) for n in a.shape_)
+
+
+def _size(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
+    if dim is None:
+        return _shape(tracer, a)
+    d = int(dim)
+    if not -a.ndim <= d < a.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-a.ndim}, {a.ndim - 1}], but got {d})")
+    return _shape(tracer, a)[d]
+
+
+def _numel(tracer: Tracer, a: TracedArray) -> Any:
+    n = sizes.product(a.shape_)
+    return n if type(n) is int else TracedNumber(n)
+
+
+def _known_strides(a: TracedArray) -> tuple[int, ...]:
+    strides = a.strides_
+    if strides is None:
+        raise NeedsEager("it asks for the strides of a tensor whose layout tnp does not know")
+    return strides
+
+
+def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
+    strides = _known_strides(a)
+    return strides if dim is None else strides[int(dim)]
+
+
+def _is_contiguous(tracer: Tracer, a: TracedArray, memory_format: Any = torch.contiguous_format) -> bool:
+    if memory_format is not torch.contiguous_format:
+        raise NeedsEager("it asks for another memory format")
+    _known_strides(a)
+    return a.contiguous_
+
+
+def _item(tracer: Tracer, a: TracedArray) -> Any:
+    if _numel(tracer, a) != 1:
+        raise RuntimeError("a Tensor with several elements cannot be converted to Scalar")
+    return tracer.call(prims.item, (a,), {})
+
+
+def _tolist(tracer: Tracer, a: TracedArray) -> Any:
+    if a.ndim == 0:
+        return _item(tracer, a)
+    if not isinstance(_numel(tracer, a), int) or _numel(tracer, a) > 1000:
+        raise NeedsValue("tolist() of a large tensor needs its values")
+    return [_tolist(tracer, x) for x in a]
+
+
+def _view_by(name: str, *args: Any) -> Callable[..., Any]:
+    return lambda tracer, a: tracer.call(by_id[name].symbol, (a, *args), {})
+
+
+def _reversed(tracer: Tracer, a: TracedArray) -> Any:
+    return tracer.call(by_id["torch.permute"].symbol, (a, tuple(reversed(range(a.ndim)))), {})
+
+
+def _transposed(tracer: Tracer, a: TracedArray) -> Any:
+    if a.ndim < 2:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices")
+    return tracer.call(by_id["torch.transpose"].symbol, (a, -2, -1), {})
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    return lambda tracer, a: value
+
+
+def _refused(reason: str) -> Callable[..., Any]:
+    def refuse(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsEager(reason)
+
+    return refuse
+
+
+ATTRIBUTES: dict[str, Callable[..., Any]] = {
+    "H": lambda tracer, a: (
+        _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a)
+    ),
+    "T": _reversed,
+    "data": _view_by("torch.detach"),
+    "device": _constant(torch.device("cpu")),
+    "dtype": lambda tracer, a: to_torch_dtype(a._element_type),
+    "grad": _constant(None),
+    "grad_fn": _constant(None),
+    "imag": _view_by("torch.imag"),
+    "is_cpu": _constant(True),
+    "is_cuda": _constant(False),
+    "is_leaf": _constant(True),
+    "is_meta": _constant(False),
+    "is_mkldnn": _constant(False),
+    "is_mps": _constant(False),
+    "is_nested": _constant(False),
+    "is_quantized": _constant(False),
+    "is_sparse": _constant(False),
+    "is_xpu": _constant(False),
+    "itemsize": lambda tracer, a: a._element_type.itemsize,
+    "layout": _constant(torch.strided),
+    "mH": lambda tracer, a: _refused("x.mH")(tracer, a) if a._element_type.kind == "c" else _transposed(tracer, a),
+    "mT": _transposed,
+    "nbytes": lambda tracer, a: _numel(tracer, a) * a._element_type.itemsize,
+    "ndim": lambda tracer, a: len(a.shape_),
+    "output_nr": _constant(0),
+    "real": _view_by("torch.real"),
+    "requires_grad": lambda tracer, a: _requires_grad(tracer, a),
+    "shape": _shape,
+}
+
+
+def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
+    if tracer.inputs.trace_has_gradients:
+        raise NeedsEager("it asks whether a tensor requires a gradient")
+    return False
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "dim": lambda tracer, a: len(a.shape_),
+    "element_size": lambda tracer, a: a._element_type.itemsize,
+    "get_device": lambda tracer, a: -1,
+    "is_complex": lambda tracer, a: a._element_type.kind == "c",
+    "is_conj": lambda tracer, a: False,
+    "is_contiguous": _is_contiguous,
+    "is_floating_point": lambda tracer, a: a._element_type.kind == "f",
+    "is_neg": lambda tracer, a: False,
+    "is_signed": lambda tracer, a: a._element_type.kind in "ifc",
+    "item": _item,
+    "ndimension": lambda tracer, a: len(a.shape_),
+    "nelement": _numel,
+    "numel": _numel,
+    "size": _size,
+    "stride": _stride,
+    "tolist": _tolist,
+    **{
+        name: _refused(f"it calls Tensor.{name}")
+        for name in (
+            "apply_", "backward", "data_ptr", "map_", "register_hook", "requires_grad_", "resize_", "retain_grad", "set_",
+            "share_memory_", "storage", "storage_offset", "untyped_storage", "detach_", "squeeze_", "t_", "transpose_",
+            "unsqueeze_", "swapaxes_", "swapdims_", "random_", "uniform_", "normal_", "bernoulli_", "exponential_",
+            "cauchy_", "geometric_", "log_normal_", "resize_as_", "swap_", "pin_memory", "cuda", "register_post_accumulate_grad_hook",
+        )
+    },
+}  # fmt: skip

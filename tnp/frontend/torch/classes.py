@@ -1,0 +1,40 @@
+"""Whether a traced tensor says that it is a ``torch.Tensor``: to Python code yes, to torch's own C++ no.
+
+Both ask by reading ``__class__``. To code that says ``isinstance(x, torch.Tensor)`` a tensor of the program is one. torch's
+argument parser, which asks where a signature takes a number, would go on to read the C++ tensor that is behind a Tensor,
+and there is none. So the answer depends on what the calling code is doing: reading the attribute, or a call that is written
+as one of ``isinstance``.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import linecache
+from types import CodeType, FrameType
+
+from tnp.core.errors import NeedsEager
+
+__all__ = ["asks_for_class"]
+
+#: how calls begin that ask for an object's class
+_QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
+
+
+def asks_for_class(frame: FrameType) -> bool:
+    """Whether the Python code running in ``frame`` asks for an object's class, rather than calling what may."""
+    return _asks(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(4096)
+def _asks(code: CodeType, at: int) -> bool:
+    instruction = next(i for i in dis.get_instructions(code) if i.offset == at)
+    if instruction.opname.startswith("LOAD_ATTR"):
+        return instruction.argval == "__class__"
+    if not instruction.opname.startswith("CALL"):
+        return False
+    place = instruction.positions
+    line = linecache.getline(code.co_filename, place.lineno) if place is not None and place.lineno else ""
+    if not line or place is None or place.col_offset is None:
+        raise NeedsEager(f"it gives a tensor to {code.co_name}, whose source cannot be had")
+    return line.encode()[place.col_offset :].startswith(tuple(q.encode() for q in _QUESTIONS))

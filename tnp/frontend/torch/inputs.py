@@ -1,0 +1,146 @@
+"""torch's values as inputs of a trace: tensors, dtypes and devices, and the guards under which it is valid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.frontend.torch.modules import lift_module
+from tnp.lang.torch import language
+from tnp.lang.torch.dtypes import to_dtype
+
+if TYPE_CHECKING:
+    from tnp.frontend.inputs import Inputs
+    from tnp.frontend.sources import Source
+
+__all__ = ["CONSTANTS", "guard_state", "lift", "memory_of"]
+
+#: kinds of values that are told apart by comparing them, and never change
+CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
+TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
+    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits.
+
+    Unlike ``t.numpy()`` it leaves the tensor one that can be resized.
+    """
+    t = t.detach()
+    return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
+
+
+def is_plain(t: torch.Tensor) -> bool:
+    """Whether a tensor is strided memory of the CPU that holds the very elements, and may be written."""
+    return (
+        t.is_cpu
+        and t.layout is torch.strided
+        and not (
+            t.is_conj()
+            or t.is_neg()
+            or t.is_quantized
+            or t.is_nested
+            or torch._C._functorch.is_functorch_wrapped_tensor(t)
+        )
+        and (not t.is_inference() or torch.is_inference_mode_enabled())
+    )
+
+
+def is_ordinary() -> bool:
+    """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
+    return not (
+        torch.is_autocast_enabled("cpu")
+        or torch._C._len_torch_function_stack()
+        or torch._C._len_torch_dispatch_stack()
+        or torch.autograd.forward_ad._current_level >= 0
+    )
+
+
+def guard_state(inputs: Inputs) -> None:
+    """The trace holds only under the present default dtype, and where torch's functions do nothing but compute."""
+    if inputs.guarded_state:
+        return
+    inputs.guarded_state = True
+    prologue = inputs.prologue
+    ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+    if not inputs.tracer.began_ordinary:
+        prologue.guard(f"not {ordinary}", "autocast, a mode of torch's, or forward gradients are on")
+        raise NeedsEager("torch.autocast, a mode of torch's, or forward gradients are on")
+    prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    default = torch.get_default_dtype()
+    prologue.guard(
+        f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
+        f"torch's default dtype is {default}",
+    )
+
+
+def lift(inputs: Inputs, value: Any, source: Source) -> Any:
+    """A value of torch's as an input, or as a constant that is guarded."""
+    if isinstance(value, torch.Tensor):
+        return _lift_tensor(inputs, value, inputs.prologue.let(source))
+    if isinstance(value, CONSTANTS):
+        inputs.guard_equal(value, source)
+        return value
+    if isinstance(value, torch.Generator):
+        raise NeedsEager(f"{source.description} is a random generator of torch's")
+    if isinstance(value, torch.nn.Module):
+        return lift_module(inputs, value, inputs.prologue.let(source))
+    inputs.guard_identity(value, source)
+    return value
+
+
+def _refusal(value: torch.Tensor) -> str | None:
+    """Why a tensor is left to torch; ``None`` for those that are compiled."""
+    if type(value) not in TENSORS:
+        return f"is a {type(value).__name__}, a subclass of Tensor"
+    if value.is_quantized or value.layout is not torch.strided or value.is_nested:
+        return "is sparse, quantised or nested"
+    if not value.is_cpu:
+        return f"is on {value.device}"
+    if value.is_conj() or value.is_neg():
+        return "is a conjugate or negative view"
+    return None if is_plain(value) else "is wrapped by torch.func, or for inference only"
+
+
+def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
+    known = inputs.known_array(value, source)
+    if known is not None:
+        return known
+    prologue, e, what = inputs.prologue, source.expression, source.description
+    guard_state(inputs)
+    prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
+    refusal = _refusal(value)
+    plain = f"{prologue.constant(is_plain, 'is_plain')}({e})"
+    if refusal is not None:
+        if type(value) in TENSORS:
+            prologue.guard(f"not {plain}", f"{what} {refusal}")
+        raise NeedsEager(f"{what} {refusal}")
+    prologue.guard(plain, f"{what} is a strided tensor on the CPU")
+    prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
+    dtype = to_dtype(value.dtype)
+    if value.requires_grad:
+        is_on = prologue.constant(torch.is_grad_enabled, "grad_enabled")
+        if torch.is_grad_enabled():
+            prologue.guard(f"{e}.requires_grad and {is_on}()", f"{what} requires a gradient")
+            raise NeedsEager(f"{what} requires a gradient; call it under torch.no_grad()")
+        prologue.guard(f"{e}.requires_grad and not {is_on}()", f"{what} requires a gradient, and gradients are off")
+        inputs.trace_has_gradients = True
+    else:
+        prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
+    if value.is_contiguous():
+        prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
+    else:
+        prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
+    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
+    repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
+    return inputs.add_array(
+        value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
+        is_row_major=value.is_contiguous(), writable=not repeats,
+    )  # fmt: skip

@@ -1,0 +1,454 @@
+"""What the frontend asks of torch: see :class:`~tnp.frontend.libraries.Library`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from tnp.core import langs, prims, sizes
+from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Symbol
+from tnp.core.views import Path, Step
+from tnp.frontend import state
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.layout import ROW_MAJOR, row_major
+from tnp.frontend.libraries import Library
+from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
+from tnp.frontend.torch.classes import asks_for_class
+from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
+from tnp.lang.torch import language, opaque
+from tnp.lang.torch.dtypes import to_torch_dtype
+from tnp.lang.torch.operands import as_tensor
+from tnp.lang.torch.registry import TorchFunction, by_id, function_of, symbol_of, takes
+
+if TYPE_CHECKING:
+    from tnp.frontend.inputs import Inputs
+    from tnp.frontend.sources import Source
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["TorchLibrary"]
+
+Tensor = torch.Tensor
+
+#: functions that tell about torch, or change what only tells of gradients, and are run as they are
+_RUN_AT_ONCE = frozenset((
+    torch.get_default_dtype, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.promote_types, torch.can_cast,
+    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_num_threads,
+    torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
+    torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
+))  # fmt: skip
+#: questions about a tensor, and the methods that answer them
+_QUESTIONS = {
+    torch.is_floating_point: "is_floating_point",
+    torch.is_complex: "is_complex",
+    torch.is_conj: "is_conj",
+    torch.is_neg: "is_neg",
+    torch.is_signed: "is_signed",
+    torch.numel: "numel",
+}
+_PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled)
+_GETTER = type(Tensor.shape.__get__)
+
+
+_SEEDED = "it seeds torch's generator, or draws from it, in code that is not traced"
+
+
+def _has_drawn(tracer: Tracer) -> bool:
+    """Whether torch's generator is not as it was when tracing began, which itself draws nothing."""
+    return not torch.equal(torch.get_rng_state(), tracer.generator_state)
+
+
+class _Mode(TorchFunctionMode):
+    """Sends torch's functions to the tracer at work."""
+
+    def __init__(self, library: TorchLibrary, tracer: Tracer) -> None:
+        super().__init__()
+        self.library = library
+        self.tracer = tracer
+
+    def __enter__(self) -> Any:
+        self.tracer.generator_state = torch.get_rng_state()
+        return super().__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        super().__exit__(kind, error, traceback)
+        if _has_drawn(self.tracer):
+            torch.set_rng_state(self.tracer.generator_state)
+            if error is None:
+                raise NeedsEager(_SEEDED)
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
+            return function(*args, **(kwargs or {}))
+        return self.library.call(self.tracer, function, args, kwargs or {})
+
+
+class TorchLibrary(Library):
+    """torch."""
+
+    # Functions
+
+    def info(self, symbol: Symbol) -> TorchFunction | None:
+        return by_id.get(symbol.id)
+
+    def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
+        tracer.began_ordinary = is_ordinary()
+        return _Mode(self, tracer)
+
+    def is_plain_context(self, manager: Any) -> bool:
+        return isinstance(manager, _PLAIN_CONTEXTS)
+
+    def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(function, type):
+            return self._construct(tracer, function, args, kwargs)
+        if type(function) is types.FunctionType and function not in _overridable() and symbol_of(function) is None:
+            if getattr(function, "__module__", "") == "torch.random" or function in _impure():
+                raise NeedsEager(f"it calls torch.{function.__name__}")
+            # A helper of torch's, whose own calls come here.
+            return function(*tracer.known(args), **tracer.known_values(kwargs))
+        with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
+            return self._call(tracer, function, args, kwargs)
+
+    def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):
+            return self._property(tracer, function, args)
+        if function is torch._C._set_grad_enabled:
+            return self._set_grad_enabled(tracer, *args)
+        if function in _RUN_AT_ONCE:
+            return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if function is torch.is_tensor:
+            return isinstance(args[0], Tensor)
+        guard_state(tracer.inputs)
+        args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
+        if function in _QUESTIONS and args and type(args[0]) is TracedArray:
+            return METHODS[_QUESTIONS[function]](tracer, args[0])
+        first = args[0] if args else None
+        name = getattr(function, "__name__", "")
+        if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
+            if name in METHODS:
+                return METHODS[name](tracer, first, *args[1:], **kwargs)
+        args, kwargs, in_place = _without_inplace(function, args, kwargs)
+        if name.endswith("_") and not name.endswith("__"):
+            function, in_place = self._functional(name), True
+        elif name in _IN_PLACE_OPERATORS:
+            function, in_place = getattr(Tensor, f"__{name[3:]}"), True
+        out = kwargs.pop("out", None) if "out" in kwargs else None
+        result = self._compute(tracer, function, name, args, kwargs)
+        if in_place:
+            return self._store(tracer, args[0], result)
+        return result if out is None else self._store_out(tracer, out, result)
+
+    def _compute(self, tracer: Tracer, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if name == "copy_":
+            return self._copied(tracer, *args, **kwargs)
+        if name in ("fill_", "zero_"):
+            value = args[1] if name == "fill_" else 0
+            return tracer.call(by_id["torch.full_like"].symbol, (args[0], value), kwargs)
+        symbol = symbol_of(function)
+        if symbol is None or not takes(symbol, args, kwargs):
+            return self._run_opaquely(tracer, function, args, kwargs)
+        if OpTags.ELEMENTWISE not in symbol.tags:
+            _check_sizes(args, kwargs, symbol.name)
+        tracer.calling = function
+        result = tracer.call(symbol, args, kwargs)
+        if name in ("view", "view_as") and result.storage is not args[0].storage:
+            if args[0].strides_ is None:
+                raise NeedsEager("it views a tensor whose layout tnp does not know")
+            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+        if name == "contiguous" and args[0].contiguous_:
+            return args[0]
+        return result
+
+    def _copied(self, tracer: Tracer, target: Any, source: Any, non_blocking: Any = False) -> Any:
+        """What ``target.copy_(source)`` stores."""
+        if type(source) is TracedArray:
+            return tracer.call(by_id["torch.Tensor.expand"].symbol, (source, target.shape), {})
+        return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
+
+    def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
+        return self._run_opaquely(tracer, called, args, kwargs)
+
+    def _run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = getattr(function, "__name__", str(function))
+        _check_sizes(args, kwargs, name)
+        args, kwargs = tracer.known(args), tracer.known_values(kwargs)
+        seen: dict[str, TracedArray] = {}
+        proxies, keywords = tracer.value(args, seen), tracer.value(kwargs, seen)
+        if any(h.library is not self for h in seen.values()):
+            raise NeedsEager(f"it calls torch.{name} on an array of NumPy's")
+        with langs.language_context(language):
+            outcome = opaque.dry_run(function, proxies, keywords, {n: h.strides_ for n, h in seen.items()})
+        if outcome.draws and _has_drawn(tracer):
+            raise NeedsEager(_SEEDED)
+        if not outcome.strides:  # it says something about its arguments, or about torch
+            if outcome.draws:
+                raise NeedsEager(f"it calls torch.{name}, which is not compiled")
+            return outcome.result
+        if tracer.strict:
+            raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
+        result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
+        known = all(h.strides_ is not None for h in seen.values())
+        return _with_strides(result, iter(outcome.strides.values()) if known else None)
+
+    def _functional(self, name: str) -> Any:
+        """The function whose result one that changes its argument stores."""
+        base = name.removesuffix("_")
+        found = getattr(torch, base, None) or getattr(Tensor, base, None) or getattr(torch.nn.functional, base, None)
+        if name in METHODS or (found is None and base not in ("fill", "zero", "copy")):
+            raise NeedsEager(f"it calls Tensor.{name}")
+        return found
+
+    def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
+        """``result`` stored into ``target``, as functions do that change their argument."""
+        if type(target) is not TracedArray or type(result) is not TracedArray or target.library is not self:
+            raise NeedsEager("it changes something that is not a tensor of the program")
+        if result.shape_ != target.shape_:
+            raise RuntimeError(f"output with shape {target.shape_} doesn't match the broadcast shape {result.shape_}")
+        dtypes = to_torch_dtype(result._element_type), to_torch_dtype(target._element_type)
+        if not torch.can_cast(*dtypes):
+            raise RuntimeError(f"result type {dtypes[0]} can't be cast to the desired output type {dtypes[1]}")
+        tracer.store(target, result)
+        return target
+
+    def _store_out(self, tracer: Tracer, out: Any, result: Any) -> Any:
+        targets = out if isinstance(out, (tuple, list)) else (out,)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for a, r in zip(targets, results, strict=True):
+            if type(a) is not TracedArray or a.shape_ != r.shape_ or a._element_type is not r._element_type:
+                raise NeedsEager("out= is not a tensor of the result's shape and dtype")
+            self._store(tracer, a, r)
+        return out
+
+    def _property(self, tracer: Tracer, function: Any, args: tuple[Any, ...]) -> Any:
+        """An attribute of a tensor, read or set by code that is not traced."""
+        name = function.__self__.__name__
+        a = self._lifted(tracer, args[0])
+        if function.__name__ == "__set__":
+            return self.set_attribute(tracer, a, name, args[1])
+        return self.attribute(tracer, a, name)
+
+    def _set_grad_enabled(self, tracer: Tracer, mode: bool) -> None:
+        if mode and tracer.inputs.trace_has_gradients:
+            raise NeedsEager("it computes gradients of an argument")
+        torch._C._set_grad_enabled(mode)
+
+    def _construct(self, tracer: Tracer, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if issubclass(cls, (*_PLAIN_CONTEXTS, torch.dtype, torch.device, torch.Size, torch.finfo, torch.iinfo)):
+            return cls(*tracer.known(args), **tracer.known_values(kwargs))
+        raise NeedsEager(f"it makes a {cls.__name__}")
+
+    def _lifted(self, tracer: Tracer, x: Any) -> Any:
+        """Arguments with tensors that the program got hold of unseen as handles."""
+        kind = type(x)
+        if kind in (tuple, list):
+            return kind(self._lifted(tracer, y) for y in x)
+        if kind is dict:
+            return {k: self._lifted(tracer, y) for k, y in x.items()}
+        if kind is not TracedArray and isinstance(x, Tensor):
+            return tracer.inputs.constant_of_library(x)
+        return x
+
+    # Values
+
+    def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
+        with torch._C.DisableTorchFunction():
+            return lift(inputs, value, source)
+
+    def is_constant(self, value: Any) -> bool:
+        return isinstance(value, CONSTANTS)
+
+    # Tensors
+
+    def array_class(self, a: TracedArray) -> type:
+        return Tensor if asks_for_class(sys._getframe(2)) else TracedArray
+
+    def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
+        found = ATTRIBUTES.get(name)
+        if found is not None:
+            return found(tracer, a)
+        method = METHODS.get(name)
+        if method is not None:
+            return lambda *args, **kwargs: method(tracer, a, *args, **kwargs)
+        function = getattr(Tensor, name, None)
+        if function is None:
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+        if not callable(function):
+            raise NeedsEager(f"it reads Tensor.{name}")
+        return lambda *args, **kwargs: self.call(tracer, function, (a, *args), kwargs)
+
+    def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
+        raise NeedsEager(f"it sets the attribute {name!r} of a tensor")
+
+    def _operand(self, tracer: Tracer, x: Any) -> Any:
+        """An operand of an operator: arrays of NumPy's are tensors, its scalars numbers."""
+        if type(x) is TracedArray and x.library is None:
+            if x.scalar:
+                return tracer.call(prims.item, (x,), {})
+            return tracer.call(by_id["torch.from_numpy"].symbol, (x,), {})
+        if isinstance(x, np.generic) and type(x) is not TracedArray:
+            return x.item()
+        if isinstance(x, np.ndarray) and type(x) is not TracedArray:
+            return self._operand(tracer, tracer.inputs.constant_array(x))
+        return self._lifted(tracer, x)
+
+    def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
+        operands = tuple(self._operand(tracer, x) for x in args)
+        symbol = language.methods.get(method)
+        if symbol is None or any(isinstance(x, (tuple, list)) for x in operands):
+            raise NeedsEager(f"the operator {method} of tensors is not compiled")
+        guard_state(tracer.inputs)
+        return tracer.call(symbol, operands, {})
+
+    def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
+        return self._store(tracer, a, self.operate(tracer, method, a, other))
+
+    def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
+        key = self._key(tracer, key)
+        tracer.flush_if_dynamic(key)
+        found = tracer.call(by_id["torch.Tensor.__getitem__"].symbol, (a, key), {})
+        if found.storage is not a.storage:
+            found._strides = None  # where the dimensions of advanced indices come in memory is not followed
+        return found
+
+    def _key(self, tracer: Tracer, key: Any) -> Any:
+        if type(key) in (tuple, list):
+            return type(key)(self._key(tracer, k) for k in key)
+        if type(key) is slice:
+            return slice(*(self._key(tracer, x) for x in (key.start, key.stop, key.step)))
+        if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
+            return key.proxy.known()
+        if type(key) is TracedArray and key.library is self and key.ndim == 0:
+            raise NeedsEager("it subscripts with a 0-d tensor")
+        return self._operand(tracer, key)
+
+    def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
+        from tnp.core import clang
+
+        key = self._key(tracer, key)
+        value = self._operand(tracer, value)
+        if isinstance(value, (tuple, list)) or not (type(value) in _NUMBERS or type(value) is TracedArray):
+            raise NeedsEager(f"it stores a {type(value).__name__} into a tensor")
+        tracer.flush_if_dynamic(key)
+        getitem = by_id["torch.Tensor.__getitem__"].symbol
+        key_value = tracer.value(key, {})
+        if clang.is_basic(key_value):
+            tracer.store(a, value, Step(getitem, (key_value,)))
+            return
+        tracer.before_raising()
+        new = self.converted(tracer, tracer.value(value, {}), a)
+        updated = by_id["torch.Tensor.__setitem__"].symbol(a.__tnp_value__(), key_value, new)
+        tracer.store_updated(a, updated)
+
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray) -> Any:
+        dtype = a._element_type
+        if isinstance(value, TensorProxy):
+            if value.dtype.kind == "c" and dtype.kind != "c":
+                raise NeedsEager("it stores complex values into a real tensor")
+        elif not isinstance(value, NumberProxy):
+            if dtype.kind in "iu":
+                limits = torch.iinfo(to_torch_dtype(dtype))
+                if isinstance(value, complex) or value != value or not limits.min <= value <= limits.max:
+                    raise NeedsEager(f"it stores {value} into a tensor of {dtype}")
+                return int(value)
+            if dtype.kind == "b":
+                return bool(value)
+            if isinstance(value, complex) and dtype.kind != "c":
+                raise NeedsEager("it stores a complex number into a real tensor")
+            return value
+        with langs.language_context(language):
+            return as_tensor(value, dtype)
+
+    def written(self, value: TensorProxy) -> None:
+        _INCREMENT_VERSION(value)
+
+    def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
+        return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
+
+
+def _increment_version(t: torch.Tensor) -> None:
+    if not t.is_inference():
+        torch.autograd.graph.increment_version(t)
+
+
+#: tells autograd that a tensor's memory was written, so that what was saved of it is not used
+_INCREMENT_VERSION = Symbol(
+    "increment_version", lambda a: None, id="torch_effect.increment_version", is_prim=True, tags=(OpTags.EFFECT,),
+    namespace=Namespace("torch.autograd.graph", "import torch"), language=language, fn=_increment_version,
+)  # fmt: skip
+_NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
+_IN_PLACE_OPERATORS = frozenset(
+    f"__i{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+)
+
+
+@functools.cache
+def _overridable() -> frozenset[Any]:
+    """The functions that torch hands to function modes."""
+    found = set()
+    for functions in torch.overrides.get_overridable_functions().values():
+        found.update(f for f in functions if getattr(f, "__hash__", None) is not None)
+    return frozenset(found)
+
+
+@functools.cache
+def _impure() -> frozenset[Any]:
+    """Functions that act on more than their arguments."""
+    return frozenset((
+        torch.manual_seed, torch.seed, torch.set_default_dtype, torch.set_default_device, torch.set_num_threads, torch.save,
+        torch.load, torch.set_grad_enabled, torch.use_deterministic_algorithms, torch.set_rng_state, torch.get_rng_state,
+    ))  # fmt: skip
+
+
+@functools.cache
+def _parameters(function: Any) -> inspect.Signature | None:
+    """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
+    if type(function) is not types.FunctionType:
+        return None
+    signature = inspect.signature(function)
+    return signature if signature.parameters.keys() & {"inplace", "out"} else None
+
+
+def _without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    """The arguments without the flag ``inplace``, and whether it is set; ``out`` is passed by keyword, if at all."""
+    signature = _parameters(function)
+    if signature is None:
+        return args, {k: v for k, v in kwargs.items() if k != "out" or v is not None}, False
+    bound = signature.bind(*args, **kwargs)
+    in_place = bool(bound.arguments.pop("inplace", False))
+    if bound.arguments.get("out", 0) is None:
+        del bound.arguments["out"]
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
+        return bound.args, bound.kwargs, in_place
+    return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
+
+
+def _check_sizes(args: Any, kwargs: Any, name: str) -> None:
+    """Leaves to torch what is computed with lengths that are known at run time only."""
+    for x in (*args, *kwargs.values()):
+        if type(x) is TracedArray and not sizes.is_known(x.shape_):
+            raise NeedsEager(f"it calls torch.{name} on a tensor whose length is known only when the program runs")
+        if isinstance(x, (tuple, list)):
+            _check_sizes(x, {}, name)
+
+
+def _with_strides(result: Any, strides: Any) -> Any:
+    """Handles of an opaque call's results in the layouts that its dry run found."""
+    if type(result) is TracedArray:
+        found = next(strides) if strides is not None else None
+        plain = found is not None and (result.ndim < 1 or found == row_major(result.shape_))
+        return TracedArray(Storage(result._proxy), Path(), result._proxy, ROW_MAJOR if plain else found)
+    if isinstance(result, (tuple, list)):
+        return type(result)([_with_strides(x, strides) for x in result])
+    return result

@@ -1,0 +1,105 @@
+"""Modules in a program: stand-ins that read parameters, buffers and submodules as inputs of the trace.
+
+What a program reads of a module is guarded or fetched at each call, what it does not read is neither. A module is called
+as :class:`torch.nn.Module` calls it: pre-hooks, ``forward``, hooks. The ``forward`` of a user's module is rewritten as any
+function of the user's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.modules import module as torch_module
+
+from tnp.core.errors import NeedsEager
+from tnp.frontend import state
+from tnp.frontend.objects import real_object
+from tnp.frontend.rewriter import is_user_function
+from tnp.frontend.sources import Source
+
+if TYPE_CHECKING:
+    from tnp.frontend.inputs import Inputs
+
+__all__ = ["lift_module"]
+
+#: where a module keeps attributes that are no attributes of the object
+_PARTS = ("_parameters", "_buffers", "_modules")
+_BACKWARD_HOOKS = ("_backward_hooks", "_backward_pre_hooks")
+_GLOBAL_HOOKS = (
+    "_global_forward_pre_hooks", "_global_forward_hooks", "_global_backward_hooks", "_global_backward_pre_hooks",
+)  # fmt: skip
+
+
+def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
+    """The stand-in for a module."""
+    if isinstance(module, (torch.jit.ScriptModule, torch.nn.parallel.DistributedDataParallel)):
+        raise NeedsEager(f"{source.description} is a {type(module).__name__}")
+    methods = _METHODS
+    if isinstance(module, torch.nn.RNNBase):  # it keeps a list of its parameters, and checks that by weak references
+        changed = f"{source.expression}._weights_have_changed()"
+        inputs.prologue.guard(f"not {changed}", f"{source.description} has its weights in one list")
+        if module._weights_have_changed():
+            raise NeedsEager(f"{source.description} has other weights than in its list")
+        methods = {**_METHODS, "_weights_have_changed": lambda self: False}
+    by_library = not is_user_function(type(module).forward)
+    return inputs.lift_instance(module, source, parts=_PARTS, methods=methods, constant_numbers=by_library)
+
+
+def has_global_hooks() -> bool:
+    """Whether hooks are registered for all modules."""
+    return any(getattr(torch_module, name, None) for name in _GLOBAL_HOOKS)
+
+
+def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """``module(*args, **kwargs)``."""
+    real, source, inputs = real_object(self)
+    prologue, e = inputs.prologue, source.expression
+    prologue.guard(
+        f"not {prologue.constant(has_global_hooks, 'has_global_hooks')}()", "no hooks are registered for all modules"
+    )
+    if has_global_hooks():
+        raise NeedsEager("hooks are registered for all modules")
+    for name in _BACKWARD_HOOKS:
+        prologue.guard(f"not {e}.{name}", f"{source.description} has no {name}")
+        if real.__dict__.get(name):
+            raise NeedsEager(f"{source.description} has {name}")
+    for hook in _hooks(self, "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs"):
+        changed = _run(hook, self, args)
+        if changed is not None:
+            args = changed if isinstance(changed, tuple) else (changed,)
+    result = _run(self.forward, *args, **kwargs)
+    for hook in _hooks(self, "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called"):
+        changed = _run(hook, self, args, result)
+        if changed is not None:
+            result = changed
+    return result
+
+
+def _hooks(module: Any, name: str, *flags: str) -> list[Any]:
+    """The hooks of one kind, in order."""
+    real, source, inputs = real_object(module)
+    e = source.expression
+    hooks = list(real.__dict__[name].items())
+    keys = inputs.prologue.constant([key for key, _ in hooks], "keys") if hooks else "[]"
+    condition = f"list({e}.{name}) == {keys}" if hooks else f"not {e}.{name}"
+    inputs.prologue.guard(condition, f"{source.description} has {len(hooks)} {name}")
+    for flag in flags if hooks else ():
+        if real.__dict__.get(flag):
+            raise NeedsEager(f"{source.description} has {flag}")
+    return [
+        inputs.lift(hook, Source(f"{e}.{name}[{key!r}]", f"{source.description}.{name}[{key!r}]"))
+        for key, hook in hooks
+    ]
+
+
+def _run(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of a module, traced."""
+    return state.current().runtime.call(function, *args, **kwargs)
+
+
+def _missing(self: Any, name: str) -> Any:
+    raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+
+_METHODS = {"__call__": _call, "__tnp_call__": _call, "__getattr__": _missing}

@@ -1,0 +1,300 @@
+"""Tensors built of others: padding, diagonals, tensors with parts replaced, copies of views."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.devices import cpu
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.symbol import OpTags, Symbol
+from tnp.lang.torch.creation import check_plain, from_sequence
+from tnp.lang.torch.dtypes import default_dtype, dtype_or
+from tnp.lang.torch.indexing import not_negative
+from tnp.lang.torch.operands import as_tensor, dimension, shape_argument, static_int, tensor_only
+from tnp.lang.torch.registry import symbol_of, torchsymbol
+
+__all__: list[str] = []
+
+
+# Copies of views
+
+#: functions that return views, of which torch has a variant that copies
+_COPIED = (
+    "diagonal", "detach", "expand", "permute", "select", "slice", "squeeze", "t", "transpose", "unfold", "unsqueeze", "view",
+    "unbind", "split", "split_with_sizes", "alias", "narrow",
+)  # fmt: skip
+
+
+def _copy_of(name: str, view: Symbol) -> None:
+    function = view.meta.__wrapped__  # type: ignore[attr-defined]
+
+    def copy(*args: Any, **kwargs: Any) -> Any:
+        """What the function of that name shows, in memory of its own."""
+        return function(*args, **kwargs)
+
+    copy.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    copy.__name__ = f"{name}_copy"
+    torchsymbol(getattr(torch, f"{name}_copy"))(copy)
+
+
+for _name in _COPIED:
+    _view = symbol_of(getattr(torch, _name, None)) or symbol_of(getattr(torch.Tensor, _name, None))
+    if _view is not None and hasattr(torch, f"{_name}_copy"):
+        _copy_of(_name, _view)
+
+
+# Padding and repeating
+
+
+def _padded(input: Any, pad: Any, value: Any) -> TensorProxy:
+    tensor_only(input)
+    widths = shape_argument((pad,))
+    if len(widths) % 2 or len(widths) > 2 * input.ndim:
+        raise RuntimeError("Padding length must be divisible by 2 and at most twice the number of dimensions")
+    pairs = list(zip(widths[::2], widths[1::2]))[::-1]
+    config = [(0, 0, 0)] * (input.ndim - len(pairs)) + [(a, b, 0) for a, b in pairs]
+    if 0 in input.shape or any(n + a + b <= 0 or min(a, b) < -n for n, (a, b, _) in zip(input.shape, config)):
+        raise NeedsOpaque("padding that leaves nothing")
+    if isinstance(value, TensorProxy) or (input.dtype.kind in "biu" and type(value) is float and value != int(value)):
+        raise NeedsOpaque("a value of another kind")
+    fill = 0 if value is None else bool(value) if input.dtype.kind == "b" else value
+    return prims.pad(input, int(fill) if input.dtype.kind in "iu" else fill, config)
+
+
+@torchsymbol(torch.nn.functional.pad)
+def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> TensorProxy:
+    """A constant, by default 0, around the last dimensions; other modes are left to torch."""
+    if mode != "constant" or (value is not None and not is_number(value)):
+        raise NeedsOpaque("padding with what is there")
+    return _padded(input, pad, value if value is None or type(value) in (bool, int, float) else value.known())
+
+
+@torchsymbol("constant_pad_nd")
+def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> TensorProxy:
+    """A constant around the last dimensions."""
+    return _padded(input, pad, value if type(value) in (bool, int, float) else value.known())
+
+
+@torchsymbol("repeat_interleave")
+def repeat_interleave(input: Any, repeats: Any, dim: Any = None, *, output_size: Any = None) -> TensorProxy:
+    """Each element repeated in place."""
+    tensor_only(input)
+    if isinstance(repeats, TensorProxy) or static_int(repeats) < 0:
+        raise NeedsOpaque("counts that are values")
+    a = clang.reshape(input, (-1,)) if dim is None else input
+    if a.ndim == 0 or 0 in a.shape:
+        raise NeedsOpaque("repeats of nothing")
+    return clang.repeat_dim(a, static_int(repeats), 0 if dim is None else dimension(a.ndim, dim))
+
+
+@torchsymbol("block_diag")
+def block_diag(*tensors: Any) -> TensorProxy:
+    """Matrices along the diagonal of one."""
+    tensor_only(*tensors)
+    blocks = [clang.reshape(x, (1, *x.shape) if x.ndim == 1 else (1, 1) if x.ndim == 0 else x.shape) for x in tensors]
+    if any(b.ndim != 2 or 0 in b.shape or b.dtype is not blocks[0].dtype for b in blocks):
+        raise NeedsOpaque("blocks that are no matrices")
+    columns = sum(b.shape[1] for b in blocks)
+    rows, start = [], 0
+    for b in blocks:
+        rows.append(prims.pad(b, 0, [(0, 0, 0), (start, columns - start - b.shape[1], 0)]))
+        start += b.shape[1]
+    return prims.concatenate(rows, 0)
+
+
+@torchsymbol("meshgrid", returns="view")
+def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[TensorProxy, ...]:
+    """The coordinates of a grid's points."""
+    arrays = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    tensor_only(*arrays)
+    if indexing not in ("ij", "xy") or any(a.ndim > 1 or a.dtype is not arrays[0].dtype for a in arrays) or not arrays:
+        raise NeedsOpaque("a grid that torch warns of")
+    lines = [clang.reshape(a, (1,)) if a.ndim == 0 else a for a in arrays]
+    order = list(range(len(lines)))
+    if indexing == "xy" and len(lines) > 1:
+        order[:2] = [1, 0]
+    shape = tuple(lines[i].shape[0] for i in order)
+    return tuple(prims.broadcast_in_dim(x, shape, (order.index(i),)) for i, x in enumerate(lines))
+
+
+@torchsymbol("kron")
+def kron(input: Any, other: Any) -> TensorProxy:
+    """Every element of one times the whole of the other."""
+    tensor_only(input, other)
+    rank = max(input.ndim, other.ndim)
+    if input.dtype is not other.dtype or input.dtype.kind == "b" or rank == 0 or 0 in (*input.shape, *other.shape):
+        raise NeedsOpaque("a product of two dtypes")
+    shapes_ = [(*(1,) * (rank - x.ndim), *x.shape) for x in (input, other)]
+    a = clang.reshape(input, tuple(m for n in shapes_[0] for m in (n, 1)))
+    b = clang.reshape(other, tuple(m for n in shapes_[1] for m in (1, n)))
+    return clang.reshape(clang.mul(a, b), tuple(n * m for n, m in zip(*shapes_)))
+
+
+# Diagonals
+
+
+def _embedded(a: TensorProxy, offset: int) -> TensorProxy:
+    """Vectors as the diagonals of matrices."""
+    n = a.shape[-1] + abs(offset)
+    low = (max(offset, 0), n - a.shape[-1] - max(offset, 0), 0)
+    wide = prims.pad(a, 0, [(0, 0, 0)] * (a.ndim - 1) + [low])
+    i = clang.expand_dims(prims.iota(n, start=offset, device=a.device, dtype=dtypes.int64), (1,))
+    on = clang.eq(i, clang.expand_dims(clang.arange(n, dtype=dtypes.int64), (0,)))
+    rows = clang.broadcast_to(clang.expand_dims(wide, (-2,)), (*wide.shape[:-1], n, n))
+    return clang.where(clang.broadcast_to(on, rows.shape), rows, clang.full((), 0, dtype=a.dtype))
+
+
+@torchsymbol("diag_embed")
+def diag_embed(input: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> TensorProxy:
+    """Vectors as the diagonals of matrices."""
+    tensor_only(input)
+    if (dim1, dim2) != (-2, -1) or input.ndim == 0 or 0 in input.shape:
+        raise NeedsOpaque("matrices in other dimensions")
+    return _embedded(input, static_int(offset))
+
+
+@torchsymbol("diag")
+def diag(input: Any, diagonal: Any = 0) -> TensorProxy:
+    """The matrix of a diagonal, or the diagonal of a matrix."""
+    tensor_only(input)
+    if input.ndim == 1 and 0 not in input.shape:
+        return _embedded(input, static_int(diagonal))
+    if input.ndim != 2:
+        raise NeedsOpaque("a diagonal of other ranks")
+    return prims.diagonal(input, static_int(diagonal), 0, 1)
+
+
+@torchsymbol("diagflat")
+def diagflat(input: Any, offset: Any = 0) -> TensorProxy:
+    """The matrix whose diagonal the elements are."""
+    tensor_only(input)
+    if 0 in input.shape:
+        raise NeedsOpaque("a diagonal of nothing")
+    return _embedded(clang.reshape(input, (-1,)), static_int(offset))
+
+
+# Parts replaced
+
+
+def _replaced(input: TensorProxy, new: TensorProxy, dim: int, start: int, step: int = 1) -> TensorProxy:
+    starts, strides = [0] * input.ndim, [1] * input.ndim
+    starts[dim], strides[dim] = start, step
+    return prims.slice_update(input, new, starts, strides)
+
+
+@torchsymbol("select_scatter")
+def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> TensorProxy:
+    """The tensor with one position of a dimension replaced."""
+    tensor_only(input, src)
+    d, at = dimension(input.ndim, dim), static_int(index)
+    if src.dtype is not input.dtype or src.shape != (*input.shape[:d], *input.shape[d + 1 :]) or 0 in input.shape:
+        raise NeedsOpaque("a part of another dtype")
+    if not -input.shape[d] <= at < input.shape[d]:
+        raise IndexError(f"index {at} out of range")
+    return _replaced(input, clang.expand_dims(src, (d,)), d, at % input.shape[d])
+
+
+@torchsymbol("slice_scatter")
+def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
+    """The tensor with a slice of a dimension replaced."""
+    tensor_only(input, src)
+    d, by = dimension(input.ndim, dim), static_int(step)
+    first, last, _ = slice(
+        None if start is None else static_int(start), None if end is None else static_int(end)
+    ).indices(input.shape[d])
+    n = -(-(last - first) // by) if by > 0 else 0
+    if src.dtype is not input.dtype or n <= 0 or src.shape != (*input.shape[:d], n, *input.shape[d + 1 :]):
+        raise NeedsOpaque("a part of another dtype or shape")
+    return _replaced(input, src, d, first, by)
+
+
+@torchsymbol("index_fill", tags=(OpTags.MAY_RAISE,))
+def index_fill(input: Any, dim: Any, index: Any, value: Any) -> TensorProxy:
+    """The tensor with positions of a dimension set to a value."""
+    tensor_only(input, index)
+    if input.ndim == 0 or index.ndim != 1 or input.dtype.kind not in "f" or 0 in index.shape:
+        raise NeedsOpaque("positions of a number")
+    d = dimension(input.ndim, dim)
+    moved = clang.moveaxis(input, (d,), (0,))
+    new = clang.broadcast_to(as_tensor(value, input.dtype), (index.shape[0], *moved.shape[1:]))
+    return clang.moveaxis(prims.index_put(moved, [index], new, False), (0,), (d,))
+
+
+def _index_update(name: str, accumulate: bool) -> None:
+    @torchsymbol(name, tags=(OpTags.MAY_RAISE,))
+    def update(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> TensorProxy:
+        """The tensor with positions of a dimension replaced by, or increased by, those of another."""
+        tensor_only(input, index, source)
+        if input.ndim == 0 or index.ndim != 1 or source.dtype is not input.dtype or input.dtype.kind not in "if":
+            raise NeedsOpaque("positions of a number")
+        d = dimension(input.ndim, dim)
+        if source.shape != (*input.shape[:d], index.shape[0], *input.shape[d + 1 :]) or 0 in source.shape or alpha != 1:
+            raise NeedsOpaque("a source of another shape")
+        moved, new = clang.moveaxis(input, (d,), (0,)), clang.moveaxis(source, (d,), (0,))
+        return clang.moveaxis(prims.index_put(moved, [not_negative(index)], new, accumulate), (0,), (d,))
+
+
+_index_update("index_add", True)
+_index_update("index_copy", False)
+
+
+@torchsymbol("take", tags=(OpTags.MAY_RAISE,))
+def take(input: Any, index: Any) -> TensorProxy:
+    """Elements at positions of the flattened tensor."""
+    tensor_only(input, index)
+    if index.dtype is not dtypes.int64 or 0 in (*input.shape, *index.shape):
+        raise NeedsOpaque("positions in nothing")
+    return prims.take(clang.reshape(input, (-1,)), index, 0)
+
+
+# Ranges
+
+
+@torchsymbol(torch.linspace, factory=True)
+def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: Any = False) -> TensorProxy:  # fmt: skip
+    """``steps`` numbers from ``start`` to ``end``, both included."""
+    check_plain(device, layout, requires_grad)
+    wanted, n = dtype_or(dtype, default_dtype()), static_int(steps)
+    if not (is_number(start) and is_number(end)) or wanted.kind != "f" or wanted.bits == 16 or n < 2:
+        raise NeedsOpaque("bounds that are values")
+    first, last = (x if type(x) in (int, float) else x.known() for x in (start, end))
+    step = (last - first) / (n - 1)
+    rising = prims.iota(n, start=float(first), step=step, device=cpu, dtype=wanted)
+    falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=cpu, dtype=wanted)
+    early = clang.lt(clang.arange(n, dtype=dtypes.int64), n // 2)
+    return clang.where(early, rising, falling)
+
+
+def _triangle_indices(name: str, below: bool) -> None:
+    @torchsymbol(getattr(torch, name), factory=True)
+    def indices(row: Any, col: Any, offset: Any = 0, *, dtype: Any = torch.long, device: Any = None,
+                layout: Any = None) -> TensorProxy:  # fmt: skip
+        """The positions of a triangle, row by row."""
+        check_plain(device, layout)
+        rows, columns, k = static_int(row), static_int(col), static_int(offset)
+        found = [(i, j) for i in range(rows) for j in range(columns) if (j - i <= k if below else j - i >= k)]
+        if not found or len(found) > 64 or dtype_or(dtype, dtypes.int64) is not dtypes.int64:
+            raise NeedsOpaque("many positions")
+        return from_sequence([[i for i, _ in found], [j for _, j in found]])
+
+
+_triangle_indices("tril_indices", True)
+_triangle_indices("triu_indices", False)
+
+
+@torchsymbol(torch.nn.functional.one_hot, tags=(OpTags.MAY_RAISE,))
+def one_hot(tensor: Any, num_classes: Any = -1) -> TensorProxy:
+    """A one at the place of each class, zeros elsewhere; how many classes there are must be given."""
+    tensor_only(tensor)
+    n = static_int(num_classes)
+    if n < 1 or tensor.dtype is not dtypes.int64 or 0 in tensor.shape:
+        raise NeedsOpaque("classes that are counted")
+    safe = not_negative(tensor, below=n)
+    classes = clang.arange(n, dtype=dtypes.int64)
+    return clang.convert(clang.eq(*clang.broadcast(clang.expand_dims(safe, (-1,)), classes)), dtypes.int64)

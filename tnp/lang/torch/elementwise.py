@@ -1,0 +1,599 @@
+"""torch's elementwise functions: a table of those that are one core function each, and the compositions.
+
+A row of :data:`UNARY` and :data:`BINARY` names torch's function (as a function, a method, and in ``torch.special``), the
+core function that computes it, the kinds of dtype that it takes after promotion, and how operands promote: ``"same"`` as
+``torch.result_type`` says, ``"float"`` with integers as the default floating dtype, ``"bool"`` as ``"same"``, but the
+result is bool. Operands of other kinds are left to torch.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import OpTags, Symbol
+from tnp.lang.torch.dtypes import result_dtype
+from tnp.lang.torch.operands import (
+    as_tensor,
+    float_dtype,
+    operands_in,
+    promote,
+    tensor_only,
+)
+from tnp.lang.torch.registry import torchsymbol
+
+__all__: list[str] = []
+
+#: name, core function, kinds of dtype, promotion, other names
+# fmt: off
+UNARY: tuple[tuple[str, str, str, str, str], ...] = (
+    ("abs",         "abs",         "iufc",  "same",  "absolute"),
+    ("acos",        "acos",        "f",     "float", "arccos"),
+    ("acosh",       "acosh",       "f",     "float", "arccosh"),
+    ("asin",        "asin",        "f",     "float", "arcsin"),
+    ("asinh",       "asinh",       "f",     "float", "arcsinh"),
+    ("atan",        "atan",        "f",     "float", "arctan"),
+    ("atanh",       "atanh",       "f",     "float", "arctanh"),
+    ("bitwise_not", "bitwise_not", "biu",   "same",  ""),
+    ("ceil",        "ceil",        "iuf",   "same",  ""),
+    ("cos",         "cos",         "f",     "float", ""),
+    ("cosh",        "cosh",        "f",     "float", ""),
+    ("erf",         "erf",         "f",     "float", ""),
+    ("erfc",        "erfc",        "f",     "float", ""),
+    ("erfinv",      "erfinv",      "f",     "float", ""),
+    ("exp",         "exp",         "f",     "float", ""),
+    ("exp2",        "exp2",        "f",     "float", ""),
+    ("expm1",       "expm1",       "f",     "float", ""),
+    ("floor",       "floor",       "iuf",   "same",  ""),
+    ("isfinite",    "isfinite",    "biufc", "bool",  ""),
+    ("isinf",       "isinf",       "biufc", "bool",  ""),
+    ("isnan",       "isnan",       "biufc", "bool",  ""),
+    ("lgamma",      "lgamma",      "f",     "float", "gammaln"),
+    ("log",         "log",         "f",     "float", ""),
+    ("log10",       "log10",       "f",     "float", ""),
+    ("log1p",       "log1p",       "f",     "float", ""),
+    ("log2",        "log2",        "f",     "float", ""),
+    ("logical_not", "logical_not", "biufc", "bool",  ""),
+    ("neg",         "neg",         "iufc",  "same",  "negative"),
+    ("reciprocal",  "reciprocal",  "f",     "float", ""),
+    ("rsqrt",       "rsqrt",       "f",     "float", ""),
+    ("sin",         "sin",         "f",     "float", ""),
+    ("sinh",        "sinh",        "f",     "float", ""),
+    ("sqrt",        "sqrt",        "f",     "float", ""),
+    ("square",      "square",      "iufc",  "same",  ""),
+    ("tan",         "tan",         "f",     "float", ""),
+    ("tanh",        "tanh",        "f",     "float", ""),
+    ("trunc",       "trunc",       "iuf",   "same",  "fix"),
+)
+
+BINARY: tuple[tuple[str, str, str, str, str], ...] = (
+    ("atan2",       "atan2",       "f",     "float", "arctan2"),
+    ("bitwise_and", "bitwise_and", "biu",   "same",  "__and__"),
+    ("bitwise_or",  "bitwise_or",  "biu",   "same",  "__or__"),
+    ("bitwise_xor", "bitwise_xor", "biu",   "same",  "__xor__"),
+    ("copysign",    "copysign",    "f",     "float", ""),
+    ("eq",          "eq",          "biufc", "bool",  "__eq__"),
+    ("fmax",        "fmax",        "biuf",  "same",  ""),
+    ("fmin",        "fmin",        "biuf",  "same",  ""),
+    ("ge",          "ge",          "biuf",  "bool",  "greater_equal __ge__"),
+    ("gt",          "gt",          "biuf",  "bool",  "greater __gt__"),
+    ("hypot",       "hypot",       "f",     "same",  ""),
+    ("le",          "le",          "biuf",  "bool",  "less_equal __le__"),
+    ("logaddexp",   "logaddexp",   "f",     "same",  ""),
+    ("logaddexp2",  "logaddexp2",  "f",     "same",  ""),
+    ("logical_and", "logical_and", "biufc", "bool",  ""),
+    ("logical_or",  "logical_or",  "biufc", "bool",  ""),
+    ("logical_xor", "logical_xor", "biufc", "bool",  ""),
+    ("lt",          "lt",          "biuf",  "bool",  "less __lt__"),
+    ("maximum",     "maximum",     "biuf",  "same",  ""),
+    ("minimum",     "minimum",     "biuf",  "same",  ""),
+    ("mul",         "mul",         "biufc", "same",  "multiply __mul__ __rmul__"),
+    ("ne",          "ne",          "biufc", "bool",  "not_equal __ne__"),
+)
+# fmt: on
+
+ELEMENTWISE = (OpTags.ELEMENTWISE,)
+
+
+def _checked(xs: list[Any], kinds: str, name: str) -> list[Any]:
+    for x in xs:
+        if isinstance(x, TensorProxy) and x.dtype.kind not in kinds:
+            raise NeedsOpaque(f"{name} of {x.dtype}")
+    return xs
+
+
+def _unary(name: str, op: str, kinds: str, promotion: str, others: str) -> Symbol:
+    function = getattr(clang, op)
+
+    def meta(input: Any) -> TensorProxy:
+        tensor_only(input)
+        xs = promote(input, floating=promotion == "float")
+        return function(*_checked(xs, kinds, name))
+
+    meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of each element."
+    return torchsymbol(name, *others.split(), method=op, tags=ELEMENTWISE)(meta)
+
+
+def _binary(name: str, op: str, kinds: str, promotion: str, others: str) -> Symbol:
+    function = getattr(clang, op)
+
+    def meta(input: Any, other: Any) -> TensorProxy:
+        xs = promote(input, other, floating=promotion == "float")
+        return function(*_checked(xs, kinds, name))
+
+    meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of elements that broadcast."
+    return torchsymbol(name, *others.split(), method=op, tags=ELEMENTWISE)(meta)
+
+
+for _row in UNARY:
+    globals()[_row[0]] = _unary(*_row)
+for _row in BINARY:
+    globals()[_row[0]] = _binary(*_row)
+
+
+# Arithmetic
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    return other if type(alpha) in (int, float) and alpha == 1 else mul(other, alpha)  # type: ignore[name-defined] # noqa: F821
+
+
+@torchsymbol("add", "__add__", "__radd__", method="add", tags=ELEMENTWISE)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
+    """``input + alpha * other``."""
+    if alpha != 1 and is_number(other):
+        raise NeedsOpaque("a multiple of a number")
+    return clang.add(*_checked(promote(input, _scaled(other, alpha)), "biufc", "add"))
+
+
+@torchsymbol("sub", "subtract", "__sub__", method="sub", tags=ELEMENTWISE)
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
+    """``input - alpha * other``."""
+    if alpha != 1 and is_number(other):
+        raise NeedsOpaque("a multiple of a number")
+    if any((x.dtype.kind if isinstance(x, TensorProxy) else "") == "b" for x in (input, other)):
+        raise NeedsOpaque("a difference of bools")
+    return clang.sub(*_checked(promote(input, _scaled(other, alpha)), "iufc", "sub"))
+
+
+@torchsymbol("rsub", "__rsub__", tags=ELEMENTWISE)
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
+    """``other - alpha * input``."""
+    return sub(other, input, alpha=alpha)
+
+
+@torchsymbol("true_divide", "__truediv__", method="div", tags=ELEMENTWISE)
+def true_divide(input: Any, other: Any) -> TensorProxy:
+    """``input / other``, in a floating dtype."""
+    return clang.div(*_checked(promote(input, other, floating=True), "fc", "div"))
+
+
+@torchsymbol("div", "divide", tags=ELEMENTWISE)
+def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
+    """The quotient; with ``rounding_mode`` ``"floor"`` or ``"trunc"`` rounded, in the operands' dtype."""
+    if rounding_mode is None:
+        return true_divide(input, other)
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    a, b = _checked(promote(input, other), "f", "div")
+    return clang.trunc(clang.div(a, b))
+
+
+def _reflected(name: str, symbol: Symbol) -> None:
+    @torchsymbol(getattr(torch.Tensor, name), tags=ELEMENTWISE)
+    def reflected(input: Any, other: Any) -> TensorProxy:
+        """The operator with its operands exchanged."""
+        return symbol(other, input)
+
+
+def _is_harmless(divisor: Any) -> bool:
+    return type(divisor) is int and divisor not in (0, -1)
+
+
+@torchsymbol("floor_divide", "__floordiv__", method="floor_divide", tags=ELEMENTWISE)
+def floor_divide(input: Any, other: Any) -> TensorProxy:
+    """``input // other``, rounded down. Integers by what may be zero are left to torch, which raises."""
+    return clang.floor_divide(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "floor_divide"))
+
+
+@torchsymbol("remainder", "__mod__", method="remainder", tags=ELEMENTWISE)
+def remainder(input: Any, other: Any) -> TensorProxy:
+    """``input % other``, with the sign of ``other``. Integers by what may be zero are left to torch, which raises."""
+    return clang.remainder(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "remainder"))
+
+
+@torchsymbol("fmod", tags=ELEMENTWISE)
+def fmod(input: Any, other: Any) -> TensorProxy:
+    """The remainder with the sign of ``input``."""
+    return clang.fmod(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "fmod"))
+
+
+@torchsymbol("pow", "__pow__", method="pow", tags=ELEMENTWISE)
+def pow(input: Any, exponent: Any) -> TensorProxy:
+    """``input ** exponent``."""
+    value = exponent.value if isinstance(exponent, NumberProxy) else exponent
+    known = {2: clang.square, 0.5: clang.sqrt, 1: clang.positive, -1: clang.reciprocal, -0.5: clang.rsqrt}
+    base, power = promote(input, exponent)
+    kind = base.dtype.kind if isinstance(base, TensorProxy) else power.dtype.kind
+    if kind == "f" and type(value) in (int, float) and value in known and isinstance(base, TensorProxy):
+        return known[exponent if type(exponent) in (int, float) else exponent.known()](base)
+    if kind in "iu" and type(exponent) is int and exponent >= 0:
+        return clang.square(base) if exponent == 2 else clang.pow(base, power)
+    return clang.pow(*_checked([base, power], "f", "pow"))
+
+
+@torchsymbol("float_power", tags=ELEMENTWISE)
+def float_power(input: Any, exponent: Any) -> TensorProxy:
+    """``input ** exponent`` in float64."""
+    if result_dtype(input, exponent).kind == "c":
+        raise NeedsOpaque("a complex power")
+    return clang.pow(*operands_in(dtypes.float64, input, exponent))
+
+
+@torchsymbol("positive", "__pos__", returns="argument", method="positive")
+def positive(input: Any) -> TensorProxy:
+    """The tensor itself."""
+    tensor_only(input)
+    if input.dtype.kind == "b":
+        raise NeedsOpaque("positive of bools")
+    return input
+
+
+@torchsymbol("frac", tags=ELEMENTWISE)
+def frac(input: Any) -> TensorProxy:
+    """What is behind the point, with the sign of the number."""
+    (a,) = _checked([input], "f", "frac")
+    return clang.sub(a, clang.trunc(a))
+
+
+@torchsymbol("sign", tags=ELEMENTWISE)
+def sign(input: Any) -> TensorProxy:
+    """-1, 0 or 1; 0 for NaN."""
+    tensor_only(input)
+    if input.dtype.kind == "b":
+        return input
+    (a,) = _checked([input], "iuf", "sign")
+    return clang.where(clang.isnan(a), 0, clang.sign(a)) if a.dtype.kind == "f" else clang.sign(a)
+
+
+@torchsymbol("sgn", tags=ELEMENTWISE)
+def sgn(input: Any) -> TensorProxy:
+    """:func:`sign`; of complex numbers left to torch."""
+    return sign(input)
+
+
+@torchsymbol("signbit", tags=ELEMENTWISE)
+def signbit(input: Any) -> TensorProxy:
+    """Whether the sign is negative, that of a zero included."""
+    (a,) = _checked([as_tensor(input)], "biuf", "signbit")
+    if a.dtype.kind == "f":
+        return clang.signbit(a)
+    return clang.lt(a, 0) if a.dtype.kind == "i" else clang.full_like(a, False, dtype=dtypes.bool8)
+
+
+@torchsymbol("round", tags=ELEMENTWISE)
+def round(input: Any, *, decimals: Any = 0) -> TensorProxy:
+    """The nearest integer, the even one of two."""
+    tensor_only(input)
+    if decimals != 0:
+        raise NeedsOpaque("decimals")
+    (a,) = _checked([input], "iuf", "round")
+    return clang.round(a) if a.dtype.kind == "f" else a
+
+
+@torchsymbol("deg2rad", tags=ELEMENTWISE)
+def deg2rad(input: Any) -> TensorProxy:
+    """Degrees as radians."""
+    return clang.mul(*_checked(promote(input, floating=True), "f", "deg2rad"), math.pi / 180)
+
+
+@torchsymbol("rad2deg", tags=ELEMENTWISE)
+def rad2deg(input: Any) -> TensorProxy:
+    """Radians as degrees."""
+    return clang.mul(*_checked(promote(input, floating=True), "f", "rad2deg"), 180 / math.pi)
+
+
+@torchsymbol("isneginf", tags=ELEMENTWISE)
+def isneginf(input: Any) -> TensorProxy:
+    """Whether it is minus infinity."""
+    (a,) = _checked([as_tensor(input)], "biuf", "isneginf")
+    return clang.eq(a, -math.inf) if a.dtype.kind == "f" else clang.full_like(a, False, dtype=dtypes.bool8)
+
+
+@torchsymbol("isposinf", tags=ELEMENTWISE)
+def isposinf(input: Any) -> TensorProxy:
+    """Whether it is plus infinity."""
+    (a,) = _checked([as_tensor(input)], "biuf", "isposinf")
+    return clang.eq(a, math.inf) if a.dtype.kind == "f" else clang.full_like(a, False, dtype=dtypes.bool8)
+
+
+@torchsymbol("isreal", tags=ELEMENTWISE)
+def isreal(input: Any) -> TensorProxy:
+    """Whether the imaginary part is zero."""
+    (a,) = _checked([as_tensor(input)], "biuf", "isreal")
+    return clang.full_like(a, True, dtype=dtypes.bool8)
+
+
+@torchsymbol("sigmoid", "expit", tags=ELEMENTWISE)
+def sigmoid(input: Any) -> TensorProxy:
+    """``1 / (1 + exp(-input))``."""
+    (a,) = _checked(promote(input, floating=True), "f", "sigmoid")
+    return clang.reciprocal(clang.add(clang.exp(clang.neg(a)), 1))
+
+
+@torchsymbol("xlogy", tags=ELEMENTWISE)
+def xlogy(input: Any, other: Any) -> TensorProxy:
+    """``input * log(other)``, 0 where ``input`` is, NaN where ``other`` is NaN."""
+    return _times_log(input, other, clang.log)
+
+
+@torchsymbol(torch.special.xlog1py, tags=ELEMENTWISE)
+def xlog1py(input: Any, other: Any) -> TensorProxy:
+    """``input * log1p(other)``, 0 where ``input`` is, NaN where ``other`` is NaN."""
+    return _times_log(input, other, clang.log1p)
+
+
+def _times_log(input: Any, other: Any, log: Any) -> TensorProxy:
+    dtype = float_dtype(result_dtype(input, other))
+    a, b = clang.broadcast(*(as_tensor(x, dtype) for x in _checked([input, other], "biuf", "xlogy")))
+    product = clang.mul(a, log(b))
+    return clang.where(clang.isnan(b), b, clang.where(clang.eq(a, 0), 0.0, product))
+
+
+@torchsymbol(torch.special.entr, tags=ELEMENTWISE)
+def entr(input: Any) -> TensorProxy:
+    """``-x * log(x)``; 0 at 0, minus infinity below."""
+    (a,) = _checked(promote(input, floating=True), "f", "entr")
+    inside = clang.where(clang.gt(a, 0), clang.neg(clang.mul(a, clang.log(a))), -math.inf)
+    return clang.where(clang.isnan(a), a, clang.where(clang.eq(a, 0), 0.0, inside))
+
+
+@torchsymbol(torch.special.ndtr, tags=ELEMENTWISE)
+def ndtr(input: Any) -> TensorProxy:
+    """The area under the standard normal distribution up to ``input``."""
+    (a,) = _checked(promote(input, floating=True), "f", "ndtr")
+    return clang.mul(clang.erfc(clang.mul(a, -math.sqrt(0.5))), 0.5)
+
+
+@torchsymbol("sinc", tags=ELEMENTWISE)
+def sinc(input: Any) -> TensorProxy:
+    """``sin(πx) / (πx)``, 1 at 0."""
+    (a,) = _checked(promote(input, floating=True), "f", "sinc")
+    scaled = clang.mul(a, math.pi)
+    return clang.where(clang.eq(a, 0), 1.0, clang.div(clang.sin(scaled), scaled))
+
+
+@torchsymbol("heaviside", tags=ELEMENTWISE)
+def heaviside(input: Any, values: Any) -> TensorProxy:
+    """0 below zero, 1 above, ``values`` at zero."""
+    tensor_only(input, values)
+    if input.dtype is not values.dtype:
+        raise NeedsOpaque("heaviside of two dtypes")
+    return clang.heaviside(*_checked([input, values], "f", "heaviside"))
+
+
+@torchsymbol("nextafter", tags=ELEMENTWISE)
+def nextafter(input: Any, other: Any) -> TensorProxy:
+    """The next number after ``input`` towards ``other``."""
+    tensor_only(input, other)
+    return clang.nextafter(*_checked(promote(input, other), "f", "nextafter"))
+
+
+@torchsymbol("gcd", tags=ELEMENTWISE)
+def gcd(input: Any, other: Any) -> TensorProxy:
+    """The greatest common divisor."""
+    tensor_only(input, other)
+    return clang.gcd(*_checked(promote(input, other), "iu", "gcd"))
+
+
+@torchsymbol("lcm", tags=ELEMENTWISE)
+def lcm(input: Any, other: Any) -> TensorProxy:
+    """The least common multiple."""
+    tensor_only(input, other)
+    return clang.lcm(*_checked(promote(input, other), "iu", "lcm"))
+
+
+def _shift(name: str, operator: str) -> None:
+    @torchsymbol(name, operator, method=operator.strip("_").replace("lshift", "left_shift").replace("rshift", "right_shift"),
+                 tags=ELEMENTWISE)  # fmt: skip
+    def shift(input: Any, other: Any) -> TensorProxy:
+        """Shifted by a number of bits that the dtype has."""
+        a, b = _checked(promote(input, other), "iu", name)
+        if type(other) is not int or not isinstance(a, TensorProxy) or not 0 <= other < a.dtype.bits:
+            raise NeedsOpaque("a shift by a value")
+        return getattr(clang, name.removeprefix("bitwise_"))(a, b)
+
+
+_shift("bitwise_left_shift", "__lshift__")
+_shift("bitwise_right_shift", "__rshift__")
+
+
+# Choices
+
+
+@torchsymbol("where")
+def where(condition: Any, input: Any, other: Any) -> TensorProxy:
+    """``input`` where ``condition`` holds, else ``other``."""
+    tensor_only(condition)
+    if condition.dtype.kind != "b":
+        raise NeedsOpaque("a condition that is not bool")
+    dtype = result_dtype(input, other)
+    return clang.where(condition, *(as_tensor(x, dtype) for x in (input, other)))
+
+
+@torchsymbol("clamp", "clip")
+def clamp(input: Any, min: Any = None, max: Any = None) -> TensorProxy:
+    """At least ``min`` and at most ``max``."""
+    tensor_only(input)
+    limits = [x for x in (min, max) if x is not None]
+    if not limits or any(isinstance(x, float) and x != x for x in limits):
+        raise NeedsOpaque("no limits, or NaN for one")
+    dtype = result_dtype(input, *limits)
+    if dtype.kind in "bc":
+        raise NeedsOpaque(f"clamp of {dtype}")
+    result = clang.convert(input, dtype)
+    if min is not None:
+        result = clang.maximum(*operands_in(dtype, result, min))
+    return result if max is None else clang.minimum(*operands_in(dtype, result, max))
+
+
+@torchsymbol("clamp_min")
+def clamp_min(input: Any, min: Any) -> TensorProxy:
+    """At least ``min``."""
+    return clamp(input, min)
+
+
+@torchsymbol("clamp_max")
+def clamp_max(input: Any, max: Any) -> TensorProxy:
+    """At most ``max``."""
+    return clamp(input, None, max)
+
+
+@torchsymbol("masked_fill")
+def masked_fill(input: Any, mask: Any, value: Any) -> TensorProxy:
+    """``value`` where ``mask`` holds, in the dtype of ``input``."""
+    tensor_only(input, mask)
+    if mask.dtype.kind != "b" or (isinstance(value, TensorProxy) and value.ndim):
+        raise NeedsOpaque("a mask that is not bool")
+    if result_dtype(input, value) is not input.dtype:
+        raise NeedsOpaque("a value of another kind")
+    return clang.where(mask, as_tensor(value, input.dtype), input)
+
+
+@torchsymbol("nan_to_num")
+def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> TensorProxy:
+    """NaN and the infinities replaced, by default by 0 and the largest and least finite numbers."""
+    tensor_only(input)
+    (a,) = _checked([input], "biuf", "nan_to_num")
+    if a.dtype.kind != "f":
+        return a
+    limits = torch.finfo(getattr(torch, a.dtype.name))
+    a = clang.where(clang.isnan(input), 0.0 if nan is None else nan, a)
+    a = clang.where(clang.eq(input, math.inf), limits.max if posinf is None else posinf, a)
+    return clang.where(clang.eq(input, -math.inf), limits.min if neginf is None else neginf, a)
+
+
+@torchsymbol("lerp")
+def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
+    """``input + weight * (end - input)``, computed from the nearer end."""
+    tensor_only(input, end)
+    w = as_tensor(weight, input.dtype)
+    a, b, w = clang.broadcast(*_checked([input, end, w], "f", "lerp"))
+    if a.dtype is not b.dtype:
+        raise NeedsOpaque("lerp of two dtypes")
+    way = clang.sub(b, a)
+    near = clang.lt(clang.abs(w), 0.5)
+    return clang.where(
+        near, clang.add(a, clang.mul(w, way)), clang.sub(b, clang.mul(way, clang.sub(clang.full_like(w, 1), w)))
+    )
+
+
+@torchsymbol("addcmul")
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
+    """``input + value * tensor1 * tensor2``."""
+    a, b, c = _checked(promote(input, tensor1, tensor2), "f", "addcmul")
+    b, c = as_tensor(b), as_tensor(c)
+    return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
+
+
+@torchsymbol("addcdiv")
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
+    """``input + value * tensor1 / tensor2``."""
+    a, b, c = _checked(promote(input, tensor1, tensor2), "f", "addcdiv")
+    b, c = as_tensor(b), as_tensor(c)
+    return clang.add(a, clang.mul(clang.div(b, c), value) if value != 1 else clang.div(b, c))
+
+
+@torchsymbol("isclose")
+def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> TensorProxy:
+    """Whether ``|input - other| <= atol + rtol * |other|``."""
+    tensor_only(input, other)
+    a, b = clang.broadcast(*_checked([input, other], "f", "isclose"))
+    if a.dtype is not b.dtype:
+        raise NeedsOpaque("isclose of two dtypes")
+    close = clang.eq(a, b)
+    if equal_nan:
+        close = clang.logical_or(close, clang.logical_and(clang.isnan(a), clang.isnan(b)))
+    distance = clang.abs(clang.sub(a, b))
+    allowed = clang.add(clang.abs(clang.mul(b, rtol)), atol)
+    near = clang.logical_and(clang.isfinite(distance), clang.le(distance, allowed))
+    return clang.logical_or(close, near)
+
+
+@torchsymbol("fill")
+def fill(input: Any, value: Any) -> TensorProxy:
+    """A value everywhere, in the dtype of the tensor."""
+    tensor_only(input)
+    number = as_tensor(value)
+    if number.ndim or (number.dtype.kind == "c" and input.dtype.kind != "c") or not is_number(value):
+        raise NeedsOpaque("a value that is a tensor")
+    if input.dtype.kind != "f":
+        raise NeedsOpaque("a value that may not fit")
+    return clang.full_like(input, value)
+
+
+@torchsymbol("logit", tags=ELEMENTWISE)
+def logit(input: Any, eps: Any = None) -> TensorProxy:
+    """``log(input / (1 - input))``."""
+    (a,) = _checked(promote(input, floating=True), "f", "logit")
+    if eps is not None:
+        raise NeedsOpaque("numbers clamped")
+    return clang.log(clang.div(a, clang.sub(clang.full_like(a, 1), a)))
+
+
+@torchsymbol("ldexp", tags=ELEMENTWISE)
+def ldexp(input: Any, other: Any) -> TensorProxy:
+    """``input * 2 ** other``."""
+    tensor_only(input, other)
+    return input * pow(2.0, other)
+
+
+@torchsymbol("angle", tags=ELEMENTWISE)
+def angle(input: Any) -> TensorProxy:
+    """π for negative numbers, 0 for others, NaN for NaN."""
+    (a,) = _checked(promote(input, floating=True), "f", "angle")
+    return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
+
+
+def _reals(*xs: Any) -> list[TensorProxy]:
+    """Real tensors of float32 or float64, as the parts of complex ones."""
+    tensor_only(*xs)
+    if any(x.dtype is not xs[0].dtype or x.dtype.kind != "f" or x.dtype.bits == 16 for x in xs):
+        raise NeedsOpaque("parts of other numbers")
+    return clang.broadcast(*xs)
+
+
+@torchsymbol(torch.complex, tags=ELEMENTWISE)
+def complex_(real: Any, imag: Any) -> TensorProxy:
+    """The complex numbers of these parts."""
+    return prims.complex(*_reals(real, imag))
+
+
+@torchsymbol(torch.polar, tags=ELEMENTWISE)
+def polar(abs: Any, angle: Any) -> TensorProxy:
+    """The complex numbers of these sizes and angles."""
+    size, turn = _reals(abs, angle)
+    return prims.complex(clang.mul(size, clang.cos(turn)), clang.mul(size, clang.sin(turn)))
+
+
+@torchsymbol("frexp")
+def frexp(input: Any) -> Any:
+    """Mantissas and exponents of 2."""
+    (a,) = _reals(input)
+    return torch.return_types.frexp(prims.frexp(a))
+
+
+for _operator, _symbol in (
+    ("__rand__", bitwise_and),  # noqa: F821
+    ("__ror__", bitwise_or),  # noqa: F821
+    ("__rxor__", bitwise_xor),  # noqa: F821
+    ("__rdiv__", true_divide),
+    ("__rmod__", remainder),
+    ("__rpow__", pow),
+):
+    _reflected(_operator, _symbol)

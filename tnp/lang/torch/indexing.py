@@ -1,0 +1,119 @@
+"""Subscripts, gathers and scatters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
+from tnp.lang.torch.creation import from_sequence
+from tnp.lang.torch.operands import as_tensor, dimension, tensor_only
+from tnp.lang.torch.registry import torchsymbol
+
+__all__ = ["getitem", "not_negative", "setitem"]
+
+
+def _key_part(part: Any) -> Any:
+    if isinstance(part, (list, range)):
+        part = from_sequence(list(part))
+        if part.shape == (0,):
+            part = clang.convert(part, dtypes.int64)
+    if isinstance(part, slice) and isinstance(part.step, int) and part.step <= 0:
+        raise ValueError("step must be greater than zero")
+    if isinstance(part, TensorProxy) and part.dtype is dtypes.uint8:
+        raise NeedsOpaque("a mask of bytes")
+    return part
+
+
+def index_key(key: Any) -> Any:
+    """A key with its sequences as tensors."""
+    return tuple(_key_part(k) for k in key) if isinstance(key, tuple) else _key_part(key)
+
+
+@torchsymbol(torch.Tensor.__getitem__, returns="view", method="getitem")
+def getitem(input: Any, key: Any) -> TensorProxy:
+    """``input[key]``: a view for numbers, slices and new axes, else a copy."""
+    return clang.getitem(input, index_key(key))
+
+
+@torchsymbol(torch.Tensor.__setitem__, returns="update", tags=(OpTags.MAY_RAISE,))
+def setitem(input: Any, key: Any, value: Any) -> TensorProxy:
+    """``input`` after ``input[key] = value``."""
+    return clang.setitem(input, index_key(key), as_tensor(value, input.dtype))
+
+
+def not_negative(index: TensorProxy, below: int | None = None) -> TensorProxy:
+    """Indices of a function that, unlike a subscript, does not count negative ones from the end."""
+    fits = clang.ge(index, 0)
+    if below is not None:
+        fits = clang.logical_and(fits, clang.lt(index, below))
+    return prims.require(index, fits, IndexError, "index out of range in self")
+
+
+@torchsymbol("index_select", tags=(OpTags.MAY_RAISE,))
+def index_select(input: Any, dim: Any, index: Any) -> TensorProxy:
+    """The positions ``index`` of a dimension."""
+    tensor_only(input, index)
+    if input.ndim == 0 or index.ndim != 1:
+        raise NeedsOpaque("index_select of a 0-d tensor")
+    return prims.take(input, not_negative(index), dimension(input.ndim, dim))
+
+
+@torchsymbol("gather", tags=(OpTags.MAY_RAISE,))
+def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = False) -> TensorProxy:
+    """``result[i][j] = input[index[i][j]][j]`` for dimension 0."""
+    tensor_only(input, index)
+    if input.ndim == 0 or index.ndim != input.ndim or 0 in index.shape:
+        raise NeedsOpaque("gather of other ranks")
+    d = dimension(input.ndim, dim)
+    if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
+        raise RuntimeError("Size does not match at a dimension other than dim")
+    return prims.gather(input, not_negative(index), d)
+
+
+@torchsymbol(torch.nn.functional.embedding, row_major="always", tags=(OpTags.MAY_RAISE,))
+def embedding(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: Any = 2.0,
+    scale_grad_by_freq: Any = False, sparse: Any = False,
+) -> TensorProxy:  # fmt: skip
+    """The rows of ``weight`` that ``input`` names."""
+    tensor_only(input, weight)
+    if max_norm is not None or weight.ndim != 2 or input.dtype.name not in ("int64", "int32"):
+        raise NeedsOpaque("an embedding that is renormalised")
+    return prims.take(weight, not_negative(input), 0)
+
+
+def _scattered(name: str, prim: Any) -> None:
+    @torchsymbol(name, tags=(OpTags.MAY_RAISE,))
+    def scatter(input: Any, dim: Any, index: Any, src: Any) -> TensorProxy:
+        """``input`` with ``result[index[i][j]][j]`` replaced, or increased, by ``src[i][j]`` for dimension 0."""
+        tensor_only(input, index, src)
+        if input.ndim == 0 or index.ndim != input.ndim or src.shape != index.shape or 0 in index.shape:
+            raise NeedsOpaque("a source of another shape")
+        if src.dtype is not input.dtype or index.dtype is not dtypes.int64 or input.dtype.kind not in "if":
+            raise NeedsOpaque("a source of another dtype")
+        d = dimension(input.ndim, dim)
+        if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
+            raise RuntimeError("Expected index to be no larger than self apart from dimension dim")
+        return prim(input, not_negative(index), src, d)
+
+
+_scattered("scatter", prims.scatter)
+_scattered("scatter_add", prims.scatter_add)
+
+
+@torchsymbol("take_along_dim", tags=(OpTags.MAY_RAISE,))
+def take_along_dim(input: Any, indices: Any, dim: Any = None) -> TensorProxy:
+    """:func:`gather`; the dimensions of the indices fit the tensor's."""
+    tensor_only(input, indices)
+    if dim is None:
+        input, indices, dim = clang.reshape(input, (-1,)), clang.reshape(indices, (-1,)), 0
+    d = dimension(input.ndim, dim)
+    wanted = tuple(m if i == d else n for i, (n, m) in enumerate(zip(input.shape, indices.shape)))
+    if input.ndim != indices.ndim or indices.shape != wanted or 0 in wanted:
+        raise NeedsOpaque("indices that broadcast")
+    return prims.gather(input, not_negative(indices), d)

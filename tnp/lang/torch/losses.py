@@ -1,0 +1,295 @@
+"""Losses of ``torch.nn.functional``, and distances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from tnp.core import clang, dtypes, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch.activations import floating, log_softmax_along
+from tnp.lang.torch.operands import dimension, known, tensor_only
+from tnp.lang.torch.reductions import reduced
+from tnp.lang.torch.registry import torchsymbol
+
+__all__: list[str] = []
+
+
+def _reduce(loss: TensorProxy, reduction: Any) -> TensorProxy:
+    if reduction == "none":
+        return loss
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    total = prims.sum(loss, tuple(range(loss.ndim)))
+    return total if reduction == "sum" else clang.div(total, loss.numel)
+
+
+def _alike(input: Any, target: Any, *legacy: Any) -> None:
+    """Leaves to torch operands of two shapes, which it broadcasts with a warning, and parameters of old."""
+    floating(input, target)
+    if input.shape != target.shape or any(x is not None for x in legacy) or 0 in input.shape:
+        raise NeedsOpaque("operands of two shapes")
+
+
+@torchsymbol(F.mse_loss)
+def mse_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+             weight: Any = None) -> TensorProxy:  # fmt: skip
+    """The squared difference."""
+    _alike(input, target, size_average, reduce, weight)
+    return _reduce(clang.square(clang.sub(input, target)), reduction)
+
+
+@torchsymbol(F.l1_loss)
+def l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+            weight: Any = None) -> TensorProxy:  # fmt: skip
+    """The absolute difference."""
+    _alike(input, target, size_average, reduce, weight)
+    return _reduce(clang.abs(clang.sub(input, target)), reduction)
+
+
+@torchsymbol(F.smooth_l1_loss)
+def smooth_l1_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+                   beta: Any = 1.0) -> TensorProxy:  # fmt: skip
+    """The absolute difference, squared where it is less than ``beta``."""
+    beta = known(beta)
+    if beta == 0:
+        return l1_loss(input, target, size_average, reduce, reduction)
+    _alike(input, target, size_average, reduce)
+    distance = clang.abs(clang.sub(input, target))
+    near = clang.div(clang.mul(clang.square(distance), 0.5), beta)
+    return _reduce(clang.where(clang.lt(distance, beta), near, clang.sub(distance, 0.5 * beta)), reduction)
+
+
+@torchsymbol(F.huber_loss)
+def huber_loss(input: Any, target: Any, reduction: Any = "mean", delta: Any = 1.0, weight: Any = None) -> TensorProxy:
+    """Half the squared difference up to ``delta``, then linear."""
+    _alike(input, target, weight)
+    delta = known(delta)
+    distance = clang.abs(clang.sub(input, target))
+    far = clang.mul(clang.sub(distance, 0.5 * delta), delta)
+    near = clang.mul(clang.square(distance), 0.5)
+    return _reduce(clang.where(clang.lt(distance, delta), near, far), reduction)
+
+
+@torchsymbol(F.soft_margin_loss)
+def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+                     reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """``log(1 + exp(-target * input))``."""
+    _alike(input, target, size_average, reduce)
+    return _reduce(clang.log1p(clang.exp(clang.neg(clang.mul(target, input)))), reduction)
+
+
+@torchsymbol(F.poisson_nll_loss)
+def poisson_nll_loss(input: Any, target: Any, log_input: Any = True, full: Any = False, size_average: Any = None,
+                     eps: Any = 1e-08, reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """The negative log likelihood of counts."""
+    _alike(input, target, size_average, reduce)
+    if full:
+        raise NeedsOpaque("Stirling's formula")
+    if log_input:
+        loss = clang.sub(clang.exp(input), clang.mul(target, input))
+    else:
+        loss = clang.sub(input, clang.mul(target, clang.log(clang.add(input, eps))))
+    return _reduce(loss, reduction)
+
+
+@torchsymbol(F.binary_cross_entropy_with_logits, torch.binary_cross_entropy_with_logits)
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+    pos_weight: Any = None,
+) -> TensorProxy:  # fmt: skip
+    """The cross entropy of ``sigmoid(input)`` and ``target``."""
+    _alike(input, target, size_average, reduce, weight, pos_weight)
+    if not isinstance(reduction, str):
+        raise NeedsOpaque("a reduction by number")
+    tail = clang.log1p(clang.exp(clang.neg(clang.abs(input))))
+    loss = clang.add(clang.sub(clang.maximum(input, 0), clang.mul(input, target)), tail)
+    return _reduce(loss, reduction)
+
+
+@torchsymbol(F.kl_div)
+def kl_div(input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: Any = "mean",
+           log_target: Any = False) -> TensorProxy:  # fmt: skip
+    """How far the distribution ``target`` is from that whose logarithm is ``input``."""
+    _alike(input, target, size_average, reduce)
+    if log_target:
+        loss = clang.mul(clang.exp(target), clang.sub(target, input))
+    else:
+        entropy = clang.where(clang.eq(target, 0), 0.0, clang.mul(target, clang.log(target)))
+        loss = clang.sub(entropy, clang.mul(target, input))
+    if reduction == "batchmean":
+        return clang.div(_reduce(loss, "sum"), input.shape[0]) if input.ndim else _reduce(loss, "sum")
+    return _reduce(loss, reduction)
+
+
+@torchsymbol(F.hinge_embedding_loss)
+def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, size_average: Any = None, reduce: Any = None,
+                         reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """``input`` where ``target`` is 1, what it lacks of the margin where it is -1."""
+    _alike(input, target, size_average, reduce)
+    lacking = clang.maximum(clang.sub(clang.full_like(input, margin), input), 0)
+    zero = clang.full_like(input, 0)
+    first = clang.where(clang.ne(target, 1), lacking, zero)
+    return _reduce(clang.add(first, clang.where(clang.ne(target, -1), input, zero)), reduction)
+
+
+@torchsymbol(F.margin_ranking_loss)
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, size_average: Any = None,
+                        reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """What ``input1`` lacks of being the greater one by the margin."""
+    _alike(input1, input2, size_average, reduce)
+    _alike(input1, target)
+    return _reduce(
+        clang.maximum(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction
+    )
+
+
+def _class_dimension(input: TensorProxy) -> int:
+    return 0 if input.ndim == 1 else 1
+
+
+def _picked(log_probabilities: TensorProxy, target: Any, reduction: Any, ignore_index: Any) -> TensorProxy:
+    """The negative log probabilities of the classes ``target``; those of ``ignore_index`` are none of the mean."""
+    d = _class_dimension(log_probabilities)
+    expected = tuple(n for i, n in enumerate(log_probabilities.shape) if i != d)
+    if (
+        not isinstance(target, TensorProxy)
+        or target.dtype.name != "int64"
+        or target.shape != expected
+        or 0 in target.shape
+    ):
+        raise NeedsOpaque("targets that are no classes")
+    left_out = clang.eq(target, int(ignore_index))
+    safe = clang.where(left_out, clang.full_like(target, 0), target)
+    found = prims.gather(
+        log_probabilities,
+        clang.expand_dims(prims.require(safe, clang.ge(safe, 0), IndexError, "Target is out of bounds."), (d,)),
+        d,
+    )
+    loss = clang.neg(clang.squeeze(found, (d,)))
+    loss = clang.where(left_out, clang.full_like(loss, 0), loss)
+    if reduction != "mean":
+        return _reduce(loss, reduction)
+    dims = tuple(range(loss.ndim))
+    count = prims.sum(clang.convert(clang.logical_not(left_out), loss.dtype), dims)
+    return clang.div(prims.sum(loss, dims), count)
+
+
+@torchsymbol(F.nll_loss)
+def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: Any = -100,
+             reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """The negative log likelihood of classes."""
+    floating(input)
+    if weight is not None or size_average is not None or reduce is not None or input.ndim == 0:
+        raise NeedsOpaque("classes with weights")
+    return _picked(input, target, reduction, ignore_index)
+
+
+@torchsymbol(F.cross_entropy)
+def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: Any = -100,
+                  reduce: Any = None, reduction: Any = "mean", label_smoothing: Any = 0.0) -> TensorProxy:  # fmt: skip
+    """The negative log likelihood of classes under ``softmax(input)``; probabilities for targets are left to torch."""
+    floating(input)
+    if (
+        weight is not None
+        or size_average is not None
+        or reduce is not None
+        or known(label_smoothing) != 0
+        or input.ndim == 0
+    ):
+        raise NeedsOpaque("classes with weights")
+    return _picked(log_softmax_along(input, _class_dimension(input), None), target, reduction, ignore_index)
+
+
+@torchsymbol(F.pairwise_distance)
+def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: Any = False) -> TensorProxy:
+    """The norm of the difference along the last dimension."""
+    floating(x1, x2)
+    if known(p) != 2 or x1.ndim == 0 or x1.shape != x2.shape or 0 in x1.shape:
+        raise NeedsOpaque("another norm")
+    way = clang.add(clang.sub(x1, x2), eps)
+    return clang.sqrt(reduced(prims.sum, clang.square(way), (way.ndim - 1,), keepdim))
+
+
+@torchsymbol(F.cosine_similarity)
+def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-8) -> TensorProxy:
+    """The cosine of the angle between vectors."""
+    floating(x1, x2)
+    a, b = clang.broadcast(x1, x2)
+    if a.ndim == 0 or 0 in a.shape:
+        raise NeedsOpaque("the angle of numbers")
+    d = dimension(a.ndim, dim)
+
+    def unit(x: TensorProxy) -> TensorProxy:
+        return clang.div(x, clang.maximum(clang.sqrt(reduced(prims.sum, clang.square(x), (d,), True)), eps))
+
+    return prims.sum(clang.mul(unit(a), unit(b)), (d,))
+
+
+@torchsymbol(F.normalize)
+def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12) -> TensorProxy:
+    """Divided by the norm along a dimension."""
+    floating(input)
+    if known(p) != 2 or input.ndim == 0 or isinstance(dim, (tuple, list)) or 0 in input.shape:
+        raise NeedsOpaque("another norm")
+    d = dimension(input.ndim, dim)
+    return clang.div(input, clang.maximum(clang.sqrt(reduced(prims.sum, clang.square(input), (d,), True)), eps))
+
+
+# Attention
+
+
+@torchsymbol(F.scaled_dot_product_attention)
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: Any = 0.0, is_causal: Any = False, scale: Any = None,
+    enable_gqa: Any = False,
+) -> TensorProxy:  # fmt: skip
+    """``softmax(query @ key.T * scale + mask) @ value``, the mask bool or added."""
+    floating(query, key, value)
+    tensor_only(query)
+    if known(dropout_p) != 0 or enable_gqa or query.ndim < 2 or key.ndim != query.ndim or value.ndim != query.ndim:
+        raise NeedsOpaque("attention that drops")
+    if query.shape[:-2] != key.shape[:-2] or key.shape[:-1] != value.shape[:-1] or 0 in (*query.shape, *key.shape):
+        raise NeedsOpaque("attention of other shapes")
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = clang.mul(query @ clang.matrix_transpose(key), factor)
+    if is_causal:
+        if attn_mask is not None:
+            raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+        attn_mask = _causal(query.shape[-2], key.shape[-2])
+    if attn_mask is not None:
+        mask = clang.broadcast_to(attn_mask, scores.shape)
+        if mask.dtype.kind == "b":
+            scores = clang.where(mask, scores, -math.inf)
+        else:
+            floating(query, mask)
+            scores = clang.add(scores, mask)
+    d = scores.ndim - 1
+    largest = reduced(prims.amax, scores, (d,), True)
+    e = clang.exp(clang.sub(scores, largest))
+    weights = clang.div(e, reduced(prims.sum, e, (d,), True))
+    if attn_mask is not None:  # nothing to attend to gives 0
+        weights = clang.where(clang.eq(largest, -math.inf), clang.full_like(weights, 0), weights)
+    return weights @ value
+
+
+def _causal(rows: int, columns: int) -> TensorProxy:
+    i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
+    return clang.ge(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
+
+
+@torchsymbol(F.triplet_margin_loss)
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06,
+                        swap: Any = False, size_average: Any = None, reduce: Any = None,
+                        reduction: Any = "mean") -> TensorProxy:  # fmt: skip
+    """How much nearer the positive example should be than it is."""
+    _alike(anchor, positive, size_average, reduce)
+    _alike(anchor, negative)
+    near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
+    if swap:
+        far = clang.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _reduce(clang.maximum(clang.add(clang.sub(near, far), margin), 0), reduction)

@@ -1,0 +1,135 @@
+"""Calls that run as themselves: torch functions without a definition here, or whose definition does not take the arguments.
+
+What such a call returns is found by running it on fake tensors, which have shapes, strides and dtypes but no data. What
+needs data (``torch.nonzero``), changes an argument or returns a view of one makes the program run eagerly.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tnp.core import sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
+from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
+from tnp.lang.torch.registry import language, public_name
+
+__all__ = ["DryRun", "dry_run", "symbol_for"]
+
+
+class _Watch(TorchDispatchMode):
+    """Sees the operations that a function is made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draws = False
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.Tag.nondeterministic_seeded in function.tags:
+            self.draws = True
+        return function(*args, **(kwargs or {}))
+
+
+@dataclass
+class DryRun:
+    """What a call returned on fake tensors: proxies in their place, the strides of each, and whether it drew numbers."""
+
+    result: Any
+    strides: dict[str, tuple[int, ...]]
+    draws: bool
+
+
+def dry_run(
+    function: Callable[..., Any], args: Any, kwargs: Any, strides: Mapping[str, tuple[int, ...] | None]
+) -> DryRun:
+    """Runs ``function`` on fake tensors for proxies. ``strides`` are those of tensors that are not row-major, by name."""
+    name = getattr(function, "__name__", str(function))
+    fakes: dict[str, torch.Tensor] = {}
+    mode = FakeTensorMode(allow_non_fake_inputs=False)
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            if p.name not in fakes:
+                shape = sizes.concrete(p.shape, "an opaque call")
+                known = strides.get(p.name)
+                dtype = to_torch_dtype(p.dtype)
+                fakes[p.name] = (
+                    torch.empty(shape, dtype=dtype) if known is None else torch.empty_strided(shape, known, dtype=dtype)
+                )
+            return fakes[p.name]
+        if isinstance(p, NumberProxy):
+            return p.known()
+        raise NeedsEager(f"it passes an object to {name}, which is not compiled")
+
+    with mode, torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
+        versions = {n: f._version for n, f in fakes.items()}
+        watch = _Watch()
+        try:
+            with watch:
+                result = function(*concrete, **keywords)
+        except Exception as error:
+            raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
+        for n, f in fakes.items():
+            if f._version != versions[n]:
+                raise NeedsEager(f"{name} changes its argument, and is not compiled")
+        memory = {f.untyped_storage()._cdata for f in fakes.values()}
+        found: dict[str, tuple[int, ...]] = {}
+        return DryRun(_proxies(result, name, memory, found), found, watch.draws)
+
+
+def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
+    if isinstance(x, torch.Tensor):
+        if x.layout is not torch.strided or x.device.type != "cpu":
+            raise NeedsEager(f"{name} returns a tensor of another layout or device")
+        if x.untyped_storage()._cdata in memory:
+            raise NeedsEager(f"{name} returns a view of its argument, and is not compiled")
+        memory.add(x.untyped_storage()._cdata)
+        p = TensorProxy(shape=tuple(x.shape), dtype=to_dtype(x.dtype), lang=language)
+        strides[p.name] = tuple(x.stride())
+        return p
+    if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
+        items = [_proxies(y, name, memory, strides) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if x is None or type(x) in (bool, int, float, complex, str, torch.dtype, torch.device, torch.Size):
+        return x
+    raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
+
+
+_symbols: dict[tuple[Any, bool], Symbol] = {}
+_functions: dict[str, Any] = {}
+#: what the next call of a symbol returns, known from a dry run that was just made
+_ready: list[DryRun] = []
+
+
+def symbol_for(function: Any, outcome: DryRun) -> Symbol:
+    """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did."""
+    _ready[:] = [outcome]
+    key = (function, outcome.draws)
+    known = _symbols.get(key)
+    if known is None:
+        name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
+
+        def meta(*args: Any, **kwargs: Any) -> Any:
+            return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
+
+        tags = {OpTags.MAY_RAISE, *((OpTags.RANDOM, OpTags.EFFECT) if outcome.draws else ())}
+        path, _, short = name.rpartition(".")
+        namespace = Namespace(f"torch.{path}" if path else "torch", "import torch")
+        if _functions.setdefault(name, function) is not function:
+            raise NeedsEager(f"torch has two functions that call themselves {name}")
+        known = Symbol(
+            short.replace(".", "_"), meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language,
+            fn=function,
+        )  # fmt: skip
+        _symbols[key] = known
+    return known

@@ -1,0 +1,162 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tnp.core import clang, prims
+from tnp.core.errors import NeedsOpaque
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch.operands import known, tensor_only
+from tnp.lang.torch.registry import torchsymbol
+
+__all__ = ["matmul"]
+
+
+def _alike(*xs: Any) -> None:
+    """Leaves to torch what is not products of floating tensors of one dtype: it refuses most of it."""
+    tensor_only(*xs)
+    for x in xs:
+        if x.dtype is not xs[0].dtype or x.dtype.kind != "f" or x.dtype.bits == 16 or 0 in x.shape:
+            raise NeedsOpaque("a product of other numbers")
+
+
+def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
+    if not condition:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
+
+
+@torchsymbol("matmul", torch.linalg.matmul, "__matmul__", method="matmul", row_major="always")
+def matmul(input: Any, other: Any) -> TensorProxy:
+    """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
+    _alike(input, other)
+    if input.ndim == 0 or other.ndim == 0:
+        raise RuntimeError("both arguments to matmul need to be at least 1D")
+    a = clang.expand_dims(input, (0,)) if input.ndim == 1 else input
+    b = clang.expand_dims(other, (1,)) if other.ndim == 1 else other
+    _fits(a.shape[-1] == b.shape[-2], input, other)
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    product = prims.matmul(
+        clang.broadcast_to(a, (*batch, *a.shape[-2:])), clang.broadcast_to(b, (*batch, *b.shape[-2:]))
+    )
+    if other.ndim == 1:
+        product = clang.squeeze(product, (-1,))
+    return clang.squeeze(product, (-1 if other.ndim == 1 else -2,)) if input.ndim == 1 else product
+
+
+def _of_rank(*xs: tuple[Any, int]) -> None:
+    for x, rank in xs:
+        if x.ndim != rank:
+            raise RuntimeError(f"expected a tensor of {rank} dimensions, but got {x.ndim}")
+
+
+@torchsymbol("mm", row_major="always")
+def mm(input: Any, mat2: Any) -> TensorProxy:
+    """The product of two matrices."""
+    _alike(input, mat2)
+    _of_rank((input, 2), (mat2, 2))
+    return matmul(input, mat2)
+
+
+@torchsymbol("bmm", row_major="always")
+def bmm(input: Any, mat2: Any) -> TensorProxy:
+    """The products of matrices of two batches of one length."""
+    _alike(input, mat2)
+    _of_rank((input, 3), (mat2, 3))
+    _fits(input.shape[0] == mat2.shape[0], input, mat2)
+    return matmul(input, mat2)
+
+
+@torchsymbol("mv")
+def mv(input: Any, vec: Any) -> TensorProxy:
+    """The product of a matrix and a vector."""
+    _alike(input, vec)
+    _of_rank((input, 2), (vec, 1))
+    return matmul(input, vec)
+
+
+@torchsymbol("dot", "inner", "vdot")
+def dot(input: Any, tensor: Any) -> TensorProxy:
+    """The inner product of two vectors."""
+    _alike(input, tensor)
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise NeedsOpaque("a product of tensors that are no vectors")
+    _fits(input.shape == tensor.shape, input, tensor)
+    return matmul(input, tensor)
+
+
+@torchsymbol("outer", "ger")
+def outer(input: Any, vec2: Any) -> TensorProxy:
+    """The products of every element of one vector and every one of another."""
+    tensor_only(input, vec2)
+    _of_rank((input, 1), (vec2, 1))
+    if input.dtype is not vec2.dtype:
+        raise NeedsOpaque("vectors of two dtypes")
+    if input.dtype.kind == "b":
+        return clang.logical_and(clang.expand_dims(input, (1,)), clang.expand_dims(vec2, (0,)))
+    return clang.mul(clang.expand_dims(input, (1,)), clang.expand_dims(vec2, (0,)))
+
+
+def _plus(name: str, product: Any) -> None:
+    @torchsymbol(name, row_major="always")
+    def add_product(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
+        """``beta * input + alpha * (a @ b)``."""
+        _alike(input, a, b)
+        beta, alpha = known(beta), known(alpha)
+        if beta == 0:
+            raise NeedsOpaque("a product whose sum is left out")
+        made = product(a, b)
+        made = made if alpha == 1 else clang.mul(made, alpha)
+        first = input if beta == 1 else clang.mul(input, beta)
+        if first.ndim > made.ndim:
+            raise RuntimeError("The expanded size of the tensor must match the existing size")
+        return clang.add(clang.broadcast_to(first, made.shape), made)
+
+
+@torchsymbol("addr")
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    _alike(input, vec1, vec2)
+    beta, alpha = known(beta), known(alpha)
+    if beta == 0 or input.ndim > 2:
+        raise NeedsOpaque("a product whose sum is left out")
+    made = outer(vec1, vec2)
+    made = made if alpha == 1 else clang.mul(made, alpha)
+    return clang.add(*clang.broadcast(input if beta == 1 else clang.mul(input, beta), made))
+
+
+@torchsymbol(torch.Tensor.__rmatmul__)
+def _rmatmul(input: Any, other: Any) -> TensorProxy:
+    """``other @ input``."""
+    return matmul(other, input)
+
+
+_plus("addmm", mm)
+_plus("addmv", mv)
+_plus("baddbmm", bmm)
+
+
+@torchsymbol(torch.nn.functional.linear, row_major="always")
+def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
+    """``input @ weight.T + bias``."""
+    _alike(input, weight, *(() if bias is None else (bias,)))
+    if weight.ndim != 2 or input.ndim == 0:
+        raise NeedsOpaque("a weight that is no matrix")
+    _fits(input.shape[-1] == weight.shape[1], input, weight)
+    product = matmul(input, clang.matrix_transpose(weight))
+    return product if bias is None else clang.add(product, bias)
+
+
+@torchsymbol("addbmm")
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
+    """``beta * input + alpha *`` the sum of the products of two batches."""
+    _alike(input, batch1, batch2)
+    beta, alpha = known(beta), known(alpha)
+    made = prims.sum(bmm(batch1, batch2), (0,))
+    if beta == 0 or input.ndim > 2:
+        raise NeedsOpaque("a product whose sum is left out")
+    made = made if alpha == 1 else clang.mul(made, alpha)
+    first = input if beta == 1 else clang.mul(input, beta)
+    return clang.add(clang.broadcast_to(first, made.shape), made)

@@ -1,0 +1,200 @@
+"""How a function becomes part of the torch language.
+
+:func:`torchsymbol` makes a symbol of a function that says, in the core language or in torch functions already defined,
+what the torch functions that it names compute::
+
+    @torchsymbol(torch.nn.functional.hardswish)
+    def hardswish(input):
+        return input * relu6(input + 3) / 6
+
+It has torch's parameters, under torch's names, without ``out`` and ``inplace``, which the frontend handles for all. A call
+whose arguments it does not take, or that it refuses by raising :class:`~tnp.core.errors.NeedsOpaque`, runs as an opaque
+call of the torch function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from tnp.core import prims, views
+from tnp.core.langs import Language
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
+from tnp.core.trace import current_trace
+
+__all__ = ["Returns", "TorchFunction", "by_id", "function_of", "language", "public_name", "symbol_of", "torchsymbol"]
+
+IMPORT = "import tnp.lang.torch as ltorch"
+language = Language("torch", prefix="ltorch", import_line=IMPORT, rank=2)
+
+Returns = Literal["array", "view", "argument", "update"]
+
+#: where torch keeps its public functions, in the order in which a function is looked for
+NAMESPACES = ("", "nn.functional", "special", "linalg", "fft", "Tensor")
+
+
+@dataclass(frozen=True)
+class TorchFunction:
+    """What the registry knows of one function.
+
+    ``returns`` is ``"array"`` for results in memory of their own, ``"view"`` for those that may be views of the first
+    argument, ``"argument"`` for those that are the very argument where there is nothing to do (``x.contiguous()``),
+    ``"update"`` if the symbol returns its first argument changed, which is then stored. ``row_major``: results of arguments
+    in row-major order are; ``"always"``: those of others as well.
+    """
+
+    symbol: Symbol
+    returns: Returns
+    factory: bool
+    row_major: bool | str
+
+
+#: every function of the language by symbol id (``"torch.nn.functional.relu"``)
+by_id: dict[str, TorchFunction] = {}
+_by_function: dict[Any, Symbol] = {}
+_namespaces: dict[str, Namespace] = {}
+
+
+@functools.cache
+def public_name(function: Any) -> str | None:
+    """Where a torch function is found below ``torch``: ``"nn.functional.relu"``, ``"Tensor.add"``; ``None``: nowhere."""
+    full_name = getattr(function, "__name__", "")
+    for path in NAMESPACES:
+        owner = operator.attrgetter(path)(torch) if path else torch
+        name = full_name.removeprefix(f"{path}_")  # torch.linalg.inv calls itself linalg_inv
+        if name and getattr(owner, name, None) == function:
+            return f"{path}.{name}" if path else name
+    for path in NAMESPACES:  # a few call themselves otherwise: max_pool2d is "fn"
+        owner = operator.attrgetter(path)(torch) if path else torch
+        for name, found in vars(owner).items():
+            if found is function:
+                return f"{path}.{name}" if path else name
+    return None
+
+
+def function_of(symbol_id: str) -> Any:
+    """The torch function behind a symbol's id."""
+    return operator.attrgetter(symbol_id.removeprefix("torch."))(torch)
+
+
+def _namespace(path: str) -> Namespace:
+    prefix = f"ltorch.{path}" if path else "ltorch"
+    return _namespaces.setdefault(prefix, Namespace(prefix, IMPORT))
+
+
+def _finished(result: Any, inputs: set[str]) -> Any:
+    """``result`` in memory of its own."""
+    if isinstance(result, TensorProxy):
+        return prims.clone(result) if result.name in inputs or _shares_memory(result, inputs) else result
+    if isinstance(result, (tuple, list)):
+        items = [_finished(x, inputs) for x in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
+    """Whether ``result`` is a view of an input, or may show the elements of something made here more than once."""
+    trace = current_trace()
+    assert trace is not None
+    producers: dict[str, Any] = {}
+    views.collect_prims(trace.scope, producers)
+    name = result.name
+    while name not in inputs:
+        bsym = producers.get(name)
+        if bsym is None or OpTags.VIEW not in bsym.sym.tags:
+            return False
+        if bsym.sym is prims.broadcast_in_dim and bsym.output.shape != bsym.args[0].shape:
+            return True
+        name = bsym.args[0].name
+    return True
+
+
+def torchsymbol(
+    *functions: Any,
+    name: str | None = None,
+    returns: Returns = "array",
+    method: str | tuple[str, ...] = (),
+    tags: Iterable[OpTags] = (),
+    factory: bool = False,
+    row_major: bool | str = True,
+) -> Callable[[Callable[..., Any]], Symbol]:
+    """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
+
+    ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it. The rest is as in
+    :class:`TorchFunction`. Names of methods among ``functions`` stand for torch's function of that name and the method,
+    as far as there are such (``torchsymbol("relu")``).
+    """
+
+    def decorate(f: Callable[..., Any]) -> Symbol:
+        found = [g for x in functions for g in (_of_name(x) if isinstance(x, str) else (x,))]
+        full_name = name or public_name(found[0])
+        assert full_name is not None, f"{f.__name__} has no public name"
+        path, _, short = full_name.rpartition(".")
+
+        @functools.wraps(f)
+        def meta(*args: Any, **kwargs: Any) -> Any:
+            result = f(*args, **kwargs)
+            if returns != "array":
+                return result
+            return _finished(result, {p.name for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)})
+
+        every = set(tags)
+        if returns in ("view", "argument"):
+            every.add(OpTags.VIEW)
+        if returns == "update":
+            every.add(OpTags.UPDATE)
+        if factory:
+            every.add(OpTags.FACTORY)
+        symbol = Symbol(short, meta, id=f"torch.{full_name}", tags=every, namespace=_namespace(path), language=language)
+        assert symbol.id not in by_id, f"{symbol.id} is defined twice"
+        by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
+        for g in found:
+            _by_function.setdefault(g, symbol)
+        for m in (method,) if isinstance(method, str) else method:
+            language.methods[m] = symbol
+        return symbol
+
+    return decorate
+
+
+def _of_name(name: str) -> list[Any]:
+    """torch's functions of that name: ``torch.<name>``, the method, and those of ``torch.nn.functional`` and ``special``.
+
+    Those of ``torch.linalg`` are others: its ``diagonal`` and ``norm`` are of matrices.
+    """
+    found = []
+    for path in ("", "nn.functional", "special", "Tensor"):
+        g = getattr(operator.attrgetter(path)(torch) if path else torch, name, None)
+        if g is not None and callable(g):
+            found.append(g)
+    assert found, f"torch has no function {name}"
+    return found
+
+
+def symbol_of(function: Any) -> Symbol | None:
+    """The symbol of one of torch's functions; ``None`` if the language lacks it."""
+    try:
+        return _by_function.get(function)
+    except TypeError:  # not hashable
+        return None
+
+
+@functools.cache
+def signature(symbol: Symbol) -> inspect.Signature:
+    return inspect.signature(symbol.meta)
+
+
+def takes(symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether the definition has the parameters of this call: torch's functions have overloads."""
+    try:
+        signature(symbol).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True

@@ -166,14 +166,16 @@ class Program:
     # Integers
 
     def text(self, x: Int) -> str:
-        """The operand of an integer."""
-        total = ""
+        """The operand of an integer, which fits 64 bits; what is computed on the way to it may wrap around and back."""
+        total, known = "", Int(0)
         for atom, factor in x.terms.items():
-            term = atom.text if factor == 1 else self.code.op(f"mul nsw i64 {atom.text}, {factor}")
-            total = term if not total else self.code.op(f"add nsw i64 {total}, {term}")
+            own = Int(0, {atom: factor})
+            term = atom.text if factor == 1 else self.code.op(f"mul {_flag(own)}i64 {atom.text}, {factor}")
+            known = known + own
+            total = term if not total else self.code.op(f"add {_flag(known)}i64 {total}, {term}")
         if not total:
             return str(x.constant)
-        return self.code.op(f"add nsw i64 {total}, {x.constant}") if x.constant else total
+        return self.code.op(f"add {_flag(x)}i64 {total}, {x.constant}") if x.constant else total
 
     def find(self, key: Any) -> Any:
         """What :meth:`remember` was told."""
@@ -530,6 +532,11 @@ class Program:
             lines.append(f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}")
             lines += [f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
         return "\n".join(lines)
+
+
+def _flag(x: Int) -> str:
+    """LLVM's word for a result that does not wrap around."""
+    return "nsw " if x.fits else ""
 
 
 _REGISTER_PARTS = re.compile(r"%[\w.]+")

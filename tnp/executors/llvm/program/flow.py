@@ -12,13 +12,13 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
-from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
 
-__all__ = ["Variable", "condition"]
+__all__ = ["Variable", "condition", "integer"]
 
 #: a loop by more than 1 ends below this, so that its index fits
 FAR = 2**62
@@ -30,6 +30,13 @@ def condition(p: Program, x: Any) -> str:
         value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)  # type: ignore[assignment]
         return value
     return truth(p, x)
+
+
+def integer(proxy: NumberProxy, register: str) -> Number:
+    """The integer in a register, with the bounds that are known of it."""
+    low = LOWEST if proxy.low is None else proxy.low
+    high = HIGHEST if proxy.bound is None else proxy.bound
+    return Number(int, Int.of(Atom(register, low, high)))
 
 
 class Variable:
@@ -98,7 +105,7 @@ class Variable:
         assert isinstance(proxy, NumberProxy)
         kind = proxy.python_type
         if kind is int:
-            return Number(int, Int.of(Atom(p.code.op(f"load i64, ptr {self.slot}"))))
+            return integer(proxy, p.code.op(f"load i64, ptr {self.slot}"))
         if kind is complex:
             return Number(kind, scalars.load(p.code, self.slot, dtypes.complex128))
         return Number(kind, p.code.op(f"load {'i1' if kind is bool else 'double'}, ptr {self.slot}"))

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tnp.executors.llvm.program.flow
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core.bodies import bodies_of, is_control_flow, stored
 from tnp.core.devices import cpu
@@ -18,7 +17,8 @@ from tnp.executors.llvm import launcher, scalars
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
-from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.flow import integer
+from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.numbers import as_number, real, whole
 from tnp.executors.llvm.program.values import Lazy, Number, Place, Scalar
@@ -166,7 +166,7 @@ def _slot(p: Program, i: int) -> str:
 def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     if isinstance(x, NumberProxy):
         if x.python_type is int:
-            return Number(int, Int.of(Atom(p.head.op(f"load i64, ptr {pointer}"))))
+            return integer(x, p.head.op(f"load i64, ptr {pointer}"))
         if x.python_type is bool:
             return Number(bool, p.head.op(f"trunc i64 {p.head.op(f'load i64, ptr {pointer}')} to i1"))
         if x.python_type is float:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
+from tnp.core import dtypes
 from tnp.core.bodies import bodies_of, is_control_flow, stored
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -33,7 +34,7 @@ LARGE = 32 * 1024
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
     inputs, outputs = bsym.flat_inputs, [p for p in bsym.flat_outputs if is_sized(p)]
-    if not all(is_sized(p) for p in inputs) or any(isinstance(p, TensorProxy) and p.device is not cpu for p in inputs):
+    if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
     try:
         if not everything and not _pays(bsym):
@@ -49,6 +50,11 @@ def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
 def is_sized(p: Proxy) -> bool:
     """Whether it is no array, or one whose shape is known before it is computed."""
     return not isinstance(p, TensorProxy) or all(type(n) is int for n in p.shape)
+
+
+def _is_numpys(p: Proxy) -> bool:
+    """Whether it is no array, or one in memory that NumPy has a dtype for."""
+    return not isinstance(p, TensorProxy) or (p.device is cpu and p.dtype is not dtypes.bfloat16)
 
 
 def _usual(p: Proxy) -> Any:

@@ -167,10 +167,17 @@ class Program:
 
     def text(self, x: Int) -> str:
         """The operand of an integer."""
-        total = ""
+        total, so_far = "", ZERO
+
+        def nsw(part: Int) -> str:
+            # What is added up may wrap though the whole does not. Of an offset in memory, whose bounds are none, nothing does.
+            return "" if x.fits and not part.fits else "nsw "
+
         for atom, factor in x.terms.items():
-            term = atom.text if factor == 1 else self.code.op(f"mul nsw i64 {atom.text}, {factor}")
-            total = term if not total else self.code.op(f"add nsw i64 {total}, {term}")
+            part = Int(0, {atom: factor})
+            term = atom.text if factor == 1 else self.code.op(f"mul {nsw(part)}i64 {atom.text}, {factor}")
+            so_far += part
+            total = term if not total else self.code.op(f"add {nsw(so_far)}i64 {total}, {term}")
         if not total:
             return str(x.constant)
         return self.code.op(f"add nsw i64 {total}, {x.constant}") if x.constant else total
@@ -552,6 +559,8 @@ class Program:
 
 def _extent(place: Place) -> tuple[int, int]:
     """Where the bytes of an array of the caller's begin, and how many there are. Raises ``Refused`` if others lie between."""
+    if any(n.known == 0 for n in place.shape):
+        return 0, 0
     low = high = 0
     step = place.dtype.itemsize
     for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, place.strides) if n.constant != 1):

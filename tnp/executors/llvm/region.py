@@ -157,7 +157,19 @@ def input_of(p: Any, key: Any, is_written: bool, limits: tuple[int, int] | None 
         return launcher.Input(kind, low=low, high=high)
     if kind not in ("array", "scalar"):
         return launcher.Input(kind)
+    if is_written and _shares_places(p.shape, strides, p.dtype.itemsize):
+        raise Unavailable("an array that is written to may have several elements in one place")
     return launcher.Input(kind, p.shape, strides, numpy_dtype(p.dtype), is_written)
+
+
+def _shares_places(shape: Sequence[Any], strides: Sequence[int], itemsize: int) -> bool:
+    """Whether what the inner dimensions span is more than one step of an outer one: elements may lie in one place then."""
+    span = itemsize
+    for step, n in sorted((abs(step), n) for step, n in zip(strides, shape) if n != 1):
+        if step < span:
+            return 0 not in shape
+        span += step * (n - 1)
+    return False
 
 
 def _limits(number: Node, graph: Graph) -> tuple[int, int]:

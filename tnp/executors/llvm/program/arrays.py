@@ -104,7 +104,7 @@ def _convert(p: Program, out: Any, a: Any, dtype: Any) -> Any:
     if isinstance(out, NumberProxy):
         raise Refused("a conversion of a number")
     if not _is_array(a):
-        return Scalar(as_dtype(p, a, out.dtype, checked=False), out.dtype)
+        return Scalar(as_dtype(p, a, out.dtype), out.dtype)
     source = a.dtype
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")

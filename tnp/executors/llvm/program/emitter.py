@@ -166,16 +166,21 @@ class Program:
     # Integers
 
     def text(self, x: Int) -> str:
-        """The operand of an integer, which fits 64 bits; what is computed on the way to it may wrap around and back."""
-        total, known = "", Int(0)
+        """The operand of an integer."""
+        total, so_far = "", ZERO
+
+        def nsw(part: Int) -> str:
+            # What is added up may wrap though the whole does not. Of an offset in memory, whose bounds are none, nothing does.
+            return "" if x.fits and not part.fits else "nsw "
+
         for atom, factor in x.terms.items():
-            own = Int(0, {atom: factor})
-            term = atom.text if factor == 1 else self.code.op(f"mul {_flag(own)}i64 {atom.text}, {factor}")
-            known = known + own
-            total = term if not total else self.code.op(f"add {_flag(known)}i64 {total}, {term}")
+            part = Int(0, {atom: factor})
+            term = atom.text if factor == 1 else self.code.op(f"mul {nsw(part)}i64 {atom.text}, {factor}")
+            so_far += part
+            total = term if not total else self.code.op(f"add {nsw(so_far)}i64 {total}, {term}")
         if not total:
             return str(x.constant)
-        return self.code.op(f"add {_flag(x)}i64 {total}, {x.constant}") if x.constant else total
+        return self.code.op(f"add {nsw(x)}i64 {total}, {x.constant}") if x.constant else total
 
     def find(self, key: Any) -> Any:
         """What :meth:`remember` was told."""
@@ -534,11 +539,6 @@ class Program:
         return "\n".join(lines)
 
 
-def _flag(x: Int) -> str:
-    """LLVM's word for a result that does not wrap around."""
-    return "nsw " if x.fits else ""
-
-
 _REGISTER_PARTS = re.compile(r"%[\w.]+")
 
 
@@ -554,6 +554,8 @@ def _written_out(lines: Sequence[str], variable: str, values: range) -> list[str
 
 def _extent(place: Place) -> tuple[int, int]:
     """Where the bytes of an array of the caller's begin, and how many there are. Raises ``Refused`` if others lie between."""
+    if any(n.known == 0 for n in place.shape):
+        return 0, 0
     low = high = 0
     step = place.dtype.itemsize
     for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, place.strides) if n.constant != 1):

@@ -238,6 +238,8 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if by.known is None or not by.known:
         raise Refused("a loop by a number of the program")
     step = by.known
+    if abs(step) >= FAR:
+        raise Refused("a step beyond which the index may not fit")
     carried = Carried(p, b, args, b.args[4:])
     code = p.code
     if step != 1:

@@ -81,10 +81,11 @@ def truth(p: Program, x: Any) -> str:
     return value
 
 
-def as_dtype(p: Program, x: Any, dtype: DType, *, checked: bool = True) -> Value:
-    """A number as an element of ``dtype``. An integer that does not fit raises ``OverflowError`` when it is an operand
-    (``checked``), and wraps in a conversion."""
+def as_dtype(p: Program, x: Any, dtype: DType) -> Value:
+    """A number as an element of ``dtype``. An integer that does not fit raises ``OverflowError``."""
     n = as_number(x)
+    if n.python_type is float and dtype.kind in "iu":
+        _check_truncated(p, n.value, dtype)
     if n.python_type is not int or dtype.kind not in "iu":
         value = real(p, n) if n.python_type is int and dtype.kind in "fc" else n.value
         source = dtypes.float64 if n.python_type is int and dtype.kind in "fc" else _DTYPES[n.python_type]
@@ -92,14 +93,28 @@ def as_dtype(p: Program, x: Any, dtype: DType, *, checked: bool = True) -> Value
             return truth(p, n)
         return scalars.convert(p.code, value, source, dtype)
     i = whole(p, n)
-    low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
-    if checked and not (low <= i.low and i.high <= high):
+    low, high = _limits(dtype)
+    if not (low <= i.low and i.high <= high):
         p.check(
             _between(p, i, low, high), lambda v: OverflowError(f"Python integer {v} out of bounds for {dtype.name}"), i
         )
     if i.known is not None and low <= i.known <= high:
         return scalars.constant(i.known, dtype)
     return scalars.convert(p.code, p.text(i), dtypes.int64, dtype)
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    bits = dtype.bits
+    return (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _check_truncated(p: Program, x: str, dtype: DType) -> None:
+    """What the integer part of a float raises that ``dtype`` does not hold, or that NaN has none, is left to Python."""
+    low, high = _limits(dtype)
+    exact = dtype.bits < 64 or dtype.kind == "u"  # whether low - 1 is a float
+    least, end = (scalars.constant(float(limit), dtypes.float64) for limit in (low - exact, high + 1))
+    above = p.code.op(f"fcmp {'ogt' if exact else 'oge'} double {x}, {least}")
+    p.check(p.code.op(f"and i1 {above}, {p.code.op(f'fcmp olt double {x}, {end}')}"), None)
 
 
 def _between(p: Program, i: Int, low: int, high: int) -> str:

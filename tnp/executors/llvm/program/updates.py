@@ -27,6 +27,7 @@ def own(p: Program, name: str, x: Array, is_needed: bool) -> Place:
         return p.room(name, x)
     if is_needed:
         p.scopes[-1][name] = p.force(x)
+    x.memory.indices_of = None  # anything may be written to it
     return x
 
 

@@ -1,0 +1,82 @@
+"""Edges of whole loops in native code: what must not be assumed, and what must raise as in eager."""
+
+import numpy as np
+import pytest
+from test_llvm_program import EVERYTHING, native, whole
+
+import tnp
+from tnp.testing import assert_same
+
+
+def test_indices_that_were_positions_and_were_changed():
+    def f(x, n, by):
+        total = 0.0
+        for i in range(n):
+            where = np.nonzero(x > 0)[0]
+            where[0] = i * by
+            total += x[where].sum()
+        return total
+
+    native(f, lambda: [whole(8, 1), 3, 1], lambda: [whole(8, 1), 3, 10**9])
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i4", "u4", "u8", "i8"])
+def test_numbers_that_an_array_of_integers_does_not_hold(dtype):
+    def whole_numbers(x, n, k):
+        for i in range(n):
+            x[i] = k + i
+
+    def floats(x, n, k):
+        for i in range(n):
+            x[i] = i * k
+
+    ends = [np.iinfo(dtype).min, np.iinfo(dtype).max]
+    native(whole_numbers, *(lambda k=k: [np.zeros(4, dtype), 4, k] for k in (3, -2, 300, ends[0] + 1, ends[1] - 1)))
+    float_ends = [-0.3, -0.4, 50.9, 99.5, ends[0] / 3, ends[1] / 3, np.inf, np.nan, 2.0**61, 2.0**63]
+    native(floats, *(lambda k=float(k): [np.zeros(4, dtype), 4, k] for k in float_ends))
+
+
+def test_elements_that_share_a_place():
+    def rolled(a, b, n):
+        for i in range(n):
+            for j in range(n):
+                a[i, j] += b[j, i]
+            a[i] += b[i]
+
+    def straight(a, b, n):
+        a += b * n
+        a[1, 1] += b[0, 1]
+
+    for strides in ((0, 8), (16, 8), (8, 0)):
+        for f in (rolled, straight):
+
+            def make(strides=strides):
+                return [np.lib.stride_tricks.as_strided(whole(16), (4, 4), strides), whole((4, 4), 1), 4]
+
+            expected, args = make(), make()
+            f(*expected)
+            tnp.jit(f, executors=EVERYTHING)(*args)
+            assert_same(args, expected)
+
+
+def test_steps_beyond_which_no_index_is():
+    def f(x, start, stop):
+        for i in range(start, stop, 2**63 - 1):
+            x[i] += 1
+
+    for start in (0, 5):
+        expected, x = whole(12), whole(12)
+        f(expected, start, 10)
+        tnp.jit(f, executors=EVERYTHING)(x, start, 10)
+        assert_same(x, expected)
+
+
+def test_what_is_restored_of_an_empty_array():
+    def f(x, y, c):
+        for i in range(len(y)):
+            x[i:] = 2.0
+            y[i] += c
+            c = c * 3
+        return c
+
+    native(f, lambda: [np.zeros(0), whole(4), 2**60], lambda: [np.zeros((0, 3)), whole(4), 2**60])

@@ -80,3 +80,17 @@ def test_what_is_restored_of_an_empty_array():
         return c
 
     native(f, lambda: [np.zeros(0), whole(4), 2**60], lambda: [np.zeros((0, 3)), whole(4), 2**60])
+
+
+def test_temporaries_whose_bound_is_more_memory_than_there_is():
+    def f(x, y, n):
+        total = x[0]
+        for i in range(2, n):
+            y[0] += 1
+            table = np.exp(x[:i, None] * x[None, :i])  # at most 58 GB, as far as the compiler knows
+            for j in range(i):
+                total = total + table[j].sum()
+            total = total + table.max()
+        return total
+
+    native(f, lambda: [np.full(85_000, 0.5), np.zeros(1), 5])

@@ -64,6 +64,8 @@ class Program:
         self.may_refuse = self.may_decline = False
         self.memories: list[Memory] = []
         self.freed: list[str] = []
+        #: whether some of the memory could not be had
+        self.lacks_memory = ""
         self.stack = 0
         #: what is read while that is being recorded: memory and offset
         self.accesses: list[tuple[Memory, Int]] | None = None
@@ -396,6 +398,8 @@ class Program:
         self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
         raw = self.head.op(f"call ptr @malloc(i64 {size + 64})")
         self.freed.append(raw)
+        lacking = self.head.op(f"icmp eq ptr {raw}, null")
+        self.lacks_memory = lacking if not self.lacks_memory else self.head.op(f"or i1 {self.lacks_memory}, {lacking}")
         address = self.head.op(f"ptrtoint ptr {raw} to i64")
         up = self.head.op(f"add i64 {address}, 63")
         return self.head.op(f"inttoptr i64 {self.head.op(f'and i64 {up}, -64')} to ptr")
@@ -501,7 +505,7 @@ class Program:
             code.block("refuse")
             self._restore()
             code.line("br label %decline")
-        if self.may_refuse or self.may_decline:
+        if self.may_refuse or self.may_decline or self.lacks_memory:
             code.block("decline")
             code.line(f"store i64 {REFUSED}, ptr %outcome")
             code.line("br label %leave")
@@ -509,7 +513,10 @@ class Program:
         for raw in self.freed:
             code.line(f"call void @free(ptr {raw})")
         code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
-        text = "\n".join(["  %outcome = alloca i64", head.text(), "  br label %start", "start:", code.text()])
+        begin = (
+            f"  br i1 {self.lacks_memory}, label %decline, label %start" if self.lacks_memory else "  br label %start"
+        )
+        text = "\n".join(["  %outcome = alloca i64", head.text(), begin, "start:", code.text()])
         parts = [f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text(), self._metadata()]
         parts.append(f"attributes #0 = {{ nounwind {attributes} }}")
         return "\n\n".join(parts) + "\n"
@@ -522,7 +529,9 @@ class Program:
             first, size = _extent(place)
             begin = self.head.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {first}")
             copy = self._allocate(size)
-            self.head.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {size}, i1 false)")
+            # Where memory is lacking there may be no copy, but nothing is written either.
+            count = self.head.op(f"select i1 {self.lacks_memory}, i64 0, i64 {size}") if self.lacks_memory else size
+            self.head.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {count}, i1 false)")
             self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {size}, i1 false)")
 
     def _metadata(self) -> str:

@@ -317,11 +317,16 @@ def test_ctrl_c_in_a_loop_without_end():
         return i
 
     f(np.ones(2))
+    # A process that was started in the background may have been told to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        f(np.zeros(2))
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            f(np.zeros(2))
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
     assert "while" not in source(f)
 
 

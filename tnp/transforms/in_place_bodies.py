@@ -165,7 +165,7 @@ def _overwritten(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> set
     found = {name for inner in passes for name in inner.overwritten}
     sources = list(_results(b, passes)) if found else []
     for _ in own:
-        found |= {root for p, roots in sources if p.name in found for root in roots if root in own}
+        found |= {root for p, roots, _ in sources if p.name in found for root in roots if root in own}
     return found
 
 

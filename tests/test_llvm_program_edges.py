@@ -94,3 +94,21 @@ def test_temporaries_whose_bound_is_more_memory_than_there_is():
         return total
 
     native(f, lambda: [np.full(85_000, 0.5), np.zeros(1), 5])
+
+
+def test_shapes_that_do_not_fit_are_named_as_in_eager():
+    def store(x, y):
+        for i in range(2, len(x)):
+            x[:i] = y[: i + 1]
+
+    def add(x, y):
+        for i in range(2, len(x)):
+            x[:i] = x[:i] + y[: i + 1]
+
+    def block(x, y):
+        for i in range(2, len(x)):
+            x[:i, 1:3] = y[1 : i + 2, :2]
+
+    for f in (store, add):
+        native(f, lambda: [np.zeros(20), np.ones(20)])
+    native(block, lambda: [np.zeros((20, 20)), np.ones((20, 20))])

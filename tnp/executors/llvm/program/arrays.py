@@ -19,7 +19,7 @@ from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, truth, whole
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
-from tnp.executors.llvm.program.views import require_equal, take_one
+from tnp.executors.llvm.program.views import do_not_fit, require_equal, take_one
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__ = ["element_index"]
@@ -39,12 +39,7 @@ def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, c
             if len(a.shape) != len(full.shape):
                 raise Refused("arrays of different ranks")
             for n, m in zip(full.shape, a.shape):
-                require_equal(
-                    p,
-                    n,
-                    m,
-                    lambda x, y: ValueError(f"operands could not be broadcast together with shapes ({x},) ({y},) "),
-                )
+                require_equal(p, n, m, *do_not_fit(full.shape, a.shape))
 
     def make(p: Program, at: At) -> Value:
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])  # type: ignore[no-any-return]
@@ -297,15 +292,21 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
     return Lazy(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
 
 
+def _index_mismatch(indices: Sequence[Array]) -> tuple[Any, list[Int]]:
+    """What to raise of arrays of indices that do not fit, and of what numbers."""
+    if any(len(i.shape) != 1 for i in indices):
+        return lambda *sizes: IndexError("shape mismatch: indexing arrays could not be broadcast together"), []
+    words = "shape mismatch: indexing arrays could not be broadcast together with shapes "
+    return lambda *sizes: IndexError(words + "".join(f"({n},) " for n in sizes)), [i.shape[0] for i in indices]
+
+
 @rule("index_get")
 def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array]) -> Array:
     kept = [p.force(i) if i.cost else i for i in indices]
     for d, i in enumerate(kept):
         check_indices(p, i, a.shape[d], d)
         for n, m in zip(kept[0].shape, i.shape):
-            require_equal(
-                p, n, m, lambda x, y: IndexError("shape mismatch: indexing arrays could not be broadcast together")
-            )
+            require_equal(p, n, m, *_index_mismatch(kept))
     rank = len(kept[0].shape)
 
     def make(p: Program, at: At) -> Value:

@@ -15,7 +15,7 @@ from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.numbers import as_dtype
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.values import Array, Lazy, Number, Place, Scalar
-from tnp.executors.llvm.program.views import VIEWS, broadcast
+from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast
 
 __all__ = ["own"]
 
@@ -48,7 +48,7 @@ def _fitted(p: Program, value: Any, target: Place) -> Array:
         raise Refused("an update of another dtype")
     first = len(target.shape) - len(array.shape)
     if isinstance(array, Scalar) or array.shape != target.shape:
-        return broadcast(p, array, target.shape, range(first, len(target.shape)))
+        return broadcast(p, array, target.shape, range(first, len(target.shape)), STORE)
     return array
 
 

@@ -8,13 +8,18 @@ from typing import Any
 
 from tnp.core.proxies import TensorProxy
 from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.launcher import RECORD_WORDS
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Lazy, Number, Place, Scalar
 
-__all__ = ["VIEWS", "broadcast", "require_equal"]
+__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "take_one"]
+
+#: what NumPy says of two shapes: of operands, and of what is stored and where
+OPERANDS = "operands could not be broadcast together with shapes {} {} "
+STORE = "could not broadcast input array from shape {} into shape {}"
 
 #: operations up to which elements are computed again for each place of a broadcast
 CHEAP = 8
@@ -163,15 +168,17 @@ def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims
     return broadcast(p, a, [whole(p, n) for n in shape], dims)
 
 
-def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int]) -> Array:
-    """``a`` repeated to ``shape``, its dimension ``i`` at ``dims[i]``."""
+def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], words: str = OPERANDS) -> Array:
+    """``a`` repeated to ``shape``, its dimension ``i`` at ``dims[i]``. ``words`` say what is wrong with two shapes."""
     if isinstance(a, Scalar):
         value = a
         return Lazy(shape, a.dtype, lambda p, at: value.value) if shape else a
     repeated = [n.known == 1 and shape[d].known != 1 for n, d in zip(a.shape, dims)]
     for n, d, again in zip(a.shape, dims, repeated):
         if not again:
-            require_equal(p, n, shape[d], _cannot_broadcast)
+            # Of two operands it is the second that is repeated to the shape of the first.
+            order = (a.shape, shape) if words is STORE else (shape, a.shape)
+            require_equal(p, n, shape[d], *do_not_fit(*order, words))
     if isinstance(a, Lazy) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
     if isinstance(a, Place):
@@ -182,20 +189,30 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int]) -
     return _moved(a, shape, lambda at: tuple(ZERO if again else at[d] for d, again in zip(dims, repeated)))
 
 
-def _cannot_broadcast(n: int, m: int) -> Exception:
-    return ValueError(f"operands could not be broadcast together with shapes ({n},) ({m},) ")
+def do_not_fit(a: Sequence[Int], b: Sequence[Int], words: str = OPERANDS) -> tuple[Callable[..., Exception], list[Int]]:
+    """What to raise of two shapes that do not fit, and of what numbers, for :func:`require_equal`."""
+    rank = len(a)
+
+    def failure(*sizes: int) -> Exception:
+        return ValueError(words.format(*(f"({', '.join(map(str, s))}{',' * (len(s) == 1)})".replace(" ", "") for s in (sizes[:rank], sizes[rank:]))))  # fmt: skip
+
+    return failure, [*a, *b]
 
 
-def require_equal(p: Program, n: Int, m: Int, failure: Callable[..., BaseException]) -> None:
-    """Raises ``failure(n, m)`` at run time if two sizes differ. Where one may be 1, eager would repeat it: it runs instead."""
+def require_equal(
+    p: Program, n: Int, m: Int, failure: Callable[..., BaseException], numbers: Sequence[Int] | None = None
+) -> None:
+    """Raises ``failure(*numbers)`` (default: the two) at run time if two sizes differ. Where one may be 1, eager would repeat it: it
+    runs instead, as it does if there are more numbers than a record has room for."""
     if n == m:
         return
     key = ("equal", *sorted((n, m), key=repr))
     if p.find(key):
         return
     same = p.equal(n, m)
-    one = any(x.low <= 1 <= x.high for x in (n, m))
-    p.check(same, None if one else failure, *(() if one else (n, m)))
+    told = [n, m] if numbers is None else list(numbers)
+    left = any(x.low <= 1 <= x.high for x in (n, m)) or len(told) >= RECORD_WORDS
+    p.check(same, None if left else failure, *(() if left else told))
     p.known[-1][key] = True
 
 
@@ -288,7 +305,7 @@ def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int
     for a in arrays[1:]:
         for d, (n, m) in enumerate(zip(first.shape, a.shape)):
             if d != dim:
-                require_equal(p, n, m, _cannot_broadcast)
+                require_equal(p, n, m, *do_not_fit(first.shape, a.shape))
     made = p.temporary([total if d == dim else n for d, n in enumerate(first.shape)], out.dtype)
     begin = ZERO
     for a in arrays:

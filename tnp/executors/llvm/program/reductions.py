@@ -23,6 +23,8 @@ __all__: list[str] = []
 BLOCK = 1024
 #: multiplications from which on a library's product is faster
 LARGE_PRODUCT = 64**3
+#: rows of a matrix that are added to a row of a product at once
+ROWS = 4
 _COMPENSATED = (dtypes.float32, dtypes.float64)
 
 
@@ -237,7 +239,8 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         raise Refused("products of stacks of matrices")
     dtype = out.dtype
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
-    if (rows.known or 2) > 1 and (columns.known or 2) > 1 and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
+    is_dot = rows.known == 1 and columns.known == 1
+    if not is_dot and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
         raise Refused("a large product of matrices")
     require_equal(p, inner, b.shape[0], _mismatch)
     if a.cost and columns.known != 1:
@@ -260,10 +263,23 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         return made
     zero = scalars.constant(0, dtype)
     p.fill(made, Lazy(made.shape, dtype, lambda p, at: zero))
-    with p.loop(ZERO, rows) as i, p.loop(ZERO, inner) as k:
-        factor = a.element(p, (i, k))
+
+    def add_rows(i: Int, rows_of_b: Sequence[Int]) -> None:
+        """Adds some rows of b, each times an element of a, to a row of the result."""
+        factors = [a.element(p, (i, k)) for k in rows_of_b]
         with p.loop(ZERO, columns) as j:
-            p.store(made, (i, j), _fused(p, factor, b.element(p, (k, j)), p.load(made, (i, j)), dtype))
+            total = p.load(made, (i, j))
+            for k, factor in zip(rows_of_b, factors):
+                total = _fused(p, factor, b.element(p, (k, j)), total, dtype)
+            p.store(made, (i, j), total)
+
+    # Several rows at once: the result is loaded and stored less often.
+    blocks = p.atom(("quarters", inner), lambda: p.code.op(f"udiv i64 {p.text(inner)}, {ROWS}"), 0, inner.high // ROWS)
+    with p.loop(ZERO, rows) as i:
+        with p.loop(ZERO, blocks) as block:
+            add_rows(i, [block * ROWS + r for r in range(ROWS)])
+        with p.loop(blocks * ROWS, inner) as k:
+            add_rows(i, [k])
     return made
 
 

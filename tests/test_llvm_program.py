@@ -8,30 +8,18 @@ from random import Random
 
 import numpy as np
 import pytest
-from flow_checks import source
+from flow_checks import same_as_eager, source
 from fuzzing import define
 from fuzzing.loops import loop_arguments, random_loops
 
 import tnp
-from tnp.testing import assert_same
 
 EVERYTHING = ["llvm_everything", "numpy"]
 
 
 def native(f, *calls, executors=EVERYTHING):
     """Calls ``f`` compiled and as it is; what is compiled has no loop or branch left."""
-    jitted = tnp.jit(f, executors=executors)
-    for make in calls:
-        expected_args, args = make(), make()
-        try:
-            expected = f(*expected_args)
-        except Exception as error:
-            with pytest.raises(type(error)) as caught:
-                jitted(*args)
-            assert str(caught.value) == str(error)
-        else:
-            assert_same(jitted(*args), expected)
-        assert_same(args, expected_args, what="arguments")
+    jitted = same_as_eager(f, *calls, executors=(executors,))
     lines = [line.strip() for line in source(jitted).splitlines()]
     assert not any(line.startswith(("for ", "while ", "if ")) for line in lines), source(jitted)
     assert any("_fusion" in line for line in lines)

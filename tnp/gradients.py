@@ -323,7 +323,7 @@ def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     >>> tnp.jvp(lambda x: x ** 2, (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
     (array([1., 9.]), array([2., 0.]))
     """
-    return _pushing(function)(tuple(primals), tuple(tangents))  # type: ignore[no-any-return]
+    return _pushing(function)(tuple(primals), tuple(tangents))
 
 
 def _pushing(function: Any) -> Transformed:

@@ -55,7 +55,7 @@ class Transformed(Jitted):
         if transform.__name__ in _CALLED_AS_THE_FUNCTION and is_user_function(
             getattr(function, "__tnp_function__", function)
         ):
-            program.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+            program.__signature__ = inspect.signature(function)
         super().__init__(program)
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:

@@ -73,7 +73,8 @@ def linear(x: int | NumberProxy) -> Linear:
     result = form
     for name, (number, k) in form.terms.items():
         if name in known and number.value is not None:
-            value = int(number.value)  # type: ignore[arg-type]  # an integer's
+            assert isinstance(number.value, int)
+            value = int(number.value)
             result = result.plus(Linear({name: (number, 1)}, 0), -k).plus(Linear({}, value), k)
     return result
 

@@ -58,7 +58,7 @@ class _Same:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.key == other.key
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def payload_of(code: Returned, region: Region) -> Payload:

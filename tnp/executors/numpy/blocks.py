@@ -172,7 +172,7 @@ class BlockRegion:
 
     def describe(self) -> list[str]:
         """The code of a block."""
-        return self.blocks.__tnp_source__.splitlines()  # type: ignore[attr-defined, no-any-return]
+        return self.blocks.__tnp_source__.splitlines()
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         states = np.geterr()
@@ -185,7 +185,7 @@ class BlockRegion:
         if work is None:
             return self._run_singly(inputs, out)
         if "warn" in kinds:
-            errors = _Errors(self.blocks.__code__)  # type: ignore[attr-defined]
+            errors = _Errors(self.blocks.__code__)
             with np.errstate(call=errors.record, **{s: "call" for s in _STATES if states[s] == "warn"}):
                 self._run_blocks(*work)
             self._warn(errors)
@@ -229,11 +229,11 @@ class BlockRegion:
 
     def _warn(self, errors: _Errors) -> None:
         """Gives the warnings of a call, each as NumPy does, at the user's line."""
-        first = self.blocks.__code__.co_firstlineno  # type: ignore[attr-defined]
+        first = self.blocks.__code__.co_firstlineno
         for line, kind in sorted(errors.found):
             name, location = self.operations[line - first]
             message = f"{_ERRORS[kind]} encountered in {name}"
-            at = (location.filename, location.line) if location else (self.blocks.__code__.co_filename, line)  # type: ignore[attr-defined]
+            at = (location.filename, location.line) if location else (self.blocks.__code__.co_filename, line)
             warnings.warn_explicit(message, RuntimeWarning, *at, registry=self._registry)
 
 
@@ -279,7 +279,7 @@ def _in_c_order(x: np.ndarray) -> bool:
 
 
 def _new(p: TensorProxy) -> np.ndarray:
-    return kernels.pooled(tuple(p.shape), np.dtype(p.dtype.name))  # type: ignore[no-any-return]
+    return kernels.pooled(tuple(p.shape), np.dtype(p.dtype.name))
 
 
 # The generated code

@@ -31,13 +31,13 @@ _COPIED = (
 
 
 def _copy_of(name: str, view: Symbol) -> None:
-    function = view.meta.__wrapped__  # type: ignore[attr-defined]
+    function = view.meta.__wrapped__
 
     def copy(*args: Any, **kwargs: Any) -> Any:
         """What the function of that name shows, in memory of its own."""
         return function(*args, **kwargs)
 
-    copy.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    copy.__signature__ = inspect.signature(function)
     copy.__name__ = f"{name}_copy"
     torchsymbol(getattr(torch, f"{name}_copy"))(copy)
 

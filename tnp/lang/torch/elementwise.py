@@ -140,7 +140,7 @@ for _row in BINARY:
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
-    return other if type(alpha) in (int, float) and alpha == 1 else mul(other, alpha)  # type: ignore[name-defined] # noqa: F821
+    return other if type(alpha) in (int, float) and alpha == 1 else mul(other, alpha)  # noqa: F821
 
 
 @torchsymbol("add", "__add__", "__radd__", method="add", tags=ELEMENTWISE)

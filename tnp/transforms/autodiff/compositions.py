@@ -81,5 +81,5 @@ def _partition(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
     return NotImplemented
 
 
-_partition.takes_bound_symbol = True  # type: ignore[attr-defined]
+_partition.takes_bound_symbol = True
 rule("numpy.partition")(_partition)

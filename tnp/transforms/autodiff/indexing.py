@@ -72,7 +72,7 @@ def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         """Of several stores to one place the last one counts."""
         found = prims.index_get(g, list(indices))
         if reverse.are_distinct(indices):
-            return found  # type: ignore[no-any-return]
+            return found
         order = _numbers(indices[0])
         blank = clang.full(a.shape[: len(indices)], -1, dtype=order.dtype)
         places = prims.index_put(blank, list(indices), order, False)
@@ -83,5 +83,5 @@ def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     return lambda: prims.index_put(g, list(indices), clang.full_like(values, 0), False), None, of_values
 
 
-_index_put.takes_bound_symbol = True  # type: ignore[attr-defined]
+_index_put.takes_bound_symbol = True
 rule(prims.index_put)(_index_put)

@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 def spread(g: TensorProxy, a: TensorProxy, dims: Any) -> TensorProxy:
     """The result of a reduction of ``a`` along ``dims`` repeated to its shape."""
-    return prims.broadcast_in_dim(g, a.shape, [d for d in range(a.ndim) if d not in dims])  # type: ignore[no-any-return]
+    return prims.broadcast_in_dim(g, a.shape, [d for d in range(a.ndim) if d not in dims])
 
 
 @rule(prims.sum)
@@ -58,11 +58,11 @@ def _line_up(a: TensorProxy, dims: Any) -> tuple[TensorProxy, list[int]]:
 def _shifted(a: TensorProxy, by: int, fill: float) -> TensorProxy:
     """``a`` moved by some places along its last dimension, ``fill`` moving in."""
     config = [(0, 0, 0)] * (a.ndim - 1) + [(by, -by, 0)]
-    return prims.pad(a, fill, tuple(config))  # type: ignore[no-any-return]
+    return prims.pad(a, fill, tuple(config))
 
 
 def _backwards(a: TensorProxy) -> TensorProxy:
-    return prims.flip(a, (a.ndim - 1,))  # type: ignore[no-any-return]
+    return prims.flip(a, (a.ndim - 1,))
 
 
 @rule(prims.prod)
@@ -125,7 +125,7 @@ def _running_extreme(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int)
 
 
 def _spread_ranks(g: TensorProxy, indices: TensorProxy, dim: int) -> TensorProxy:
-    return prims.scatter(clang.full_like(g, 0), indices, g, dim)  # type: ignore[no-any-return]
+    return prims.scatter(clang.full_like(g, 0), indices, g, dim)
 
 
 @rule(prims.sort)

@@ -53,7 +53,7 @@ def rolled(
     index = NumberProxy(trace.make_name("i"), int)
     args = [like(x) for x in inits]
     body = make_body([index, *args], lambda: stored(make(index, *args), args))
-    return prims.for_loop(start, stop, step, body, *inits)  # type: ignore[no-any-return]
+    return prims.for_loop(start, stop, step, body, *inits)
 
 
 def live(

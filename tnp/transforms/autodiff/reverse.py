@@ -246,7 +246,7 @@ WRITABLE = frozenset(
 def stored_at(a: TensorProxy, value: Any, at: views.Path) -> TensorProxy:
     """``a`` with ``value`` in the place of what the view ``at`` selects."""
     if all(step.symbol.id in WRITABLE for step in at.steps):
-        return views.update(a, value, at)  # type: ignore[no-any-return]
+        return views.update(a, value, at)
     return views.write(a, value, at)
 
 
@@ -322,7 +322,7 @@ def _cut(a: TensorProxy, starts: Sequence[int], begin: Sequence[int], end: Seque
     lower, upper = [b - s for b, s in zip(begin, starts)], [e - s for e, s in zip(end, starts)]
     if not any(lower) and tuple(upper) == tuple(a.shape):
         return a
-    return prims.slice(a, lower, upper, [1] * a.ndim)  # type: ignore[no-any-return]
+    return prims.slice(a, lower, upper, [1] * a.ndim)
 
 
 def _around(

@@ -76,7 +76,7 @@ def _slice(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     return Sliced(starts, g)
 
 
-_slice.takes_bound_symbol = True  # type: ignore[attr-defined]
+_slice.takes_bound_symbol = True
 rule(prims.slice)(_slice)
 
 
@@ -116,7 +116,7 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     return None
 
 
-_unfold.takes_bound_symbol = True  # type: ignore[attr-defined]
+_unfold.takes_bound_symbol = True
 rule(prims.unfold)(_unfold)
 
 
@@ -130,7 +130,7 @@ def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: A
 
     def of_value() -> TensorProxy:
         inside = prims.pad(clang.full_like(a, 1), 0, config)
-        return prims.sum(clang.mul(g, clang.sub(1, inside)), tuple(range(g.ndim)))  # type: ignore[no-any-return]
+        return prims.sum(clang.mul(g, clang.sub(1, inside)), tuple(range(g.ndim)))
 
     return inverse, of_value
 

@@ -91,7 +91,7 @@ class Walk:
             x = clang.convert(x, dtype_of_number(x) if dtype is None else dtype)
         elif dtype is not None:
             x = clang.convert(x, dtype)
-        return prims.broadcast_in_dim(x, (self.length, *x.shape), tuple(range(1, x.ndim + 1)))  # type: ignore[no-any-return]
+        return prims.broadcast_in_dim(x, (self.length, *x.shape), tuple(range(1, x.ndim + 1)))
 
     def run(self, bsyms: Iterable[BoundSymbol]) -> None:
         for b in bsyms:

@@ -42,7 +42,7 @@ def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, c
                 require_equal(p, n, m, *do_not_fit(full.shape, a.shape))
 
     def make(p: Program, at: At) -> Value:
-        return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])  # type: ignore[no-any-return]
+        return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])
 
     reads: frozenset[Memory] = frozenset().union(*(a.reads for a in arrays))
     return Lazy(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))

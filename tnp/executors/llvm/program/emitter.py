@@ -557,7 +557,7 @@ def _written_out(lines: Sequence[str], variable: str, values: range) -> list[str
     found: list[str] = []
     for value in values:
         names = {name: f"{name}.{value}" for name in made} | {variable: str(value)}
-        found += [_REGISTER_PARTS.sub(lambda m, names=names: names.get(m[0], m[0]), line) for line in lines]  # type: ignore[misc]
+        found += [_REGISTER_PARTS.sub(lambda m, names=names: names.get(m[0], m[0]), line) for line in lines]
     return found
 
 

@@ -10,6 +10,7 @@ from tnp.core.bodies import Body, bodies_of, is_control_flow, stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
@@ -18,7 +19,7 @@ from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
 
-__all__ = ["Variable", "condition", "integer"]
+__all__ = ["Variable", "condition", "load_number", "store_number"]
 
 #: a loop by more than 1 ends below this, so that its index fits
 FAR = 2**62
@@ -27,16 +28,34 @@ FAR = 2**62
 def condition(p: Program, x: Any) -> str:
     """The bool of a number, or of an array of one element."""
     if isinstance(x, (Scalar, Place, Lazy)):
-        value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)  # type: ignore[assignment]
+        value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)
         return value
     return truth(p, x)
 
 
-def integer(proxy: NumberProxy, register: str) -> Number:
-    """The integer in a register, with the bounds that are known of it."""
-    low = LOWEST if proxy.low is None else proxy.low
-    high = HIGHEST if proxy.bound is None else proxy.bound
-    return Number(int, Int.of(Atom(register, low, high)))
+def load_number(code: Code, proxy: NumberProxy, pointer: str) -> Number:
+    """The Python number in a slot of 16 bytes, as the launcher fills it; an integer with the bounds that are known of it."""
+    kind = proxy.python_type
+    if kind is int:
+        low = LOWEST if proxy.low is None else proxy.low
+        high = HIGHEST if proxy.bound is None else proxy.bound
+        return Number(int, Int.of(Atom(code.op(f"load i64, ptr {pointer}"), low, high)))
+    if kind is bool:
+        return Number(bool, code.op(f"trunc i64 {code.op(f'load i64, ptr {pointer}')} to i1"))
+    return Number(kind, scalars.load(code, pointer, dtypes.dtype_of_number(kind)))
+
+
+def store_number(p: Program, proxy: NumberProxy, value: Any, pointer: str) -> None:
+    """Stores a Python number of the kind of ``proxy`` so that :func:`load_number` finds it."""
+    number, kind = as_number(value), proxy.python_type
+    if kind is int:
+        p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {pointer}")
+    elif kind is bool:
+        p.code.line(f"store i64 {p.code.op(f'zext i1 {number.value} to i64')}, ptr {pointer}")
+    elif kind is float:
+        p.code.line(f"store double {real(p, number)}, ptr {pointer}")
+    else:
+        scalars.store(p.code, number.value, pointer, dtypes.complex128)
 
 
 class Variable:
@@ -73,15 +92,7 @@ class Variable:
             scalars.store(p.code, p.scalar(value), self.slot, proxy.dtype)
         else:
             assert isinstance(proxy, NumberProxy)
-            number, kind = as_number(value), proxy.python_type
-            if kind is int:
-                p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {self.slot}")
-            elif kind is bool:
-                p.code.line(f"store i1 {number.value}, ptr {self.slot}")
-            elif kind is float:
-                p.code.line(f"store double {real(p, number)}, ptr {self.slot}")
-            else:
-                scalars.store(p.code, number.value, self.slot, dtypes.complex128)
+            store_number(p, proxy, value, self.slot)
 
     def _set_array(self, buffer: Place, x: Any) -> None:
         p = self.p
@@ -103,12 +114,7 @@ class Variable:
         if isinstance(proxy, TensorProxy):
             return Scalar(scalars.load(p.code, self.slot, proxy.dtype), proxy.dtype)
         assert isinstance(proxy, NumberProxy)
-        kind = proxy.python_type
-        if kind is int:
-            return integer(proxy, p.code.op(f"load i64, ptr {self.slot}"))
-        if kind is complex:
-            return Number(kind, scalars.load(p.code, self.slot, dtypes.complex128))
-        return Number(kind, p.code.op(f"load {'i1' if kind is bool else 'double'}, ptr {self.slot}"))
+        return load_number(p.code, proxy, self.slot)
 
     def values(self) -> dict[str, Any]:
         """The value by its name, and its sizes by theirs."""

@@ -77,7 +77,7 @@ def truth(p: Program, x: Any) -> str:
         if i.known is not None:
             return "true" if i.known else "false"
         return p.code.op(f"icmp ne i64 {p.text(i)}, 0")
-    value: str = scalars.convert(p.code, n.value, _DTYPES[n.python_type], dtypes.bool8)  # type: ignore[assignment]
+    value: str = scalars.convert(p.code, n.value, _DTYPES[n.python_type], dtypes.bool8)
     return value
 
 
@@ -279,7 +279,7 @@ def _float_division(p: Program, name: str, a: str, b: str) -> str:
         "remainder": "float modulo",
     }[name]
     p.check(p.code.op(f"fcmp une double {b}, 0.0"), lambda: ZeroDivisionError(message))
-    value: str = scalars.emit(p.code, name, [a, b], dtypes.float64)  # type: ignore[assignment]
+    value: str = scalars.emit(p.code, name, [a, b], dtypes.float64)
     return value
 
 
@@ -350,5 +350,5 @@ def _compare(p: Program, name: str, a: Number, b: Number) -> str:
     for n in (a, b):
         if n.python_type is int:
             p.check(_between(p, whole(p, n), -EXACT, EXACT), None)
-    value: str = scalars.emit(p.code, name, [real(p, a), real(p, b)], dtypes.float64)  # type: ignore[assignment]
+    value: str = scalars.emit(p.code, name, [real(p, a), real(p, b)], dtypes.float64)
     return value

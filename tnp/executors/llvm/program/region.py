@@ -18,11 +18,10 @@ from tnp.executors.llvm import launcher, scalars
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
-from tnp.executors.llvm.program.flow import integer
+from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
-from tnp.executors.llvm.program.numbers import as_number, real, whole
-from tnp.executors.llvm.program.values import Lazy, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Lazy, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
@@ -66,7 +65,7 @@ def _usual(p: Proxy) -> Any:
     strides, step = [], p.dtype.itemsize
     for n in reversed(p.shape):
         strides.insert(0, step)
-        step *= n  # type: ignore[operator]
+        step *= n
     return "array", tuple(strides)
 
 
@@ -88,7 +87,7 @@ def _elements(p: Proxy) -> int:
     """The number of elements of an array, as far as it is known."""
     if not isinstance(p, TensorProxy) or not all(type(n) is int for n in p.shape):
         return 0
-    return math.prod(p.shape)  # type: ignore[arg-type]
+    return math.prod(p.shape)
 
 
 def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> dict[int, int]:
@@ -171,37 +170,25 @@ def _slot(p: Program, i: int) -> str:
 
 def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     if isinstance(x, NumberProxy):
-        if x.python_type is int:
-            return integer(x, p.head.op(f"load i64, ptr {pointer}"))
-        if x.python_type is bool:
-            return Number(bool, p.head.op(f"trunc i64 {p.head.op(f'load i64, ptr {pointer}')} to i1"))
-        if x.python_type is float:
-            return Number(float, p.head.op(f"load double, ptr {pointer}"))
+        if x.python_type is not complex:
+            return load_number(p.head, x, pointer)
         raise Refused("complex Python numbers")
     assert isinstance(x, TensorProxy)
     if x.scalar:
         return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)
-    return Place(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])  # type: ignore[arg-type]
+    return Place(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])
 
 
 def _contiguous(p: Program, x: TensorProxy, pointer: str) -> Place:
     strides = _usual(x)[1]
-    return Place(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)  # type: ignore[arg-type]
+    return Place(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)
 
 
 def _finish(p: Program, x: Proxy, pointer: str) -> None:
     """Stores a result where the caller takes it."""
     value = p.value(x)
     if isinstance(x, NumberProxy):
-        number, kind = as_number(value), x.python_type
-        if kind is int:
-            p.code.line(f"store i64 {p.text(whole(p, number))}, ptr {pointer}")
-        elif kind is bool:
-            p.code.line(f"store i64 {p.code.op(f'zext i1 {number.value} to i64')}, ptr {pointer}")
-        elif kind is float:
-            p.code.line(f"store double {real(p, number)}, ptr {pointer}")
-        else:
-            raise Refused("complex Python numbers")
+        store_number(p, x, value, pointer)
     elif isinstance(x, TensorProxy) and not x.shape:
         scalars.store(p.code, p.scalar(value), pointer, x.dtype)
     elif isinstance(value, (Place, Lazy)):

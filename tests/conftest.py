@@ -1,4 +1,5 @@
-"""Every pass of every test's compilation is checked by the trace checker; random tests are the same at every run of CI."""
+"""Every pass of a test's compilation is checked by the trace checker (of the many tests of operators, on one executor); random tests are
+the same at every run of CI."""
 
 import os
 import tempfile

@@ -14,6 +14,7 @@ from tnp.api import (
 from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.looking import draw, examine, profile
 from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
@@ -25,6 +26,8 @@ __all__ = [
     "NoExecutorError",
     "TraceError",
     "cache_info",
+    "draw",
+    "examine",
     "explain",
     "get_all_executors",
     "get_default_executors",
@@ -37,6 +40,7 @@ __all__ = [
     "jvp",
     "last_prologue_traces",
     "last_traces",
+    "profile",
     "put_grad",
     "put_grads",
     "register_grad",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tnp.core import check
+from tnp.core import check, logs
 from tnp.core.errors import (
     EagerFallbackWarning,
     LateGuardFailed,
@@ -35,7 +35,7 @@ from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.frontend import state
-from tnp.frontend.acquire import acquire
+from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.sources import MISS, Prologue
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
@@ -74,6 +74,8 @@ class _Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: what the program is called with, as expressions of the prologue
+    inputs: list[str] = field(default_factory=list)
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -100,6 +102,8 @@ class Jitted:
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
+        #: errors that only tracing met, with the number of calls that ran eagerly for them
+        self._met_tracing: dict[str, int] = {}
         self._warned = False
         self._make_binder()
 
@@ -160,6 +164,30 @@ class Jitted:
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
         return self._apply(self.__tnp_function__, values)
 
+    def bound(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The values of the function's parameters in a call. Raises ``TypeError`` where the function would."""
+        values: tuple[Any, ...] = self._bind(*args, **kwargs)
+        return values
+
+    def entry_for(self, values: tuple[Any, ...]) -> _Entry | None:
+        """The program that a call with these values of the parameters runs; ``None`` if there is none yet."""
+        return next((e for e in self._entries if e.prologue.first_failure(values) is None), None)
+
+    def apply_eagerly(self, values: tuple[Any, ...]) -> Any:
+        """The function itself, called with these values of its parameters."""
+        return self._apply(self.__tnp_function__, values)
+
+    def acquired(self, values: tuple[Any, ...], prologue: Prologue | None = None) -> Acquired:
+        """The function traced for these values of its parameters, nothing run. Raises :class:`NeedsEager` if there is no trace."""
+        prologue = Prologue(self._parameters) if prologue is None else prologue
+        return acquire(
+            self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
+        )
+
+    def passes(self, trace: Trace) -> list[Trace]:
+        """An acquired trace after each pass, for this function's executors."""
+        return compile_trace(trace, _backend(self._executor_list(trace)))
+
     def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
@@ -177,14 +205,14 @@ class Jitted:
     def _compile(self, values: tuple[Any, ...]) -> _Entry:
         start = time.perf_counter()
         self._misses += 1
+        again = ""
         if self._entries:
             failure = self._entries[0].prologue.first_failure(values)
-            self._recompiled.append(f"not {failure}" if failure else "other arguments")
+            again = f"not {failure}" if failure else "other arguments"
+            self._recompiled.append(again)
         prologue = Prologue(self._parameters)
         try:
-            acquired = acquire(
-                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-            )
+            acquired = self.acquired(values, prologue)
             executors = self._executor_list(acquired.trace)
             traces = compile_trace(acquired.trace, _backend(executors))
             program = traces[-1].python_callable()
@@ -192,7 +220,7 @@ class Jitted:
                 program = _keeping_errstate(program)
             inputs = [acquired.expressions[p.name] for p in traces[-1].args]
             run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start, inputs=inputs)
         except NeedsEager as reason:
             entry = self._eager_entry(prologue, reason)
         except TraceCheckError:
@@ -206,7 +234,19 @@ class Jitted:
             return self._once_eagerly(error)
         self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
         self._runs = tuple(e.run for e in self._entries)
+        self._tell(entry, time.perf_counter() - start, again)
         return entry
+
+    def _tell(self, entry: _Entry, seconds: float, again: str) -> None:
+        """Logs a new program."""
+        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        kind = "program" if entry.eager_reason is None else "eager"
+        logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
+        if logs.on(logs.guards):
+            if again:
+                logs.guards.debug("%s is compiled again: %s", name, again)
+            for guard in entry.prologue.guards:
+                logs.guards.debug("%s is valid for: %s", name, guard.description)
 
     def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
         text = (
@@ -227,6 +267,12 @@ class Jitted:
             result = self._apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
+            self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
+            logs.tell(
+                logs.Event(
+                    "eager", self.__qualname__, 0.0, f"{self.__qualname__} ran eagerly: tracing raised {error!r}"
+                )
+            )
             if not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -397,11 +443,16 @@ def jit(
         return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
+    return jitted_function(function, executors=executors, strict=strict, fastmath=fastmath)
+
+
+def jitted_function(function: Any, **options: Any) -> Jitted:
+    """What :func:`jit` makes of a function or a module."""
     if _is_module(function):
         from tnp.modules import JittedModule
 
-        return JittedModule(function, executors=executors, strict=strict, fastmath=fastmath)
-    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+        return JittedModule(function, **options)
+    return Jitted(function, **options)
 
 
 def _is_module(x: Any) -> bool:
@@ -420,10 +471,8 @@ def trace() -> Callable[..., Trace]:
 
     def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
         jitted = function if isinstance(function, Jitted) else Jitted(function)
-        values = jitted._bind(*args, **kwargs)
-        prologue = Prologue(jitted._parameters)
         try:
-            return acquire(jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue).trace
+            return jitted.acquired(jitted.bound(*args, **kwargs)).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 
@@ -504,6 +553,7 @@ def explain(f: Any) -> Explanation:
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
+    lines += [f"{_count(n, 'call')} ran eagerly: tracing raised {e}" for e, n in f._met_tracing.items()]
     return Explanation("\n".join(lines))
 
 
@@ -512,7 +562,7 @@ def _count(n: int, noun: str) -> str:
 
 
 #: how the ids of symbols begin that are opaque calls, and what their functions are in
-_OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
+OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
 
 
 def _claims(traces: list[Trace]) -> list[str]:
@@ -523,9 +573,9 @@ def _claims(traces: list[Trace]) -> list[str]:
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
     for b in traces[0].bound_symbols:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
-        if kind in _OPAQUE and OpTags.RANDOM not in b.sym.tags:
+        if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:
             where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: {_OPAQUE[kind]}.{function}{where}")
+            lines.append(f"opaque call: {OPAQUE[kind]}.{function}{where}")
     return lines
 
 

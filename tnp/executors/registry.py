@@ -12,6 +12,7 @@ from tnp.executors.base import Executor
 
 __all__ = [
     "add_default_executor",
+    "availability",
     "deregister_executor",
     "get_all_executors",
     "get_always_executors",
@@ -74,6 +75,15 @@ def get_all_executors() -> tuple[Executor, ...]:
     for name in _BUILT_IN:
         get_executor(name)
     return tuple(_executors.values())
+
+
+def availability() -> dict[str, str]:
+    """Every executor by name, tnp's own and those registered, and why one is not there (``""`` for one that is)."""
+    found = dict.fromkeys((*_BUILT_IN, *_executors), "")
+    for name, (_, package) in _BUILT_IN.items():
+        if get_executor(name) is None:
+            found[name] = f"the package {package} is not installed"
+    return found
 
 
 def get_default_executors() -> tuple[Executor, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tnp.core import logs
 from tnp.core.bodies import is_control_flow, map_bodies, through
 from tnp.core.errors import NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
@@ -98,6 +99,15 @@ def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
     return made
 
 
+def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None:
+    """Logs who took an operation."""
+    if logs.on(logs.claims):
+        by = f"taken by {executor.name}" if executor is not None else "opened"
+        logs.claims.debug(
+            "%s: %s%s", bsym.sym.qualified_name, by, f"; refused by {', '.join(refused)}" if refused else ""
+        )
+
+
 def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:
     """Claims ``bsym`` into ``new``. ``renamed`` are results that turned out to be other values, by name."""
     if renamed:
@@ -108,6 +118,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
     if is_control_flow(bsym):
         for executor in executors:
             if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+                _tell(bsym, executor)
                 new.bound_symbols.append(_fusable(bsym, executor))
                 return
         # No executor takes it whole: what is in it is claimed as any program is.
@@ -118,6 +129,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
         can_fuse = getattr(executor, "can_fuse", None)
         if can_fuse is not None:
             if can_fuse(bsym):
+                _tell(bsym, executor, refused)
                 new.bound_symbols.append(_fusable(bsym, executor))
                 return
             refused.append(executor.name)
@@ -131,11 +143,13 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
         if implementation.opens:
             break
         if implementation.execution_transform is not None:
+            _tell(bsym, executor, refused)
             _transform(bsym, implementation.execution_transform, executors, new, renamed)
             return
         op = implementation.op or implementation.in_place
         if op is None:
             continue
+        _tell(bsym, executor, refused)
         missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
         if missing:
             op.tags = op.tags | missing  # what runs an effect has that effect
@@ -145,6 +159,7 @@ def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed:
         new.bound_symbols.append(claimed)
         return
     if bsym.subsymbols:
+        _tell(bsym, None, refused)
         for sub in bsym.subsymbols:
             if sub.location is None:
                 sub.location = bsym.location

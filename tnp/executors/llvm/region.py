@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tnp.core import logs
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
@@ -83,8 +85,10 @@ class NativeRegion:
                 return False
             try:
                 threads.ensure_runtime()
+                start = time.perf_counter()
                 spec, ir, release = self.make(key)
                 self._specs[key] = spec, engine.compile_ir(ir, self.name), release
+                logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)
                 return False

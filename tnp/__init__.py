@@ -11,7 +11,14 @@ from tnp.api import (
     set_num_threads,
     trace,
 )
-from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
+from tnp.core.errors import (
+    BatchError,
+    EagerFallbackWarning,
+    ExtensionError,
+    GradientError,
+    NoExecutorError,
+    TraceError,
+)
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from tnp.mapping import vmap
@@ -21,6 +28,7 @@ __all__ = [
     "BatchError",
     "CacheInfo",
     "EagerFallbackWarning",
+    "ExtensionError",
     "GradientError",
     "NoExecutorError",
     "TraceError",

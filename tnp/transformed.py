@@ -56,7 +56,8 @@ class Transformed(Jitted):
             getattr(function, "__tnp_function__", function)
         ):
             program.__signature__ = inspect.signature(function)
-        super().__init__(program)
+        # A function made of a jitted one runs on the executors of that one.
+        super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(

@@ -32,6 +32,12 @@ FAMILIES = (
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")
 
+# Every other method of tensors that is defined: what extensions write of proxies (``a.contiguous()``).
+for _name in dir(_registry.torch.Tensor):
+    _symbol = symbol_of(getattr(_registry.torch.Tensor, _name))
+    if _symbol is not None:
+        language.methods.setdefault(_name, _symbol)
+
 __all__ = ["FAMILIES", "by_id", "language", "symbol_of"]
 
 

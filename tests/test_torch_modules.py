@@ -131,3 +131,17 @@ def test_kinds_of_models(make, shape):
             _close(jitted(x), model(x))
     assert tnp.last_traces(jitted), tnp.explain(jitted)
     assert tnp.cache_info(jitted) == (1, 1, 1)
+
+
+def _second_hook(module, args, result):
+    return {"seen": len(args), **result}
+
+
+def test_hooks_see_what_is_passed_by_position_and_what_by_name(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    network.register_forward_hook(_second_hook)
+    with torch.no_grad():
+        assert jitted(x, twice=True)["seen"] == network(x, twice=True)["seen"] == 1
+        assert jitted(x=x)["seen"] == network(x=x)["seen"] == 0
+        _close(jitted(x=x, twice=True), network(x=x, twice=True))
+        assert tnp.last_traces(jitted)

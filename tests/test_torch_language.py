@@ -254,3 +254,13 @@ def test_numpy_programs_do_not_import_torch():
         "import numpy as np, sys, tnp; tnp.jit(lambda x: np.sin(x) + 1)(np.ones(2)); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_isinstance_holds_in_code_that_python_has_specialised():
+    @tnp.jit
+    def f(x):
+        return x + 1 if all(map(torch.is_tensor, (x,))) else None
+
+    for _ in range(50):
+        torch.is_tensor(1)
+    _close(f(torch.ones(2)), torch.full((2,), 2.0))

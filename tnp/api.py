@@ -67,10 +67,20 @@ class CacheInfo(NamedTuple):
     size: int
 
 
+@dataclass(eq=False)
+class Form:
+    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
+
+    parameters: list[str]
+    apply: Callable[..., Any]
+    runs: tuple[Callable[..., Any], ...] = ()
+
+
 @dataclass
 class _Entry:
     """One compiled program, or (``run`` is ``None``) the finding that calls of its kind run eagerly."""
 
+    form: Form
     prologue: Prologue
     run: Callable[..., Any]
     traces: list[Trace] = field(default_factory=list)
@@ -97,7 +107,6 @@ class Jitted:
         self._strict = strict
         self._fastmath = fastmath
         self._entries: tuple[_Entry, ...] = ()
-        self._runs: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.RLock()
         self._hits = 0
         self._misses = 0
@@ -107,7 +116,7 @@ class Jitted:
 
     def _make_binder(self) -> None:
         try:
-            signature = inspect.signature(self._signature_source())
+            signature = inspect.signature(self.__tnp_function__)
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [
@@ -115,17 +124,17 @@ class Jitted:
                     inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
                 ]
             )
-        self._parameters = list(signature.parameters)
-        self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
-    def _signature_source(self) -> Any:
-        """What is called with the arguments."""
-        return self.__tnp_function__
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        """The form of a call, and the values that are passed in it."""
+        return self._form, self._bind(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -134,25 +143,25 @@ class Jitted:
                 self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
             args = self._bind(*args, **kwargs)
         try:
-            for run in self._runs:
+            for run in self._form.runs:
                 result = run(*args)
                 if result is not MISS:
                     self._hits += 1
                     return result
-            return self._call_slowly(args)
+            return self._call_slowly(self._form, args)
         except LateGuardFailed as failure:
-            return self._start_over(args, failure)
+            return self._start_over(self._form, args, failure)
 
-    def _call_slowly(self, values: tuple[Any, ...]) -> Any:
+    def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if state.running() is not None:
-            return self._apply(self.__tnp_function__, values)
+            return form.apply(self.__tnp_function__, values)
         with self._lock:
             for entry in self._entries:
-                if entry.prologue.first_failure(values) is None:
+                if entry.form is form and entry.prologue.first_failure(values) is None:
                     break
             else:
-                entry = self._compile(values)
+                entry = self._compile(form, values)
         result = entry.run(*values)
         if result is not MISS:
             return result
@@ -160,34 +169,41 @@ class Jitted:
         failure = entry.prologue.first_failure(values)
         if check.enabled():
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+    def _keep(self, entries: tuple[_Entry, ...]) -> None:
+        self._entries = entries
+        for form in {id(e.form): e.form for e in entries}.values():
+            form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
         with self._lock:
             for i, entry in enumerate(self._entries):
-                if entry.eager_reason is None and entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(entry.prologue, NeedsEager(str(failure)))
-                    self._entries = (*self._entries[:i], made, *self._entries[i + 1 :])
-                    self._runs = tuple(e.run for e in self._entries)
+                if entry.form is not form or entry.eager_reason is not None:
+                    continue
+                if entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
+                    self._keep((*self._entries[:i], made, *self._entries[i + 1 :]))
                     break
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _compile(self, values: tuple[Any, ...]) -> _Entry:
+    def _compile(self, form: Form, values: tuple[Any, ...]) -> _Entry:
         start = time.perf_counter()
         self._misses += 1
         if self._entries:
-            failure = self._entries[0].prologue.first_failure(values)
+            last = self._entries[0]
+            failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             self._recompiled.append(f"not {failure}" if failure else "other arguments")
-        prologue = Prologue(self._parameters)
+        prologue = Prologue(form.parameters)
         try:
             behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
             with grad_transforms_of([*self._named_executors(), *behind]):
                 acquired = acquire(
-                    self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
+                    self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict
                 )
             executors = self._executor_list(acquired.trace)
             numbers = len(acquired.trace.value_guards)
@@ -198,9 +214,9 @@ class Jitted:
                 program = _keeping_errstate(program)
             inputs = [acquired.expressions[p.name] for p in traces[-1].args]
             run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+            entry = _Entry(form, prologue, run, traces, seconds=time.perf_counter() - start)
         except NeedsEager as reason:
-            entry = self._eager_entry(prologue, reason)
+            entry = self._eager_entry(form, prologue, reason)
         except TraceCheckError:
             raise
         except (TraceError, NoExecutorError, ExtensionError) as error:
@@ -209,12 +225,11 @@ class Jitted:
             raise
         except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-            return self._once_eagerly(error)
-        self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
-        self._runs = tuple(e.run for e in self._entries)
+            return self._once_eagerly(form, error)
+        self._keep((entry, *self._entries[: MAX_PROGRAMS - 1]))
         return entry
 
-    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> _Entry:
         text = (
             f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
         )
@@ -223,14 +238,14 @@ class Jitted:
         if not self._warned:
             self._warned = True
             warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
-        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
-        return _Entry(prologue, run, eager_reason=text)
+        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        return _Entry(form, prologue, run, eager_reason=text)
 
-    def _once_eagerly(self, error: BaseException) -> _Entry:
+    def _once_eagerly(self, form: Form, error: BaseException) -> _Entry:
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
-            result = self._apply(self.__tnp_function__, values)
+            result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
             if not self._warned:
@@ -242,7 +257,7 @@ class Jitted:
                 )
             return result
 
-        return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
+        return _Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
 
     def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
@@ -457,10 +472,10 @@ def trace() -> Callable[..., Trace]:
 
     def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
         jitted = function if isinstance(function, Jitted) else Jitted(function)
-        values = jitted._bind(*args, **kwargs)
-        prologue = Prologue(jitted._parameters)
+        form, values = jitted._formed(args, kwargs)
+        prologue = Prologue(form.parameters)
         try:
-            return acquire(jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue).trace
+            return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 

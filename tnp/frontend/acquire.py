@@ -13,7 +13,7 @@ import numpy as np
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
 from tnp.core.elementwise_table import by_name
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
@@ -24,7 +24,15 @@ from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.libraries import capturing, library_of_language, library_of_value
-from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
+from tnp.frontend.objects import (
+    Construct,
+    attributes_of,
+    is_copy,
+    is_made_of_attributes,
+    is_plain_object,
+    is_shadow,
+    stored_attributes,
+)
 from tnp.frontend.results import is_sealed
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
@@ -73,14 +81,17 @@ def acquire(
     try:
         return _acquire(function, parameters, call, values, tracer)
     except NeedsEager as needed:
-        if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
+        # Libraries look at values for shortcuts that they leave out where a compiler is at work.
+        says_compiling = isinstance(needed, NeedsValue) and tracer.inputs.guarded_state
+        rolls = not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN
+        if rolls and not says_compiling:
             raise
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
     prologue.clear()
     trace = Trace()
     tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
-    tracer.rolls = False
+    tracer.rolls, tracer.says_compiling = rolls, says_compiling
     try:
         return _acquire(function, parameters, call, values, tracer)
     except NeedsEager:
@@ -214,6 +225,8 @@ def _output(x: Any) -> Any:
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)
     if is_shadow(x):
+        if is_copy(x):
+            raise NeedsEager(f"it returns a copy of an object of the class {kind.__name__}")
         source, real_kind, _ = stored_attributes(x)
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
@@ -230,15 +243,30 @@ def _output(x: Any) -> Any:
         return [_output(y) for y in x]
     if kind is dict:
         return {k: _output(y) for k, y in x.items()}
-    if is_plain_object(x) and not callable(x):
+    if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):
+        if not _holds_traced(x):  # it may be one that the program got hold of unseen
+            raise NeedsEager(f"it returns a new {kind.__name__}")
         attributes = attributes_of(x)
-        if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
+        if not isinstance(x, dict):
             return Construct(kind, {k: _output(v) for k, v in attributes.items()})
-        raise NeedsEager(f"it returns a new {kind.__name__}")
+        fields = tuple(k for k, v in attributes.items() if dict.get(x, k, _output) is v)
+        items = {k: _output(v) for k, v in dict.items(x)}
+        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, items, fields)
     if pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     raise NeedsEager(f"it returns a {kind.__name__}")
+
+
+def _holds_traced(x: Any) -> bool:
+    """Whether a value of the trace is in ``x``, or in what it is made of."""
+    if is_traced(x) or is_shadow(x):
+        return True
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_traced, x))
+    return (isinstance(x, dict) and any(map(_holds_traced, dict.values(x)))) or (
+        is_made_of_attributes(x) and any(map(_holds_traced, attributes_of(x).values()))
+    )
 
 
 def _guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:

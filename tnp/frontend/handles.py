@@ -184,6 +184,8 @@ class TracedArray:
     real = property(_getter("real"), _setter("real"))
     imag = property(_getter("imag"), _setter("imag"))
     flat = property(_getter("flat"), _setter("flat"))
+    #: what torch._dynamo.mark_static_address sets, as caches of models do with theirs
+    _dynamo_static_input_type = property(_getter("_dynamo_static_input_type"), _setter("_dynamo_static_input_type"))
 
     @property
     def ndim(self) -> int:
@@ -336,6 +338,9 @@ class TracedNumber:
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return round(self._known(), ndigits) if ndigits is not None else round(self._known())
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self  # a number does not change
 
     def __getattr__(self, name: str) -> Any:
         if name == "real":

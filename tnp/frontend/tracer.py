@@ -92,6 +92,8 @@ class Tracer:
         self.began_ordinary = True
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
+        #: whether libraries are told that a compiler is at work
+        self.says_compiling = False
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 

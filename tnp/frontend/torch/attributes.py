@@ -135,9 +135,11 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 
 
 def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
-    if tracer.inputs.trace_has_gradients:
-        raise NeedsEager("it asks whether a tensor requires a gradient")
-    return False
+    """Programs with tensors that require gradients are compiled where those are off: then only arguments themselves do."""
+    if not tracer.inputs.trace_has_gradients:
+        return False
+    value = tracer.inputs.value_of(a)
+    return value is not None and bool(value.requires_grad)
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -77,9 +77,12 @@ class _Mode(TorchFunctionMode):
 
     def __enter__(self) -> Any:
         self.tracer.generator_state = torch.get_rng_state()
+        self.was_compiling = torch.compiler._is_compiling_flag
+        torch.compiler._is_compiling_flag = self.tracer.says_compiling  # as torch.export does
         return super().__enter__()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
         if _has_drawn(self.tracer):
             torch.set_rng_state(self.tracer.generator_state)
@@ -287,7 +290,8 @@ class TorchLibrary(Library):
         return lambda *args, **kwargs: self.call(tracer, function, (a, *args), kwargs)
 
     def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
-        raise NeedsEager(f"it sets the attribute {name!r} of a tensor")
+        if not name.startswith("_dynamo_"):  # what torch._dynamo.mark_static_address leaves for another compiler
+            raise NeedsEager(f"it sets the attribute {name!r} of a tensor")
 
     def _operand(self, tracer: Tracer, x: Any) -> Any:
         """An operand of an operator: arrays of NumPy's are tensors, its scalars numbers."""

@@ -212,6 +212,14 @@ def sliced(input: TensorProxy, dim: int, start: int, stop: int, step: int = 1) -
     return clang.slice_dim(input, start, stop, step, dim=dim)
 
 
+@torchsymbol(torch.ops.aten.slice, name="ops.aten.slice", returns="view")
+def aten_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
+    """``input[start:end:step]`` in one dimension: what torch's own Python calls it."""
+    d = dimension(input.ndim, dim)
+    first, last, _ = slice(*(None if x is None else static_int(x) for x in (start, end))).indices(input.shape[d])
+    return sliced(input, d, first, max(first, last), static_int(step))
+
+
 @torchsymbol("narrow", returns="view")
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> TensorProxy:
     """``length`` positions of a dimension from ``start``."""

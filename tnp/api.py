@@ -37,9 +37,11 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import acquire
 from tnp.frontend.sources import MISS, Prologue
+from tnp.training import Training, without_gradients
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
+from tnp.transforms.split import split
 
 __all__ = [
     "CacheInfo",
@@ -48,6 +50,7 @@ __all__ = [
     "explain",
     "get_num_threads",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "set_num_threads",
@@ -74,6 +77,8 @@ class _Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -183,16 +188,24 @@ class Jitted:
         prologue = Prologue(self._parameters)
         try:
             acquired = acquire(
-                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-            )
+                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict,
+                differentiate=split,
+            )  # fmt: skip
             executors = self._executor_list(acquired.trace)
-            traces = compile_trace(acquired.trace, _backend(executors))
-            program = traces[-1].python_callable()
+            training = None
+            if acquired.differentiated is None:
+                traces = compile_trace(acquired.trace, _backend(executors))
+                program = traces[-1].python_callable()
+                if acquired.requires_gradients:
+                    program = without_gradients(program)
+            else:
+                training = Training(acquired.differentiated, lambda t: _backend(self._executor_list(t)))
+                traces, program = training.traces, training.run
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
                 program = _keeping_errstate(program)
             inputs = [acquired.expressions[p.name] for p in traces[-1].args]
             run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start, training=training)
         except NeedsEager as reason:
             entry = self._eager_entry(prologue, reason)
         except TraceCheckError:
@@ -454,6 +467,21 @@ def last_traces(f: Any) -> list[Trace]:
     return list(_entry(f).traces)
 
 
+def last_backward_traces(f: Any) -> list[Trace]:
+    """The traces of the backward program of the program that ``f`` compiled last, after each pass; the last one is what runs.
+
+    Empty if that program's results are not differentiated. If no gradient was asked for yet, it is compiled now.
+
+    >>> import torch, tnp
+    >>> f = tnp.jit(lambda x: torch.sin(x).sum())
+    >>> f(torch.zeros(3, requires_grad=True)).backward()
+    >>> "cos" in str(tnp.last_backward_traces(f)[0])
+    True
+    """
+    training = _entry(f).training
+    return [] if training is None else list(training.backward_traces() or [])
+
+
 def last_prologue_traces(f: Any) -> list[str]:
     """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
     return [_entry(f).run.__tnp_source__]
@@ -501,6 +529,8 @@ def explain(f: Any) -> Explanation:
             if isinstance(b.sym, FusedSymbol):
                 lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
                 lines += [f"    {line}" for line in b.sym.describe()]
+        if entry.training is not None:
+            lines += [f"  {line}" for line in entry.training.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     lines += [f"recompiled because {reason}" for reason in f._recompiled]

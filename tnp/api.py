@@ -38,10 +38,12 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import acquire
 from tnp.frontend.sources import MISS, Prologue
+from tnp.training import Training, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
+from tnp.transforms.split import split
 
 __all__ = [
     "CacheInfo",
@@ -50,6 +52,7 @@ __all__ = [
     "explain",
     "get_num_threads",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "set_num_threads",
@@ -86,6 +89,8 @@ class _Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -203,18 +208,26 @@ class Jitted:
             behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
             with grad_transforms_of([*self._named_executors(), *behind]):
                 acquired = acquire(
-                    self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict
-                )
+                    self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
+                    differentiate=split,
+                )  # fmt: skip
             executors = self._executor_list(acquired.trace)
             numbers = len(acquired.trace.value_guards)
-            traces = compile_trace(acquired.trace, _backend(executors))
+            training = None
+            if acquired.differentiated is None:
+                traces = compile_trace(acquired.trace, _backend(executors))
+                program = traces[-1].python_callable()
+                if acquired.requires_gradients:
+                    program = without_gradients(program)
+            else:
+                training = Training(acquired.differentiated, lambda t: _backend(self._executor_list(t)))
+                traces, program = training.traces, training.run
             acquired.guard_numbers(numbers)
-            program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
                 program = _keeping_errstate(program)
             inputs = [acquired.expressions[p.name] for p in traces[-1].args]
             run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(form, prologue, run, traces, seconds=time.perf_counter() - start)
+            entry = _Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except TraceCheckError:
@@ -506,6 +519,21 @@ def last_traces(f: Any) -> list[Trace]:
     return list(_entry(f).traces)
 
 
+def last_backward_traces(f: Any) -> list[Trace]:
+    """The traces of the backward program of the program that ``f`` compiled last, after each pass; the last one is what runs.
+
+    Empty if that program's results are not differentiated. If no gradient was asked for yet, it is compiled now.
+
+    >>> import torch, tnp
+    >>> f = tnp.jit(lambda x: torch.sin(x).sum())
+    >>> f(torch.zeros(3, requires_grad=True)).backward()
+    >>> "cos" in str(tnp.last_backward_traces(f)[0])
+    True
+    """
+    training = _entry(f).training
+    return [] if training is None else list(training.backward_traces() or [])
+
+
 def last_prologue_traces(f: Any) -> list[str]:
     """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
     return [_entry(f).run.__tnp_source__]
@@ -553,6 +581,8 @@ def explain(f: Any) -> Explanation:
             if isinstance(b.sym, FusedSymbol):
                 lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
                 lines += [f"    {line}" for line in b.sym.describe()]
+        if entry.training is not None:
+            lines += [f"  {line}" for line in entry.training.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     lines += [f"recompiled because {reason}" for reason in f._recompiled]

@@ -48,6 +48,8 @@ class TransformError(TraceError):
 
     def __init__(self, message: str, location: UserLocation | None = None) -> None:
         super().__init__(f"{message} (at {location})" if location is not None else message)
+        self.reason = message
+        self.location = location
 
 
 class GradientError(TransformError):

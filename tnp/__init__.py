@@ -1,5 +1,6 @@
 """tnp compiles array programs: put ``@tnp.jit`` on a NumPy function."""
 
+from tnp import extend
 from tnp.api import (
     CacheInfo,
     cache_info,
@@ -35,6 +36,7 @@ __all__ = [
     "TraceError",
     "cache_info",
     "explain",
+    "extend",
     "get_all_executors",
     "get_default_executors",
     "get_grad",

@@ -25,7 +25,7 @@ from tnp.transforms.autodiff import zeros_for
 __all__ = ["Transformed", "call", "leaves_of", "mapped", "own_handles", "transformed"]
 
 #: transforms whose functions take the arguments of the function that they are made of
-_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "jacobian", "vmap"))
+_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
 
 
 class Transformed(Jitted):

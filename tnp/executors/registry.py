@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,6 +62,8 @@ _OWN: Mapping[str, _Own] = {
     "torch": _Own("tnp.executors.torch", "torch"),
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
+    "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
 }
 
 _lock = threading.Lock()
@@ -86,9 +89,10 @@ def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
         raise TypeError(f"register_executor takes an executor, not {type(executor).__name__} {executor!r}")
     with _lock:
         before = _executors.get(executor.name)
-        if executor.name in _OWN and not type(executor).__module__.startswith("tnp."):
+        own = _OWN.get(executor.name)
+        if own is not None and own.module not in sys.modules:  # tnp's own are registered by their modules
             raise ValueError(f"{executor.name!r} is the name of one of tnp's own executors")
-        if before is not None and before is not executor and (not replace or executor.name in _OWN):
+        if before is not None and before is not executor and (not replace or own is not None):
             raise ValueError(
                 f"there is an executor {executor.name!r} already; deregister_executor({executor.name!r}) first, or pass replace=True"
             )

@@ -174,13 +174,13 @@ class _Claims:
         self.new.bound_symbols.append(map_bodies(inside, bsym))
 
     def _implementation(self, executor: Any, bsym: BoundSymbol) -> Any:
-        """How an executor runs an operation. A prim that is what a function of its values' language computes (gradients are made of
-        such) counts as that function, too."""
+        """How an executor runs an operation. What is known to compute what a function of its values' language does counts as that
+        function, too: prims, of which gradients are made, and opaque calls."""
         found = executor.implementation_of(bsym.sym)
-        if found is not None or bsym.sym.name not in by_name or not bsym.sym.is_prim:
+        key = None if found is not None else _function_of(bsym)
+        if key is None or key in self.running:
             return found
-        key = _function_of(bsym)
-        spoken = executor.implementations.get(key) if key not in self.running else None
+        spoken = executor.implementations.get(key)
         return None if spoken is None or spoken.opens else spoken
 
     def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> bool:
@@ -274,12 +274,23 @@ def _claimed(bsym: BoundSymbol, implementation: Any) -> BoundSymbol:
     return bsym.replace(sym=op)
 
 
+#: how the ids of opaque calls of a language's functions begin
+_OPAQUE = {"opaque.": "numpy.", "torch_opaque.": "torch."}
+
+
 def _function_of(bsym: BoundSymbol) -> str | None:
-    """The id of the function that computes what an elementwise prim does, in the language of the prim's values."""
+    """The id of the function that an elementwise prim, or an opaque call, is in the language of its values."""
+    if not bsym.sym.is_prim:
+        return None
     row = by_name.get(bsym.sym.name)
-    language = next((p.lang.name for p in bsym.flat_outputs if isinstance(p, TensorProxy)), "")
-    name = {"numpy": row.numpy, "torch": row.torch}.get(language) if row is not None else None
-    return f"{language}.{name}" if name else None
+    if row is not None:
+        language = next((p.lang.name for p in bsym.flat_outputs if isinstance(p, TensorProxy)), "")
+        name = {"numpy": row.numpy, "torch": row.torch}.get(language)
+        return f"{language}.{name}" if name else None
+    for prefix, own in _OPAQUE.items():
+        if isinstance(bsym.sym.id, str) and bsym.sym.id.startswith(prefix):
+            return own + bsym.sym.id.removeprefix(prefix)
+    return None
 
 
 def _check_results(what: str, bsym: BoundSymbol, result: Any) -> None:

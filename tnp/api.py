@@ -22,6 +22,7 @@ from tnp.core.errors import (
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
+    RaisedWhenAsked,
     TraceCheckError,
     TraceError,
     UserLocation,
@@ -35,8 +36,10 @@ from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.frontend import state
-from tnp.frontend.acquire import acquire
+from tnp.frontend.acquire import Acquired, acquire
+from tnp.frontend.asking import Asked
 from tnp.frontend.sources import MISS, Prologue
+from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -66,14 +69,15 @@ class CacheInfo(NamedTuple):
 
 
 @dataclass
-class _Entry:
-    """One compiled program, or (``run`` is ``None``) the finding that calls of its kind run eagerly."""
+class Entry:
+    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
 
     prologue: Prologue
     run: Callable[..., Any]
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    question: Question | None = None
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -84,7 +88,13 @@ class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
     def __init__(
-        self, function: Callable[..., Any], *, executors: Any = None, strict: bool = False, fastmath: bool = False
+        self,
+        function: Callable[..., Any],
+        *,
+        executors: Any = None,
+        strict: bool = False,
+        fastmath: bool = False,
+        specialisations: int = SPECIALISATIONS,
     ) -> None:
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
@@ -94,7 +104,9 @@ class Jitted:
             registry.resolve(self._executors)
         self._strict = strict
         self._fastmath = fastmath
-        self._entries: tuple[_Entry, ...] = ()
+        self._specialisations = specialisations
+        self._entries: tuple[Entry, ...] = ()
+        self._last: Entry | None = None
         self._runs: tuple[Callable[..., Any], ...] = ()
         self._lock = threading.RLock()
         self._hits = 0
@@ -147,7 +159,7 @@ class Jitted:
             return self._apply(self.__tnp_function__, values)
         with self._lock:
             for entry in self._entries:
-                if entry.prologue.first_failure(values) is None:
+                if entry.question is None and entry.prologue.first_failure(values) is None:
                     break
             else:
                 entry = self._compile(values)
@@ -174,25 +186,23 @@ class Jitted:
                     break
         return self._apply(self.__tnp_function__, values)
 
-    def _compile(self, values: tuple[Any, ...]) -> _Entry:
+    def _compile(self, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
         if self._entries:
             failure = self._entries[0].prologue.first_failure(values)
             self._recompiled.append(f"not {failure}" if failure else "other arguments")
         prologue = Prologue(self._parameters)
+        answers = Answered(self._entries, values, self._question)
         try:
             acquired = acquire(
-                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-            )
-            executors = self._executor_list(acquired.trace)
-            traces = compile_trace(acquired.trace, _backend(executors))
-            program = traces[-1].python_callable()
-            if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
-                program = _keeping_errstate(program)
-            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-            run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict,
+                answers=answers if self._specialisations else None,
+            )  # fmt: skip
+            traces, run = self._program(acquired)
+            entry = Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+        except RaisedWhenAsked as reason:
+            return self._once_eagerly(reason.error)
         except NeedsEager as reason:
             entry = self._eager_entry(prologue, reason)
         except TraceCheckError:
@@ -204,39 +214,82 @@ class Jitted:
         except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
             return self._once_eagerly(error)
-        self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
-        self._runs = tuple(e.run for e in self._entries)
+        self._last = entry
+        self._keep(entry, answers.steps)
         return entry
 
-    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
+    def _program(
+        self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
+    ) -> tuple[list[Trace], Callable[..., Any]]:
+        """The traces of a program after each pass, and the function that checks its guards and runs it."""
+        executors = self._executor_list(acquired.trace)
+        if isinstance(acquired, Asked) and acquired.is_light:
+            executors = [e for e in executors if not hasattr(e, "can_fuse")]
+        traces = compile_trace(acquired.trace, _backend(executors))
+        program = traces[-1].python_callable()
+        if around is not None:
+            program = around(program)
+        elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+            program = _keeping_errstate(program)
+        inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+        return traces, acquired.prologue.compile(inputs, program, executors[0].check_arrays)
+
+    def _question(self, asked: Asked, family: Family | None) -> Question:
+        """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
+        _, compute = self._program(asked, functools.partial(repeatable, draws=asked.draws))
+        return Question(asked, compute, family or Family(self._specialisations, self._beyond))
+
+    def _keep(self, entry: Entry, steps: list[tuple[Question, Any]]) -> None:
+        """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
+        questions = [q for q, _ in steps]
+        is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
+        if is_new and entry.eager_reason is not None:
+            steps = []  # nothing has been compiled for any value, so there is no need to compute one
+        for at, (question, value) in reversed(list(enumerate(steps))):
+            question.add(value, entry)
+            around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
+            entry = next((e for e in around if e.question is question), None) or Entry(
+                question.prologue, question.run, question=question
+            )
+        if steps:
+            questions[0].family.count += 1
+        self._entries = (entry, *[e for e in self._entries if e is not entry][: MAX_PROGRAMS - 1])
+        self._runs = tuple(e.run for e in self._entries)
+
+    def _beyond(self, *values: Any) -> Any:
+        """A call whose value has no program, and is to get none."""
+        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that")
+        self._warn_once(text)
+        return self._apply(self.__tnp_function__, values)
+
+    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> Entry:
         text = (
             f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
         )
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
+        self._warn_once(text)
+        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
+        return Entry(prologue, run, eager_reason=text)
+
+    def _warn_once(self, text: str) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
-        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
-        return _Entry(prologue, run, eager_reason=text)
 
-    def _once_eagerly(self, error: BaseException) -> _Entry:
+    def _once_eagerly(self, error: BaseException) -> Entry:
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
             result = self._apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not",
-                    EagerFallbackWarning,
-                    stacklevel=user_stack_level(),
-                )
+            self._warn_once(f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not")
             return result
 
-        return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
+        return Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
 
     def _executor_list(self, trace: Trace) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
@@ -252,7 +305,8 @@ class Jitted:
     def __reduce__(self) -> Any:
         if _is_found_by_name(self):
             return self.__qualname__
-        return _rebuild, (self.__tnp_function__, self._executors, self._strict, self._fastmath)
+        options = (self._executors, self._strict, self._fastmath, self._specialisations)
+        return _rebuild, (self.__tnp_function__, *options)
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
@@ -268,8 +322,10 @@ def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _rebuild(function: Callable[..., Any], executors: Any, strict: bool, fastmath: bool) -> Jitted:
-    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+def _rebuild(
+    function: Callable[..., Any], executors: Any, strict: bool, fastmath: bool, specialisations: int
+) -> Jitted:
+    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath, specialisations=specialisations)
 
 
 def _is_found_by_name(jitted: Jitted) -> bool:
@@ -367,7 +423,12 @@ def _backend(executors: Iterable[Any]) -> Backend:
 
 
 def jit(
-    function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False, fastmath: bool = False
+    function: Any = None,
+    *,
+    executors: Iterable[Any] | None = None,
+    strict: bool = False,
+    fastmath: bool = False,
+    specialisations: int = SPECIALISATIONS,
 ) -> Any:
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -380,6 +441,8 @@ def jit(
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
+        specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled
+            at most, for each kind of arguments. Calls that lead to others run eagerly, as do all such programs with 0.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
@@ -393,15 +456,20 @@ def jit(
     >>> halve(a), a
     (np.float64(3.0), array([1., 2.]))
     """
+    options: dict[str, Any] = {
+        "executors": executors, "strict": strict, "fastmath": fastmath, "specialisations": specialisations,
+    }  # fmt: skip
+    if type(specialisations) is not int or specialisations < 0:
+        raise ValueError(f"specialisations is a count, not {specialisations!r}")
     if function is None:
-        return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
+        return lambda f: jit(f, **options)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
     if _is_module(function):
         from tnp.modules import JittedModule
 
-        return JittedModule(function, executors=executors, strict=strict, fastmath=fastmath)
-    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+        return JittedModule(function, **options)
+    return Jitted(function, **options)
 
 
 def _is_module(x: Any) -> bool:
@@ -439,11 +507,11 @@ def _jitted(f: Any) -> Jitted:
     return f
 
 
-def _entry(f: Any) -> _Entry:
+def _entry(f: Any) -> Entry:
     f = _jitted(f)
-    if not f._entries:
+    if f._last is None:
         raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
-    return f._entries[0]
+    return f._last
 
 
 def last_traces(f: Any) -> list[Trace]:
@@ -462,7 +530,7 @@ def last_prologue_traces(f: Any) -> list[str]:
 def cache_info(f: Any) -> CacheInfo:
     """Hits, misses and the number of programs of a jitted function."""
     f = _jitted(f)
-    return CacheInfo(f._hits, f._misses, len(f._entries))
+    return CacheInfo(f._hits, f._misses, len(_programs(f)))
 
 
 class Explanation(str):
@@ -490,12 +558,13 @@ def explain(f: Any) -> Explanation:
     """
     f = _jitted(f)
     name = getattr(f, "__qualname__", "function")
-    lines = [f"{name}: {_count(len(f._entries), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
-    for i, entry in enumerate(f._entries):
+    programs = _programs(f)
+    lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
+    for i, (entry, conditions) in enumerate(programs):
         if entry.eager_reason is not None:
-            lines += [f"program {i}: eager", f"  {entry.eager_reason}"]
+            lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
             continue
-        lines.append(f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)")
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
         lines += [f"  {line}" for line in _claims(entry.traces)]
         for b in entry.traces[-1].body:
             if isinstance(b.sym, FusedSymbol):
@@ -503,8 +572,24 @@ def explain(f: Any) -> Explanation:
                 lines += [f"    {line}" for line in b.sym.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
+    for entry in f._entries:
+        if entry.question is not None and (n := entry.question.family.overflowed):
+            lines.append(
+                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
+            )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     return Explanation("\n".join(lines))
+
+
+def _programs(f: Jitted) -> list[tuple[Entry, list[str]]]:
+    """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
+    found: list[tuple[Entry, list[str]]] = []
+    for entry in f._entries:
+        if entry.question is None:
+            found.append((entry, []))
+        else:
+            found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.question.leaves()]
+    return found
 
 
 def _count(n: int, noun: str) -> str:

@@ -12,15 +12,14 @@ import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
-from tnp.core.elementwise_table import by_name
-from tnp.core.errors import NeedsEager
-from tnp.core.prims.elementwise import number_function
-from tnp.core.printing import literal
-from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
+from tnp.frontend.asking import Answers
 from tnp.frontend.either import TracedEither
+from tnp.frontend.guards import guard_numbers
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.libraries import capturing, library_of_language, library_of_value
@@ -51,30 +50,43 @@ ROUNDS_AGAIN = 1_000
 
 def acquire(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, strict: bool = False,
+    prologue: Prologue, strict: bool = False, answers: Answers | None = None,
 ) -> Acquired:  # fmt: skip
     """Traces ``function`` for the arguments ``values`` of ``parameters``.
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
-    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
+    that tracing asks for; without it, a program that needs one runs eagerly.
     """
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
+
+    def attempt(*, asks: bool, rolls: bool = True, postpones: bool = False) -> Acquired:
+        prologue.clear()
+        if answers is not None:
+            answers.begin()
+        trace = Trace()
+        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
+        tracers[-1].rolls = rolls
+        if postpones:
+            tracers[-1].asking.postponed = lambda: may_write_out(tracers[-1])
+        return _acquire(function, parameters, call, values, tracers[-1])
+
+    def may_write_out(tracer: Tracer) -> bool:
+        return tracer.rolled and tracer.rolled_rounds <= ROUNDS_AGAIN
+
+    tracers: list[Tracer] = []
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return attempt(asks=True, postpones=True)
     except NeedsEager as needed:
-        if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
+        if not may_write_out(tracers[-1]):
             raise
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
-    prologue.clear()
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
-    tracer.rolls = False
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return attempt(asks=bool(tracers[-1].asking.answered), rolls=False)
     except NeedsEager:
-        raise reason from None  # what is in the way of the program as it is written
+        if answers is None or not isinstance(reason, NeedsValue):
+            raise reason from None  # what is in the way of the program as it is written
+    return attempt(asks=True)
 
 
 def _acquire(
@@ -104,6 +116,7 @@ def _acquire(
         langs.set_current(language)
         state.set_current(before)
         inputs.release()
+        tracer.asking.answers = None  # it has the caller's arguments
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     return Acquired(trace, prologue, inputs.expressions)
 
@@ -129,7 +142,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     output = _output(result)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    _guard_numbers(trace, inputs)
+    guard_numbers(trace, inputs)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
@@ -181,6 +194,15 @@ def _check_containers(inputs: Inputs) -> None:
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
 
 
+def _key(x: Any) -> Any:
+    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    if type(x) is tuple:
+        return tuple(map(_key, x))
+    if type(x) is TracedNumber:
+        return x.proxy.known()
+    return x.known_scalar() if type(x) is TracedArray else x
+
+
 def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
     if type(x) is TracedRange:
@@ -219,7 +241,7 @@ def _output(x: Any) -> Any:
     if kind is list:
         return [_output(y) for y in x]
     if kind is dict:
-        return {k: _output(y) for k, y in x.items()}
+        return {_key(k): _output(y) for k, y in x.items()}
     if is_plain_object(x) and not callable(x):
         attributes = attributes_of(x)
         if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
@@ -229,49 +251,3 @@ def _output(x: Any) -> Any:
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     raise NeedsEager(f"it returns a {kind.__name__}")
-
-
-def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
-    """Guards the numbers that the trace depends on, computed in the prologue from those that it is given."""
-    producers: dict[str, BoundSymbol] = {}
-
-    def collect(bsyms: Any) -> None:
-        for b in bsyms:
-            collect(b.subsymbols)
-            for body in bodies_of(b):
-                collect(body.bound_symbols)
-            for p in b.flat_outputs:
-                if isinstance(p, NumberProxy):
-                    producers.setdefault(p.name, b)
-
-    if trace.value_guards:
-        collect(trace.bound_symbols)
-    expressions = dict(inputs.expressions)
-
-    def describe(x: Any) -> str:
-        if not isinstance(x, Proxy) or x.name in inputs.expressions:
-            return x.name if isinstance(x, Proxy) else str(x)
-        b = producers[x.name]
-        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
-
-    def expression(x: Any) -> str:
-        if not isinstance(x, Proxy):
-            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
-        if x.name not in expressions:
-            b = producers[x.name]
-            function = inputs.prologue.constant(_number_function(b), "number")
-            text = f"{function}({', '.join(expression(a) for a in b.args)})"
-            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
-        return expressions[x.name]
-
-    for number in trace.value_guards.values():
-        inputs.number_guard(expression(number), describe(number), number)
-
-
-def _number_function(b: BoundSymbol) -> Callable[..., Any]:
-    if b.sym.name == "convert_number":
-        python_type = b.args[1]
-        return lambda x, _: python_type(x)
-    function = number_function(by_name[b.sym.name])
-    assert function is not None
-    return function

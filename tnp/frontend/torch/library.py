@@ -6,12 +6,12 @@ import functools
 import inspect
 import sys
 import types
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
 from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsEager, TraceError
@@ -103,6 +103,10 @@ class TorchLibrary(Library):
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_ordinary()
         return _Mode(self, tracer)
+
+    def uncaptured(self) -> AbstractContextManager[Any]:
+        modes = _get_current_function_mode_stack()
+        return _pop_mode_temporarily() if modes and isinstance(modes[-1], _Mode) else nullcontext()
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)

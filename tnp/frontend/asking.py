@@ -114,12 +114,16 @@ class Asking:
         tracer = self.tracer
         body, names = _without_writes(tracer.trace.bound_symbols)
         wanted = names.get(proxy.name, proxy)
-        found = _slice(body, wanted, {p.name for p in tracer.inputs.proxies})
+        inputs = {p.name for p in tracer.inputs.proxies}
+        found = _slice(body, [wanted], inputs)
+        draws = found is not None and any(b.has_tag_inside(OpTags.RANDOM) for b in found)
+        if draws:  # what has been drawn before decides what is drawn
+            drawn = [p for b in body if b.has_tag_inside(OpTags.RANDOM) for p in b.flat_outputs]
+            found = _slice(body, [wanted, *drawn], inputs)
         if found is None:
             return None
-        draws = any(b.has_tag_inside(OpTags.RANDOM) for b in found)
         kept = {id(b) for b in found}
-        body = [b for b in body if id(b) in kept or _is_setting(b) or (draws and b.has_tag_inside(OpTags.RANDOM))]
+        body = [b for b in body if id(b) in kept or _is_setting(b)]
         body = [b for b in map(_quiet, body) if b is not None]
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
@@ -171,8 +175,8 @@ def _without_writes(bsyms: Iterable[BoundSymbol]) -> tuple[list[BoundSymbol], di
     return kept, names
 
 
-def _slice(body: list[BoundSymbol], wanted: Proxy, inputs: set[str]) -> list[BoundSymbol] | None:
-    """The operations that ``wanted`` is computed by; ``None`` if there are none, or if it would be another the next time."""
+def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> list[BoundSymbol] | None:
+    """The operations that values are computed by; ``None`` if some are unknown, or if the values would be others the next time."""
     definers: dict[str, BoundSymbol] = {}
     for b in body:
         for p in b.flat_outputs:
@@ -182,7 +186,7 @@ def _slice(body: list[BoundSymbol], wanted: Proxy, inputs: set[str]) -> list[Bou
                 if isinstance(n, NumberProxy):
                     definers.setdefault(n.name, b)
     found: dict[int, BoundSymbol] = {}
-    needed = [wanted]
+    needed = list(wanted)
     while needed:
         p = needed.pop()
         b = definers.get(p.name)

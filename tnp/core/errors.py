@@ -23,6 +23,7 @@ __all__ = [
     "NeedsOpaque",
     "NeedsValue",
     "NoExecutorError",
+    "RaisedWhenAsked",
     "TraceCheckError",
     "TraceError",
     "TransformError",
@@ -122,6 +123,14 @@ class NeedsEager(BaseException):
 
 class NeedsValue(NeedsEager):
     """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …)."""
+
+
+class RaisedWhenAsked(NeedsEager):
+    """What the program computes before a value that tracing asks for raised ``error``: the program's own, whose place is there."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"it raises {error!r}")
+        self.error = error
 
 
 class AmbiguousView(NeedsEager):

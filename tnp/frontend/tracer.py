@@ -8,6 +8,7 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from tnp.core.views import Path, Step
 from tnp.frontend import either
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
@@ -66,8 +68,13 @@ def _holds(dtype: DType, source: DType) -> bool:
 class Tracer:
     """One trace being made: its inputs, and the meaning of operations on its handles."""
 
-    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False) -> None:
+    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False, answers: Answers | None = None) -> None:
         self.trace = trace
+        #: the values that Python has to know
+        self.asking = Asking(self, answers)
+        trace.ask = lambda number: self.asking.value(number, "Python")
+        #: how many functions are being differentiated: what is asked for would be a constant to them
+        self.differentiating = 0
         self.inputs = inputs
         self.strict = strict
         inputs.tracer = self
@@ -96,6 +103,8 @@ class Tracer:
         self.generator_state: Any = None
         #: whether libraries are told that a compiler is at work
         self.says_compiling = False
+        #: how floating-point errors were reported when tracing began
+        self.settings: Any = np.geterr()
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
@@ -123,7 +132,7 @@ class Tracer:
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither:
-            raise x.matters()
+            return self.value(x.settled(), seen)
         if kind not in _PLAIN and library_of_value(x) is not None:
             lifted = self.inputs.constant_of_library(x)
             return x if lifted is x else self.value(lifted, seen)
@@ -175,7 +184,7 @@ class Tracer:
         library = library_of_language(symbol.language)
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
         if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
-            args = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
+            args, kwargs = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
         out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
@@ -194,12 +203,8 @@ class Tracer:
             if library is not None:
                 return library.opaque_call(self, symbol, args, kwargs)
             return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
-        except NeedsValue:
-            known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
-            if not known:
-                raise
-            proxies, keywords = map_proxies(lambda p: known.get(p.name, p), (proxies, keywords))
-            result = symbol(*proxies, **keywords)
+        except NeedsValue as needed:
+            result = self._call_with_values(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
             self.store_updated(args[0], result)
             return None
@@ -207,6 +212,25 @@ class Tracer:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
         row_major = info.row_major if "F" not in keywords.values() else False
         return self.handle(result, seen, start, info.returns, row_major)
+
+    def _call_with_values(
+        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
+    ) -> Any:
+        """``symbol`` called with integer scalars among its arguments as numbers, since it needs to know one of them: those that are
+        inputs, and then those that the program computes, one by one."""
+        known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
+        asked = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
+        if not known and not asked:
+            raise needed
+        while True:
+            try:
+                values = map_proxies(lambda p: known.get(p.name, p), (args, kwargs))
+                return symbol(*values[0], **values[1])
+            except NeedsValue:
+                if not asked:
+                    raise
+                a = asked.pop(0)
+                known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -274,6 +298,9 @@ class Tracer:
             if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
                 args = (args[0], self.call(prims.item, (args[1],), {}))
         if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
+            args = tuple(map(self.asking.known, args))
+            if not any(type(x) is TracedNumber for x in args):
+                return _PYTHON_OPERATORS[method](*args)
             if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
@@ -543,6 +570,15 @@ class Tracer:
         return {k: self.known(v) for k, v in keywords.items()}
 
 
+#: by an operator's method, what it is on Python's numbers
+_PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
+    method: getattr(operator, f"__{dunder}__", divmod)
+    for dunder, method in (
+        *langs.BINARY_OPERATORS.items(),
+        *langs.UNARY_OPERATORS.items(),
+        *zip(langs.COMPARISONS, langs.COMPARISONS),
+    )
+}
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: kinds of values that are surely no array library's

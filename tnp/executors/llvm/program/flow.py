@@ -15,6 +15,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
+from tnp.executors.llvm.program.parallel import trips_of
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
@@ -256,23 +257,13 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     first, last = p.text(start), p.text(stop)
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
-    before = code.current
-    code.block(head)
-    at = len(code.lines)
-    variable = code.temp("i")
-    code.line("")
     low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
-    with p.scope():
+    with p.span(head, done, first, last, step, trips_of(start, stop, step)) as variable, p.scope():
         if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
             p.poll(256)
         # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
         value = Int(0, {Atom(variable, low, max(low, high)): 1})
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
-    following = code.op(f"add nsw i64 {variable}, {step}")
-    code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
-    more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
-    code.line(f"br i1 {more}, label %{head}, label %{done}")
-    code.block(done)
     carried.finish()
 
 

@@ -200,6 +200,8 @@ def _parts(p: Program, span: Span, registers: _Registers) -> _Parts | None:
     """What the lines of a loop use; ``None`` if it cannot be a function of its own."""
     lines = p.code.lines[span.start : span.end]
     labels = {line[:-1] for line in lines if not line.startswith(" ")}
+    if any("@tnp_blas_" in line for line in lines):
+        return None  # which has threads of its own
     parts = _Parts()
     for line in lines[:-1]:
         for target in re.findall(r"label %([\w.]+)", line):

@@ -77,7 +77,7 @@ def _pays(bsym: BoundSymbol) -> bool:
             if is_control_flow(b):
                 if b.sym.name != "cond" and _pays(b):
                     return True
-            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
+            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
                 made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE

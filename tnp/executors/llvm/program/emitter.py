@@ -483,11 +483,12 @@ class Program:
 
     def assign(self, target: Place, x: Array) -> None:
         """:meth:`fill`, whatever ``x`` looks at."""
-        if target.same_as(x):
-            return
-        if target.memory in x.reads and not self._reads_ahead(target, x):
-            x = self.force(x)
-        self.fill(target, x)
+        if not target.same_as(x):
+            self.fill(target, x if self.may_assign(target, x) else self.force(x))
+
+    def may_assign(self, target: Place, x: Array) -> bool:
+        """Whether :meth:`fill` stores the right elements though ``x`` may look at the target's memory."""
+        return target.same_as(x) or target.memory not in x.reads or self._reads_ahead(target, x)
 
     def _reads_ahead(self, target: Place, x: Array) -> bool:
         """Whether each element of ``x`` is computed before anything that it reads is overwritten by :meth:`fill`."""

@@ -255,8 +255,8 @@ def _are_independent(p: Program, span: Span, parts: _Parts, registers: _Register
     """Whether no two iterations meet in memory that one of them writes to."""
     by_memory: dict[Memory, dict[tuple[Int, int, bool], None]] = {}
     accesses = p.log[span.accesses : span.accesses_end]
-    own = set(parts.arrays) | set(parts.slots)
-    written = {a.memory for a in accesses if a.stores and a.memory.pointer not in own}
+    own = set(parts.arrays)
+    written = {a.memory for a in accesses if a.stores and not own.issuperset(a.memory.homes or (a.memory.pointer,))}
     for a in accesses:
         if a.memory in written:
             by_memory.setdefault(a.memory, {})[a.offset, a.size, a.stores] = None
@@ -411,15 +411,16 @@ def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name:
     """The function that takes chunks of a loop's iterations until there are none, and whether it needs the heap."""
     private = set(parts.slots)
     entry = ["  %outcome = alloca i64", "  store i64 0, ptr %outcome", f"  %slots = alloca [{RECORD_WORDS} x i64]"]
-    entry += [line for line in p.head.lines if private.intersection(_used(line))]
+    made, lacking, freed = p.allocations.write(parts.arrays)
+    moved = [line for line in p.head.lines if private.intersection(_used(line))]
+    p.head.lines = [line for line in p.head.lines if line not in moved]
+    entry += [*made, *moved]
     entry.append(f"  %its.happened = getelementptr i64, ptr %its, i64 {_HAPPENED}")
     fields = {_COUNT: ("%its.count", "i64"), _FIRST: ("%its.first", "i64")}
     fields |= dict(enumerate(parts.captures.items(), _CAPTURES))
     for k, (register, type_) in fields.items():
         entry.append(f"  %its.at{k} = getelementptr i64, ptr %its, i64 {k}")
         entry.append(f"  {register} = load {type_}, ptr %its.at{k}")
-    made, lacking, freed = p.allocations.write(parts.arrays)
-    entry += made
     begin = [
         f"  %its.chunk.0 = udiv i64 %its.count, {CHUNKS}",
         "  %its.chunk = add i64 %its.chunk.0, 1",

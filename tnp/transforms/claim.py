@@ -186,7 +186,7 @@ def _transform(
             renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
     recorded = [b.substitute(names) for b in scratch.bound_symbols]
     if recorded and not recorded[-1].subsymbols:
-        recorded[-1].subsymbols = bsym.subsymbols
+        recorded[-1] = recorded[-1].replace(subsymbols=bsym.subsymbols)
     for made in recorded:
         made.location = bsym.location
         if made.sym is bsym.sym:

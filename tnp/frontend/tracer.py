@@ -8,7 +8,7 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,7 @@ class Tracer:
             self.gradients.sync()
         library = library_of_language(symbol.language)
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
-        if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
+        if _has_either(args) or (kwargs and _has_either(kwargs.values())):
             args, kwargs = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
         out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
@@ -292,12 +292,14 @@ class Tracer:
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
-        if any(type(a) is TracedEither for a in args):
+        kinds = set(map(type, args))
+        if TracedEither in kinds:
             return either.operate(method, *args)
         if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
             if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
                 args = (args[0], self.call(prims.item, (args[1],), {}))
-        if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
+                kinds = set(map(type, args))
+        if kinds <= _NUMBERS:
             args = tuple(map(self.asking.known, args))
             if not any(type(x) is TracedNumber for x in args):
                 return _PYTHON_OPERATORS[method](*args)
@@ -308,13 +310,14 @@ class Tracer:
         for x in args:
             if type(x) is TracedArray and x.library is not None:
                 return x.library.operate(self, method, *args)
-        if method == "mul" and any(map(_is_scalar, args)) and any(isinstance(x, (list, tuple)) for x in args):
+        has_scalar = any(map(_is_scalar, args))
+        if method == "mul" and has_scalar and any(isinstance(x, (list, tuple)) for x in args):
             raise NeedsEager("it multiplies a list by a scalar, which repeats it")
         if method == "pow":
             symbol, args = self._power(args)
         else:
             symbol = lnp.language.method(method)
-        scalars = all(_is_scalar(x) or type(x) in _OPERAND_TYPES - {TracedArray} for x in args)
+        scalars = has_scalar and all(_is_scalar(x) or type(x) in _NUMBERS for x in args)
         return self.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
 
     def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
@@ -587,7 +590,8 @@ _PLAIN = frozenset(
 )
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-_OPERAND_TYPES = frozenset((TracedArray, TracedNumber, TracedEither, bool, int, float, complex))
+_NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
+_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
 
 
@@ -612,11 +616,19 @@ def _rank(x: Any) -> int:
     return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
 
 
+def _has_either(args: Iterable[Any]) -> bool:
+    for a in args:
+        if type(a) is TracedEither:
+            return True
+    return False
+
+
 def _shapes(x: Any) -> list[tuple[Any, ...]]:
     """The shapes of the arrays in nested lists and tuples."""
-    if type(x) is TracedArray:
+    kind = type(x)
+    if kind is TracedArray:
         return [x.shape_]
-    return [shape for y in x for shape in _shapes(y)] if isinstance(x, (tuple, list)) else []
+    return [shape for y in x for shape in _shapes(y)] if kind not in _PLAIN and isinstance(x, (tuple, list)) else []
 
 
 #: operations that arrays of any size have

@@ -22,14 +22,14 @@ class JittedModule(Jitted):
     Attributes are the module's: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``, submodules. Methods that return
     the module return this.
 
-    Gradients are not computed by programs yet: where they are on and something requires them, a call runs eagerly, and its
-    results have their ``grad_fn``.
+    Where parameters or arguments require gradients, results have a ``grad_fn``: a program that goes back is compiled when gradients
+    are first asked for, and any optimizer of torch's trains the module.
 
     >>> import torch, tnp
     >>> model = tnp.jit(torch.nn.Linear(2, 1))
-    >>> with torch.no_grad():
-    ...     model(torch.ones(3, 2)).shape
-    torch.Size([3, 1])
+    >>> model(torch.ones(3, 2)).sum().backward()
+    >>> model.bias.grad
+    tensor([3.])
     >>> sorted(model.state_dict())
     ['bias', 'weight']
     """

@@ -25,7 +25,7 @@ from tnp.transforms.autodiff import zeros_for
 __all__ = ["Transformed", "call", "leaves_of", "mapped", "own_handles", "transformed"]
 
 #: transforms whose functions take the arguments of the function that they are made of
-_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "jacobian", "vmap"))
+_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
 
 
 class Transformed(Jitted):
@@ -56,7 +56,8 @@ class Transformed(Jitted):
             getattr(function, "__tnp_function__", function)
         ):
             program.__signature__ = inspect.signature(function)
-        super().__init__(program)
+        # A function made of a jitted one runs on the executors of that one.
+        super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(

@@ -45,6 +45,8 @@ class OpTags(Enum):
     FACTORY = auto()
     #: draws random numbers
     RANDOM = auto()
+    #: what it returns does not depend on its arguments as far as derivatives go (``x.detach()``)
+    DETACHES = auto()
     #: shape manipulation
     SHAPE_OP = auto()
     #: reduces dimensions
@@ -100,6 +102,9 @@ class Symbol:
 
     #: the operator of Python's that a use stands for, where an executor may run that
     operator: str | None = None
+    #: of an operation without a gradient rule, the one that pulls cotangents back through it:
+    #: ``(cotangents, which tensors among the inputs, args, kwargs)`` → their cotangents
+    pulls_back: Symbol | None = None
 
     def __init__(
         self,

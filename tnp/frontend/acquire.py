@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,32 @@ from tnp.frontend.sources import Prologue, Source
 from tnp.frontend.tracer import Tracer, is_traced
 from tnp.lang import numpy as lnp
 
-__all__ = ["Acquired", "acquire"]
+__all__ = ["Acquired", "Differentiate", "acquire"]
+
+#: makes something of a trace and the names of its arguments that require gradients
+Differentiate = Callable[[Trace, set[str]], Any]
 
 
 @dataclasses.dataclass
 class Acquired:
-    """A trace, the prologue that guards it, and the expression that fetches each of its arguments."""
+    """A trace, the prologue that guards it, and what fetches each of its arguments."""
 
     trace: Trace
     prologue: Prologue
-    expressions: dict[str, str]
+    inputs: Inputs
+    #: whether gradients are on and arguments require them, and what ``differentiate`` made of the trace then
+    requires_gradients: bool = False
+    differentiated: Any = None
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expression that fetches each argument, by name."""
+        return self.inputs.expressions
+
+    def guard_numbers(self, known: int) -> None:
+        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        numbers = list(self.trace.value_guards.values())[known:]
+        _guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
 
 
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
@@ -59,9 +75,12 @@ ROUNDS_AGAIN = 1_000
 
 def acquire(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, strict: bool = False,
+    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None,
 ) -> Acquired:  # fmt: skip
     """Traces ``function`` for the arguments ``values`` of ``parameters``.
+
+    If arguments require gradients, ``differentiate`` gets the trace and their names while what it makes may still depend on
+    the values of numbers.
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
     traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
@@ -69,7 +88,7 @@ def acquire(
     trace = Trace()
     tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return _acquire(function, parameters, call, values, tracer, differentiate)
     except NeedsEager as needed:
         # Libraries look at values for shortcuts that they leave out where a compiler is at work.
         says_compiling = isinstance(needed, NeedsValue) and tracer.inputs.guarded_state
@@ -83,7 +102,7 @@ def acquire(
     tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
     tracer.rolls, tracer.says_compiling = rolls, says_compiling
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return _acquire(function, parameters, call, values, tracer, differentiate)
     except NeedsEager:
         raise reason from None  # what is in the way of the program as it is written
 
@@ -94,6 +113,7 @@ def _acquire(
     call: Callable[..., Any],
     values: tuple[Any, ...],
     tracer: Tracer,
+    differentiate: Differentiate | None,
 ) -> Acquired:
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
@@ -110,21 +130,26 @@ def _acquire(
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
             _check_containers(inputs)
-            _finish(trace, inputs, tracer, result)
+            differentiated = _finish(trace, inputs, tracer, result, differentiate)
     finally:
         langs.set_current(language)
         state.set_current(before)
         inputs.release()
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
-    return Acquired(trace, prologue, inputs.expressions)
+    requires = tracer.gradients is not None and bool(tracer.gradients.roots)
+    return Acquired(trace, prologue, inputs, requires, differentiated)
 
 
 def _no_function() -> None:
     """Whose globals and closure a runtime has that belongs to no function."""
 
 
-def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
-    """Stores what was written into the caller's memory and objects, and returns the result."""
+def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, differentiate: Differentiate | None) -> Any:
+    """Stores what was written into the caller's memory and objects, and returns the result. Gives what ``differentiate`` makes."""
+    gradients = tracer.gradients
+    if gradients is not None:
+        gradients.finish()
+        gradients.check_results()
     tracer.flush()
     for storage in inputs.storages:
         library = library_of_language(storage.value.lang) if storage.dirty else None
@@ -140,13 +165,17 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     output = _output(result)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    _guard_numbers(trace, inputs)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
     prims.python_return(output)
     trace.output = output
     trace.bound_symbols[:0] = unpacking
+    differentiated = None
+    if differentiate is not None and gradients is not None and gradients.roots:
+        differentiated = differentiate(trace, gradients.roots)
+    _guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
+    return differentiated
 
 
 def _check_scopes(trace: Trace, output: Any) -> None:
@@ -259,8 +288,8 @@ def _holds_traced(x: Any) -> bool:
     )
 
 
-def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
-    """Guards the numbers that the trace depends on, computed in the prologue from those that it is given."""
+def _guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
+    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
     producers: dict[str, BoundSymbol] = {}
 
     def collect(bsyms: Any) -> None:
@@ -272,8 +301,8 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
                 if isinstance(p, NumberProxy):
                     producers.setdefault(p.name, b)
 
-    if trace.value_guards:
-        collect(trace.bound_symbols)
+    if numbers:
+        collect(program)
     expressions = dict(inputs.expressions)
 
     def describe(x: Any) -> str:
@@ -292,7 +321,7 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
             expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
         return expressions[x.name]
 
-    for number in trace.value_guards.values():
+    for number in numbers:
         inputs.number_guard(expression(number), describe(number), number)
 
 

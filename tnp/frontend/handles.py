@@ -38,7 +38,18 @@ class Storage:
     ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
     """
 
-    __slots__ = ("lost", "maybe_shared", "origin", "serial", "source", "value", "version", "writable", "written")
+    __slots__ = (
+        "has_detached_view",
+        "lost",
+        "maybe_shared",
+        "origin",
+        "serial",
+        "source",
+        "value",
+        "version",
+        "writable",
+        "written",
+    )
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
         self.value = value
@@ -51,6 +62,8 @@ class Storage:
         #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
         self.lost = False
         self.source: Any = None
+        #: whether there is a tensor on it of which autograd does not know that it is one
+        self.has_detached_view = False
         #: tells which of two storages was made first
         self.serial = next(serials)
 
@@ -65,6 +78,8 @@ class Storage:
                 "use .copy() to make them separate"
             )
         tracer = _tracer.running()
+        if tracer is not None and tracer.gradients is not None:
+            tracer.gradients.check_write(self, value)
         if tracer is not None and tracer.regions:
             tracer.regions[-1].writes(self)
         self.written = True

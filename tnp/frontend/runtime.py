@@ -137,7 +137,12 @@ class Runtime(ControlFlow):
         if state.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
-        library = library_of_function(f) if kind in _FUNCTION_TYPES or isinstance(f, type) else None
+        known = (
+            kind in _FUNCTION_TYPES
+            or isinstance(f, type)
+            or (kind is types.MethodType and isinstance(f.__self__, type))
+        )
+        library = library_of_function(f) if known else None
         if library is not None:
             return library.call(state.current(), f, args, kwargs)
         own_call = getattr(kind, "__tnp_call__", None)

@@ -88,6 +88,8 @@ class Tracer:
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
+        #: which values require gradients, and where those are off, as the library has it; ``None`` without one
+        self.gradients: Any = None
         #: whether a library's functions did nothing but compute when tracing began
         self.began_ordinary = True
         #: the state of the library's random generator when tracing began
@@ -148,6 +150,8 @@ class Tracer:
             if returns in VIEWS:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)
                 if found is not None:
+                    if self.gradients is not None:
+                        self.gradients.viewed(found, self.trace.statements[start:])
                     return found
             made = fresh_handle(result, seen, row_major)
             return sealed(made) if returns == "view or read-only" else made
@@ -166,6 +170,8 @@ class Tracer:
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
+        if self.gradients is not None:
+            self.gradients.sync()
         library = library_of_language(symbol.language)
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
         if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
@@ -225,6 +231,8 @@ class Tracer:
                 if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
                     target.storage.replace(target.storage.value)
                 return
+        if self.gradients is not None:
+            self.gradients.sync()
         seen: dict[str, TracedArray] = {}
         if not all(map(sizes.is_known, _shapes((value, target)))):
             self.before_raising()

@@ -22,7 +22,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from tnp.executors.llvm import cache
 __all__ = ["Compiled", "Target", "Unavailable", "compile_ir", "define_symbol", "load_library", "target"]
 
 #: Part of every cache key: raise it when IR of the same text is to become other machine code.
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 
 OLDEST_LLVM = 20
 
@@ -249,9 +249,26 @@ def _object(text: str, name: str, key: str, wanted: set[str]) -> bytes:
     _dispose(passes)
     if "opt" in wanted:
         _dump(str(module), name, key, ".opt.ll")
-    if "asm" in wanted:
-        _dump(_machine().emit_assembly(module), name, key, ".s")
-    return bytes(_machine().emit_object(module))
+    with _plain_addresses():
+        if "asm" in wanted:
+            _dump(_machine().emit_assembly(module), name, key, ".s")
+        return bytes(_machine().emit_object(module))
+
+
+@contextlib.contextmanager
+def _plain_addresses() -> Iterator[None]:
+    """Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves.
+
+    LLVM's search for better ones (loop strength reduction) takes a third of the time to generate code. It is switched by an option of
+    the whole process, so llvmlite's lock is held: code of others is generated as ever.
+    """
+    binding = _binding()
+    with _llvmlite_lock:
+        binding.set_option("tnp", "-disable-lsr=true")
+        try:
+            yield
+        finally:
+            binding.set_option("tnp", "-disable-lsr=false")
 
 
 def _dispose(passes: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import types
 from contextlib import AbstractContextManager
@@ -24,6 +25,7 @@ from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
+from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
@@ -46,6 +48,8 @@ _RUN_AT_ONCE = frozenset((
     torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
     torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
 ))  # fmt: skip
+#: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
+_DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: questions about a tensor, and the methods that answer them
 _QUESTIONS = {
     torch.is_floating_point: "is_floating_point",
@@ -105,6 +109,7 @@ class TorchLibrary(Library):
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_ordinary()
+        tracer.gradients = Gradients(tracer)
         return _Mode(self, tracer)
 
     def is_plain_context(self, manager: Any) -> bool:
@@ -113,7 +118,17 @@ class TorchLibrary(Library):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, type):
             return self._construct(tracer, function, args, kwargs)
-        if type(function) is types.FunctionType and function not in _overridable() and symbol_of(function) is None:
+        if type(function) is types.MethodType:  # of a class
+            if function.__func__ is not torch.autograd.Function.apply.__func__:
+                return function(*args, **kwargs)
+            tracer.inputs.guard_class(function.__self__)
+            function = _as_function(function.__self__)
+        if (
+            type(function) is types.FunctionType
+            and function not in _autograd_functions.values()
+            and function not in _overridable()
+            and symbol_of(function) is None
+        ):
             if getattr(function, "__module__", "") == "torch.random" or function in _impure():
                 raise NeedsEager(f"it calls torch.{function.__name__}")
             # A helper of torch's, whose own calls come here.
@@ -139,6 +154,12 @@ class TorchLibrary(Library):
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:
                 return METHODS[name](tracer, first, *args[1:], **kwargs)
+        if (
+            function in _DETACH_UNSEEN
+            and type(first) is TracedArray
+            and tracer.gradients.requires(first.__tnp_value__())
+        ):
+            raise NeedsEager(f"it calls {name} on a tensor that requires a gradient")
         args, kwargs, in_place = _without_inplace(function, args, kwargs)
         if name.endswith("_") and not name.endswith("__"):
             function, in_place = self._functional(name), True
@@ -200,6 +221,7 @@ class TorchLibrary(Library):
         if tracer.strict:
             raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
         result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
+        tracer.gradients.called_opaquely(function, proxies, keywords)
         known = all(h.strides_ is not None for h in seen.values())
         return _with_strides(result, iter(outcome.strides.values()) if known else None)
 
@@ -349,6 +371,7 @@ class TorchLibrary(Library):
             tracer.store(a, value, Step(getitem, (key_value,)))
             return
         tracer.before_raising()
+        tracer.gradients.sync()
         new = self.converted(tracer, tracer.value(value, {}), a)
         updated = by_id["torch.Tensor.__setitem__"].symbol(a.__tnp_value__(), key_value, new)
         tracer.store_updated(a, updated)
@@ -394,6 +417,22 @@ _IN_PLACE_OPERATORS = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 )
+
+
+#: of a class of functions that autograd is told of, a function that does the same
+_autograd_functions: dict[type, Any] = {}
+
+
+def _as_function(cls: type) -> Any:
+    """``cls.apply``, always the same one."""
+    if cls not in _autograd_functions:
+
+        def apply(*args: Any) -> Any:
+            return cls.apply(*args)
+
+        apply.__name__ = re.sub(r"\W", "_", f"{cls.__module__}_{cls.__qualname__}")
+        _autograd_functions[cls] = apply
+    return _autograd_functions[cls]
 
 
 @functools.cache

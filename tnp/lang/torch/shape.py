@@ -10,6 +10,7 @@ import torch
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import to_device, to_dtype
 from tnp.lang.torch.operands import dimension, dimensions, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
@@ -313,7 +314,7 @@ def unfold(input: Any, dimension: Any, size: Any, step: Any) -> TensorProxy:
     return prims.unfold(input, static_int(dimension), static_int(size), static_int(step))
 
 
-@torchsymbol("detach", returns="view")
+@torchsymbol("detach", returns="view", tags=(OpTags.DETACHES,))
 def detach(input: Any) -> TensorProxy:
     """The same memory, outside of any gradient."""
     return prims.reshape(input, input.shape)
@@ -466,7 +467,7 @@ def from_numpy(ndarray: Any) -> TensorProxy:
 def broadcast_tensors(*tensors: Any) -> tuple[TensorProxy, ...]:
     """All repeated to one shape."""
     tensor_only(*tensors)
-    return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (detach(tensors[0]),)
+    return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (prims.reshape(tensors[0], tensors[0].shape),)
 
 
 @torchsymbol(Tensor.sum_to_size)

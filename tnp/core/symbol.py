@@ -33,6 +33,8 @@ class OpTags(Enum):
     UPDATE = auto()
     #: the first argument's memory as an array of another library
     CONVERSION = auto()
+    #: a copy of it, where the other library has no arrays that lie so (negative strides)
+    MAY_COPY = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it

@@ -10,6 +10,7 @@ from typing import Any
 
 from tnp.api import Jitted
 from tnp.core import langs, prims, pytree
+from tnp.core.current import registrations
 from tnp.core.errors import GradientError, NeedsEager, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -90,7 +91,8 @@ def transformed(
         # A bound method is another object each time, and its attributes are its function's.
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    key = transform.__name__, tuple(options.items())
+    # Rules registered since, and implementations with rules, take effect.
+    key = transform.__name__, registrations.count, tuple(options.items())
     if key not in made:
         made[key] = Transformed(transform, function, options, compute, error)
     return made[key]

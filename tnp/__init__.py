@@ -1,20 +1,28 @@
 """tnp compiles array programs: put ``@tnp.jit`` on a NumPy function."""
 
+from tnp import extend
 from tnp.api import (
     CacheInfo,
     cache_info,
-    explain,
     get_num_threads,
     jit,
+    last_backward_traces,
     last_prologue_traces,
     last_traces,
     set_num_threads,
     trace,
 )
-from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
+from tnp.core.errors import (
+    BatchError,
+    EagerFallbackWarning,
+    ExtensionError,
+    GradientError,
+    NoExecutorError,
+    TraceError,
+)
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from tnp.looking import draw, examine, profile
+from tnp.looking import draw, examine, explain, profile
 from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
@@ -22,6 +30,7 @@ __all__ = [
     "BatchError",
     "CacheInfo",
     "EagerFallbackWarning",
+    "ExtensionError",
     "GradientError",
     "NoExecutorError",
     "TraceError",
@@ -29,6 +38,7 @@ __all__ = [
     "draw",
     "examine",
     "explain",
+    "extend",
     "get_all_executors",
     "get_default_executors",
     "get_grad",
@@ -38,6 +48,7 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "profile",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.api import OPAQUE, Jitted, jitted_function
+from tnp.api import Jitted, jitted_function
 from tnp.core.bodies import bodies_of
 from tnp.core.errors import NeedsEager, NoExecutorError, TraceError, UserLocation, user_location
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -19,6 +19,7 @@ from tnp.core.trace import Trace
 from tnp.frontend.answers import ANSWERS
 from tnp.lang.numpy.registry import symbol_of
 from tnp.looking.copies import copied
+from tnp.looking.explanation import OPAQUE
 
 __all__ = ["Examination", "examine"]
 
@@ -66,7 +67,8 @@ class Examination:
 
 
 def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Examination:
-    """Says what of ``function`` tnp compiles for these arguments: nothing runs if it can be traced.
+    """Says what of ``function`` tnp compiles for these arguments: if it can be traced, nothing runs but what
+    Python needs values of (see ``specialisations`` of :func:`tnp.jit`), without effects.
 
     If it cannot, the function is called once, eagerly, with copies of the arguments, and the functions of NumPy and torch that it calls on
     what comes from them are noted: ``unsupported`` then has all that lack a definition, not only the first that is met. What the function
@@ -82,12 +84,12 @@ def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Exami
     """
     jitted = function if isinstance(function, Jitted) else jitted_function(function)
     fresh_args, fresh_kwargs = copied((args, kwargs))
-    values = jitted.bound(*fresh_args, **fresh_kwargs)
+    form, values = jitted._formed(fresh_args, fresh_kwargs)
     found = Examination(getattr(jitted, "__qualname__", "function"))
     try:
-        trace = jitted.acquired(values).trace
+        trace, program = jitted.traced(form, values)
         _describe(trace, found)
-        for b in _all(jitted.passes(trace)[-1].body):
+        for b in _all(program.body):
             if b.sym.executor is not None:
                 found.executors[b.sym.executor.name] += 1
         return found
@@ -99,7 +101,7 @@ def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Exami
     except Exception as error:  # the function's own, or one that only tracing meets: calling it tells which
         found.eager_reason = f"tracing raised {error!r}"
     found.operations.clear()
-    _watch(jitted, copied(values), found)
+    _watch(lambda v: form.apply(jitted.__tnp_function__, v), copied(values), found)
     return found
 
 
@@ -124,7 +126,7 @@ def _note(found: Examination, name: str, location: Any) -> None:
     found.unsupported.setdefault(name, []).append(where)
 
 
-def _watch(jitted: Jitted, values: tuple[Any, ...], found: Examination) -> None:
+def _watch(call: Callable[[Any], Any], values: tuple[Any, ...], found: Examination) -> None:
     """Calls the function eagerly and notes the functions that lack a definition."""
 
     def called(function: Any, name: str) -> None:
@@ -133,7 +135,7 @@ def _watch(jitted: Jitted, values: tuple[Any, ...], found: Examination) -> None:
 
     with _torch_calls(found), np.errstate(all="ignore"):
         try:
-            jitted.apply_eagerly(_watched(values, called))
+            call(_watched(values, called))
         except Exception as error:
             found.error = f"it raises {error!r}"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,7 +187,8 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
 
     ``function`` is jitted if it is not yet. It is called twice first, so that all is compiled, then for a tenth of a second, at most
     1000 times, each time with copies of the arguments (arrays in the same memory layouts), which therefore stay as they are; other
-    effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched.
+    effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched; of a program
+    whose results are differentiated the way forward is measured.
 
     Returns a :class:`Profile`, which prints as a table; its ``rows`` have the figures, ``save("f.json")`` writes a Chrome trace. A call
     that runs eagerly has no rows, only a time and the reason.
@@ -201,20 +204,19 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     for _ in range(2):
         fresh_args, fresh_kwargs = copied((args, kwargs))
         jitted(*fresh_args, **fresh_kwargs)
-    values = jitted.bound(*args, **kwargs)
-    entry = jitted.entry_for(values)
+    form, values = jitted._formed(args, kwargs)
+    entry = jitted.entry_for(form, values)
     found = Profile(getattr(jitted, "__qualname__", "function"), [])
     if entry is None or entry.eager_reason is not None:
         found.eager_reason = "it runs eagerly" if entry is None else entry.eager_reason
-        call: Callable[..., Any] = lambda *v: jitted.apply_eagerly(v)  # noqa: E731
+        call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731
     else:
         clock = _Clock(found)
-        program = _timed(entry.traces[-1], clock).python_callable()
-        call = entry.prologue.compile(entry.inputs, program)
+        call = entry.prologue.compile(entry.inputs, _timed(entry.traces[-1], clock).python_callable())
     start = time.perf_counter()
     while found.calls == 0 or (found.calls < MOST_CALLS and time.perf_counter() - start < SECONDS):
         fresh = copied(values)
-        with np.errstate():
+        with np.errstate(), _without_gradients():
             before = time.perf_counter_ns()
             call(*fresh)
             after = time.perf_counter_ns()
@@ -223,6 +225,11 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
         if len(found.events) < MOST_EVENTS:
             found.events.append((-1, before, after))
     return found
+
+
+def _without_gradients() -> AbstractContextManager[Any]:
+    """A program computes gradients by a program of its own: while it runs, torch need not record."""
+    return sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
 
 
 def _time(seconds: float) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tnp.api import Jitted
 from tnp.core import langs, prims, pytree
+from tnp.core.current import registrations
 from tnp.core.errors import GradientError, NeedsEager, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -59,16 +60,16 @@ class Transformed(Jitted):
         # A function made of a jitted one runs on the executors of that one.
         super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
-    def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
+    def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(
             f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
             reason.location,
         ) from None
 
-    def _once_eagerly(self, error: BaseException) -> Any:
+    def _once_eagerly(self, form: Any, error: BaseException) -> Any:
         raise error
 
-    def _start_over(self, values: tuple[Any, ...], failure: Any) -> Any:
+    def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:
         raise self._error(f"{self.__qualname__}: {failure}") from None
 
     def __reduce__(self) -> Any:
@@ -90,7 +91,8 @@ def transformed(
         # A bound method is another object each time, and its attributes are its function's.
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    key = transform.__name__, tuple(options.items())
+    # Rules registered since, and implementations with rules, take effect.
+    key = transform.__name__, registrations.count, tuple(options.items())
     if key not in made:
         made[key] = Transformed(transform, function, options, compute, error)
     return made[key]

@@ -59,6 +59,8 @@ class Trace:
         self.read_only: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
+        #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
+        self.ask: Callable[[NumberProxy], Any] | None = None
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from tnp.core.current import registrations
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
@@ -191,7 +192,8 @@ class OperatorExecutor(Executor):
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
     ) -> None:
-        """Says that this executor runs an operation. Registering again replaces what was registered.
+        """Says that this executor runs an operation. Registering again replaces what was registered; programs that are compiled
+        stay as they are.
 
         Args:
             symbol_or_id: the operation: a symbol (``tnp.lang.numpy.multiply``, ``prims.add``) or its id (``PrimIDs.ADD``,
@@ -234,6 +236,7 @@ class OperatorExecutor(Executor):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
         key = symbol_or_id.id if isinstance(symbol_or_id, Symbol) else symbol_or_id
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
+        registrations.note()
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         """How this executor runs ``sym``; ``None`` if it does not. Subclasses may look further than the table."""

@@ -5,22 +5,21 @@ from __future__ import annotations
 import dataclasses
 import time
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
-from tnp.core.elementwise_table import by_name
 from tnp.core.errors import NeedsEager, NeedsValue
-from tnp.core.prims.elementwise import number_function
-from tnp.core.printing import literal
-from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
+from tnp.frontend.asking import Answers
 from tnp.frontend.either import TracedEither
+from tnp.frontend.guards import guard_numbers
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.libraries import capturing, library_of_language, library_of_value
@@ -65,7 +64,7 @@ class Acquired:
     def guard_numbers(self, known: int) -> None:
         """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
         numbers = list(self.trace.value_guards.values())[known:]
-        _guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
+        guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
 
 
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
@@ -75,7 +74,7 @@ ROUNDS_AGAIN = 1_000
 
 def acquire(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None,
+    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None, answers: Answers | None = None,
 ) -> Acquired:  # fmt: skip
     """Traces ``function`` for the arguments ``values`` of ``parameters``.
 
@@ -83,28 +82,43 @@ def acquire(
     the values of numbers.
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
-    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
+    that tracing asks for; without it, a program that needs one runs eagerly.
     """
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
+
+    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
+        prologue.clear()
+        if answers is not None:
+            answers.begin()
+        trace = Trace()
+        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
+        tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
+        if postpones:
+            tracers[-1].asking.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
+        return _acquire(function, parameters, call, values, tracers[-1], differentiate)
+
+    def may_write_out(tracer: Tracer) -> bool:
+        return tracer.rolled and tracer.rolled_rounds <= ROUNDS_AGAIN
+
+    def may_say(tracer: Tracer) -> bool:
+        """Libraries look at values for shortcuts that they leave out where a compiler is at work."""
+        return tracer.inputs.guarded_state
+
+    tracers: list[Tracer] = []
     try:
-        return _acquire(function, parameters, call, values, tracer, differentiate)
+        return attempt(asks=True, postpones=True)
     except NeedsEager as needed:
-        # Libraries look at values for shortcuts that they leave out where a compiler is at work.
-        says_compiling = isinstance(needed, NeedsValue) and tracer.inputs.guarded_state
-        rolls = not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN
+        rolls, says_compiling = not may_write_out(tracers[-1]), isinstance(needed, NeedsValue) and may_say(tracers[-1])
         if rolls and not says_compiling:
             raise
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
-    prologue.clear()
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
-    tracer.rolls, tracer.says_compiling = rolls, says_compiling
     try:
-        return _acquire(function, parameters, call, values, tracer, differentiate)
+        return attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
     except NeedsEager:
-        raise reason from None  # what is in the way of the program as it is written
+        if answers is None or not isinstance(reason, NeedsValue):
+            raise reason from None  # what is in the way of the program as it is written
+    return attempt(asks=True, says_compiling=says_compiling)
 
 
 def _acquire(
@@ -135,6 +149,7 @@ def _acquire(
         langs.set_current(language)
         state.set_current(before)
         inputs.release()
+        tracer.asking.answers = None  # it has the caller's arguments
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)
     return Acquired(trace, prologue, inputs, requires, differentiated)
@@ -174,7 +189,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     differentiated = None
     if differentiate is not None and gradients is not None and gradients.roots:
         differentiated = differentiate(trace, gradients.roots)
-    _guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
+    guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
     return differentiated
 
 
@@ -221,6 +236,15 @@ def _check_containers(inputs: Inputs) -> None:
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
 
 
+def _key(x: Any) -> Any:
+    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    if type(x) is tuple:
+        return tuple(map(_key, x))
+    if type(x) is TracedNumber:
+        return x.proxy.known()
+    return x.known_scalar() if type(x) is TracedArray else x
+
+
 def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
     if type(x) is TracedRange:
@@ -261,7 +285,7 @@ def _output(x: Any) -> Any:
     if kind is list:
         return [_output(y) for y in x]
     if kind is dict:
-        return {k: _output(y) for k, y in x.items()}
+        return {_key(k): _output(y) for k, y in x.items()}
     if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):
         if not _holds_traced(x):  # it may be one that the program got hold of unseen
             raise NeedsEager(f"it returns a new {kind.__name__}")
@@ -286,49 +310,3 @@ def _holds_traced(x: Any) -> bool:
     return (isinstance(x, dict) and any(map(_holds_traced, dict.values(x)))) or (
         is_made_of_attributes(x) and any(map(_holds_traced, attributes_of(x).values()))
     )
-
-
-def _guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
-    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
-    producers: dict[str, BoundSymbol] = {}
-
-    def collect(bsyms: Any) -> None:
-        for b in bsyms:
-            collect(b.subsymbols)
-            for body in bodies_of(b):
-                collect(body.bound_symbols)
-            for p in b.flat_outputs:
-                if isinstance(p, NumberProxy):
-                    producers.setdefault(p.name, b)
-
-    if numbers:
-        collect(program)
-    expressions = dict(inputs.expressions)
-
-    def describe(x: Any) -> str:
-        if not isinstance(x, Proxy) or x.name in inputs.expressions:
-            return x.name if isinstance(x, Proxy) else str(x)
-        b = producers[x.name]
-        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
-
-    def expression(x: Any) -> str:
-        if not isinstance(x, Proxy):
-            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
-        if x.name not in expressions:
-            b = producers[x.name]
-            function = inputs.prologue.constant(_number_function(b), "number")
-            text = f"{function}({', '.join(expression(a) for a in b.args)})"
-            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
-        return expressions[x.name]
-
-    for number in numbers:
-        inputs.number_guard(expression(number), describe(number), number)
-
-
-def _number_function(b: BoundSymbol) -> Callable[..., Any]:
-    if b.sym.name == "convert_number":
-        python_type = b.args[1]
-        return lambda x, _: python_type(x)
-    function = number_function(by_name[b.sym.name])
-    assert function is not None
-    return function

@@ -7,12 +7,12 @@ import inspect
 import re
 import sys
 import types
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
 from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsEager, TraceError
@@ -112,6 +112,10 @@ class TorchLibrary(Library):
         tracer.began_ordinary = is_ordinary()
         tracer.gradients = Gradients(tracer)
         return _Mode(self, tracer)
+
+    def uncaptured(self) -> AbstractContextManager[Any]:
+        modes = _get_current_function_mode_stack()
+        return _pop_mode_temporarily() if modes and isinstance(modes[-1], _Mode) else nullcontext()
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
@@ -102,6 +103,7 @@ def register_grad(symbol: Any, function: Rule) -> None:
     if not callable(function):
         raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
     grad_rules[_id_of(symbol)] = Interleaved(function)
+    registrations.note()
 
 
 class _InUse(threading.local):

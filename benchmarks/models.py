@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from costs import module_dispatch
 
 import tnp
 
@@ -107,7 +108,6 @@ def training(model: Model) -> list[str]:
 #: what is timed: the module, its inputs, and whether it is called under ``no_grad``
 SPEED: tuple[tuple[str, Callable[[], torch.nn.Module], Callable[[], dict[str, Any]]], ...] = (
     ("MLP, batch 1", lambda: MLP(64, 256, 256, 10), lambda: {"x": torch.randn(1, 64)}),
-    ("module of size 1", lambda: torch.nn.Linear(1, 1), lambda: {"input": torch.randn(1, 1)}),
     (
         "GPT, 6 layers, width 384, 8 × 256",
         lambda: GPT(65, 256, layers=6, heads=6, width=384),
@@ -196,6 +196,11 @@ def main() -> None:
         text += "\n## Times of inference\n\nfloat32, ratios of eager's time to that of each: more than 1 is faster than eager.\n\n"
         head = ["model", "eager, ms", "tnp", "torch.compile", "tnp's first call, s", "torch.compile's"]
         text += table(head, speed(given.names, given.seconds, given.peers.split(",")))
+        text += "\n## A call of a module on tensors of one element, µs\n\n"
+        found = module_dispatch()
+        rows = [[name, *(f"{seconds * 1e6:.1f}" for seconds in times.values())] for name, times in found.items()]
+        print(rows)
+        text += table(["module", "eager", "tnp"], rows)
     if given.write is not None:
         given.write.write_text(text)
 

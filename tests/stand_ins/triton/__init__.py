@@ -14,7 +14,7 @@ def next_power_of_2(n):
     return 1 << max(n - 1, 0).bit_length()
 
 
-class jit:  # noqa: N801 (Triton's name)
+class jit:
     def __init__(self, fn):
         self.fn = fn
         self.parameters = list(inspect.signature(fn).parameters)

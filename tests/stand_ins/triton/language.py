@@ -1,7 +1,6 @@
 """What kernels call: blocks are tensors, and a pointer is a tensor's memory and offsets into it."""
 
 import torch
-
 from torch import exp, float32, float64, int64, log, maximum
 
 __all__ = ["exp", "float32", "float64", "int64", "log", "maximum"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flow_checks import same_as_eager
 from test_llvm_program import EVERYTHING, native, whole
 
 import tnp
@@ -112,3 +113,58 @@ def test_shapes_that_do_not_fit_are_named_as_in_eager():
     for f in (store, add):
         native(f, lambda: [np.zeros(20), np.ones(20)])
     native(block, lambda: [np.zeros((20, 20)), np.ones((20, 20))])
+
+
+# Arrays that are bound anew from other places of themselves
+
+
+def test_values_made_of_the_last_one_change_buffers():
+    def f(x, n):
+        u = x
+        for i in range(n):
+            u = u[::-1] * 0.5 + x * i
+        return u
+
+    native(f, *(lambda n=n: [whole((11,)), n] for n in (1, 2, 5)))
+
+
+def test_a_loop_inside_of_a_loop_begins_in_its_first_buffer_again():
+    def f(x, out, n):
+        for j in range(out.shape[0]):
+            u, v = x * j, x + j
+            for _i in range(n):
+                u, v = u[::-1] * 0.5 + v, np.cumsum(v[::-1])[::-1] + u
+                if u[0] > 40:
+                    break
+            out[j] = u - v
+
+    native(f, *(lambda n=n: [whole((11,)), whole((12, 11)), n] for n in (1, 2, 3)))
+
+
+def test_what_a_condition_and_a_branch_read_is_in_the_buffer_of_that_round():
+    def f(x, n):
+        u, i, total = x, 0, 0.0
+        while i < n and u.sum() < 60:
+            u = u[::-1] + 1
+            if u[0] > 2:
+                total += u[-1]
+            else:
+                u = u[::-1] * 2
+            i += 1
+        return total, u
+
+    same_as_eager(f, *(lambda n=n: [whole((7,), n), n] for n in (1, 2, 9)), executors=(EVERYTHING,))
+
+
+def test_masked_arrays_that_become_shorter():
+    def f(x, out, n):
+        z, k = x, np.arange(len(x))
+        for i in range(n):
+            keep = z > i
+            out[i] = k[keep].sum()
+            z, k = z[keep], k[keep]
+        return out
+
+    same_as_eager(
+        f, lambda: [whole((50,)), np.zeros(5), 5], lambda: [whole((50,)), np.zeros(5), 3], executors=(EVERYTHING,)
+    )

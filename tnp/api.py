@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from tnp.core.errors import (
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
+    RaisedWhenAsked,
     TraceCheckError,
     TraceError,
     UserLocation,
@@ -36,12 +37,16 @@ from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.frontend import state
-from tnp.frontend.acquire import acquire
+from tnp.frontend.acquire import Acquired, acquire
+from tnp.frontend.asking import Asked
 from tnp.frontend.sources import MISS, Prologue
+from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
+from tnp.training import Training, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
+from tnp.transforms.split import split
 
 __all__ = [
     "CacheInfo",
@@ -50,6 +55,7 @@ __all__ = [
     "explain",
     "get_num_threads",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "set_num_threads",
@@ -67,15 +73,28 @@ class CacheInfo(NamedTuple):
     size: int
 
 
-@dataclass
-class _Entry:
-    """One compiled program, or (``run`` is ``None``) the finding that calls of its kind run eagerly."""
+@dataclass(eq=False)
+class Form:
+    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
 
+    parameters: list[str]
+    apply: Callable[..., Any]
+    runs: tuple[Callable[..., Any], ...] = ()
+
+
+@dataclass
+class Entry:
+    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+
+    form: Form
     prologue: Prologue
     run: Callable[..., Any]
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
+    question: Question | None = None
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -87,7 +106,7 @@ class Jitted:
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
-        fastmath: bool = False,
+        fastmath: bool = False, specialisations: int = SPECIALISATIONS,
     ) -> None:  # fmt: skip
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
@@ -96,8 +115,9 @@ class Jitted:
         self._always = _executors_named(always_executors)
         self._strict = strict
         self._fastmath = fastmath
-        self._entries: tuple[_Entry, ...] = ()
-        self._runs: tuple[Callable[..., Any], ...] = ()
+        self._specialisations = specialisations
+        self._entries: tuple[Entry, ...] = ()
+        self._last: Entry | None = None
         self._lock = threading.RLock()
         self._hits = 0
         self._misses = 0
@@ -107,7 +127,7 @@ class Jitted:
 
     def _make_binder(self) -> None:
         try:
-            signature = inspect.signature(self._signature_source())
+            signature = inspect.signature(self.__tnp_function__)
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [
@@ -115,17 +135,17 @@ class Jitted:
                     inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
                 ]
             )
-        self._parameters = list(signature.parameters)
-        self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
-    def _signature_source(self) -> Any:
-        """What is called with the arguments."""
-        return self.__tnp_function__
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        """The form of a call, and the values that are passed in it."""
+        return self._form, self._bind(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -134,25 +154,25 @@ class Jitted:
                 self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
             args = self._bind(*args, **kwargs)
         try:
-            for run in self._runs:
+            for run in self._form.runs:
                 result = run(*args)
                 if result is not MISS:
                     self._hits += 1
                     return result
-            return self._call_slowly(args)
+            return self._call_slowly(self._form, args)
         except LateGuardFailed as failure:
-            return self._start_over(args, failure)
+            return self._start_over(self._form, args, failure)
 
-    def _call_slowly(self, values: tuple[Any, ...]) -> Any:
+    def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if state.running() is not None:
-            return self._apply(self.__tnp_function__, values)
+            return form.apply(self.__tnp_function__, values)
         with self._lock:
             for entry in self._entries:
-                if entry.prologue.first_failure(values) is None:
+                if entry.form is form and entry.question is None and entry.prologue.first_failure(values) is None:
                     break
             else:
-                entry = self._compile(values)
+                entry = self._compile(form, values)
         result = entry.run(*values)
         if result is not MISS:
             return result
@@ -160,47 +180,51 @@ class Jitted:
         failure = entry.prologue.first_failure(values)
         if check.enabled():
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+    def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+        self._entries = entries
+        for form in {id(e.form): e.form for e in entries}.values():
+            form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
         with self._lock:
             for i, entry in enumerate(self._entries):
-                if entry.eager_reason is None and entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(entry.prologue, NeedsEager(str(failure)))
-                    self._entries = (*self._entries[:i], made, *self._entries[i + 1 :])
-                    self._runs = tuple(e.run for e in self._entries)
+                if entry.form is not form or entry.eager_reason is not None:
+                    continue
+                if entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
+                    self._set_entries((*self._entries[:i], made, *self._entries[i + 1 :]))
                     break
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _compile(self, values: tuple[Any, ...]) -> _Entry:
+    def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
         if self._entries:
-            failure = self._entries[0].prologue.first_failure(values)
+            last = self._entries[0]
+            failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             self._recompiled.append(f"not {failure}" if failure else "other arguments")
-        prologue = Prologue(self._parameters)
+        prologue = Prologue(form.parameters)
+        mine = [e for e in self._entries if e.form is form]
+        answers = Answered(mine, values, functools.partial(self._question, form))
+        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
         try:
-            behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
             with grad_transforms_of([*self._named_executors(), *behind]):
                 acquired = acquire(
-                    self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-                )
-            executors = self._executor_list(acquired.trace)
-            numbers = len(acquired.trace.value_guards)
-            traces = compile_trace(acquired.trace, _backend(executors))
-            acquired.guard_numbers(numbers)
-            program = traces[-1].python_callable()
-            if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
-                program = _keeping_errstate(program)
-            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-            run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+                    self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
+                    differentiate=split, answers=answers if self._specialisations else None,
+                )  # fmt: skip
+            run, traces, training = self._program(acquired)
+            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
+        except RaisedWhenAsked as reason:
+            return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:
-            entry = self._eager_entry(prologue, reason)
+            entry = self._eager_entry(form, prologue, reason)
         except TraceCheckError:
             raise
         except (TraceError, NoExecutorError, ExtensionError) as error:
@@ -209,40 +233,92 @@ class Jitted:
             raise
         except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-            return self._once_eagerly(error)
-        self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
-        self._runs = tuple(e.run for e in self._entries)
+            return self._once_eagerly(form, error)
+        self._last = entry
+        self._keep(entry, answers.steps)
         return entry
 
-    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
+    def _program(
+        self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
+    ) -> tuple[Callable[..., Any], list[Trace], Training | None]:
+        """The function that checks a program's guards and runs it, the program's traces after each pass, and what trains it."""
+        executors = self._executor_list(acquired.trace)
+        if isinstance(acquired, Asked) and acquired.is_light:
+            executors = [e for e in executors if not hasattr(e, "can_fuse")]
+        numbers = len(acquired.trace.value_guards)
+        training = None
+        if isinstance(acquired, Acquired) and acquired.differentiated is not None:
+            training = Training(acquired.differentiated, lambda t: _backend(self._executor_list(t)))
+            traces, program = training.traces, training.run
+        else:
+            traces = compile_trace(acquired.trace, _backend(executors))
+            program = traces[-1].python_callable()
+            if acquired.requires_gradients:
+                program = without_gradients(program)
+        acquired.guard_numbers(numbers)
+        if around is not None:
+            program = around(program)
+        elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+            program = _keeping_errstate(program)
+        inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training
+
+    def _question(self, form: Form, asked: Asked, family: Family | None) -> Question:
+        """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
+        compute, *_ = self._program(asked, functools.partial(repeatable, draws=asked.draws))
+        family = family or Family(self._specialisations, functools.partial(self._beyond, form))
+        return Question(asked, compute, family)
+
+    def _keep(self, entry: Entry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
+        """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
+        questions = [q for q, _ in steps]
+        is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
+        if is_new and entry.eager_reason is not None:
+            steps = []  # nothing has been compiled for any value, so there is no need to compute one
+        for at, (question, value) in reversed(list(enumerate(steps))):
+            question.add(value, entry)
+            around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
+            entry = next((e for e in around if e.question is question), None) or Entry(
+                entry.form, question.prologue, question.run, question=question
+            )
+        if steps:
+            questions[0].family.count += 1
+        self._set_entries((entry, *[e for e in self._entries if e is not entry][: MAX_PROGRAMS - 1]))
+
+    def _beyond(self, form: Form, *values: Any) -> Any:
+        """A call whose value has no program, and is to get none."""
+        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that")
+        self._warn_once(text)
+        return form.apply(self.__tnp_function__, values)
+
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
         text = (
             f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
         )
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
+        self._warn_once(text)
+        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        return Entry(form, prologue, run, eager_reason=text)
+
+    def _warn_once(self, text: str) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
-        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
-        return _Entry(prologue, run, eager_reason=text)
 
-    def _once_eagerly(self, error: BaseException) -> _Entry:
+    def _once_eagerly(self, form: Form, error: BaseException) -> Entry:
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
-            result = self._apply(self.__tnp_function__, values)
+            result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not",
-                    EagerFallbackWarning,
-                    stacklevel=user_stack_level(),
-                )
+            self._warn_once(f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not")
             return result
 
-        return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
+        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
 
     def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
@@ -266,6 +342,7 @@ class Jitted:
             "always_executors": self._always,
             "strict": self._strict,
             "fastmath": self._fastmath,
+            "specialisations": self._specialisations,
         }
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -399,7 +476,7 @@ def _backend(executors: Iterable[Any]) -> Backend:
 
 def jit(
     function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
-    strict: bool = False, fastmath: bool = False,
+    strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -415,6 +492,8 @@ def jit(
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
+        specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled
+            at most, for each kind of arguments. Calls that lead to others run eagerly, as do all such programs with 0.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
@@ -429,7 +508,15 @@ def jit(
     >>> halve(a), a
     (np.float64(3.0), array([1., 2.]))
     """
-    options = {"executors": executors, "always_executors": always_executors, "strict": strict, "fastmath": fastmath}
+    options = {
+        "executors": executors,
+        "always_executors": always_executors,
+        "strict": strict,
+        "fastmath": fastmath,
+        "specialisations": specialisations,
+    }
+    if type(specialisations) is not int or specialisations < 0:
+        raise ValueError(f"specialisations is a count, not {specialisations!r}")
     if function is None:
         return lambda f: jit(f, **options)
     if isinstance(function, Jitted):
@@ -457,10 +544,10 @@ def trace() -> Callable[..., Trace]:
 
     def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
         jitted = function if isinstance(function, Jitted) else Jitted(function)
-        values = jitted._bind(*args, **kwargs)
-        prologue = Prologue(jitted._parameters)
+        form, values = jitted._formed(args, kwargs)
+        prologue = Prologue(form.parameters)
         try:
-            return acquire(jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue).trace
+            return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 
@@ -476,11 +563,11 @@ def _jitted(f: Any) -> Jitted:
     return f
 
 
-def _entry(f: Any) -> _Entry:
+def _entry(f: Any) -> Entry:
     f = _jitted(f)
-    if not f._entries:
+    if f._last is None:
         raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
-    return f._entries[0]
+    return f._last
 
 
 def last_traces(f: Any) -> list[Trace]:
@@ -491,6 +578,21 @@ def last_traces(f: Any) -> list[Trace]:
     return list(_entry(f).traces)
 
 
+def last_backward_traces(f: Any) -> list[Trace]:
+    """The traces of the backward program of the program that ``f`` compiled last, after each pass; the last one is what runs.
+
+    Empty if that program's results are not differentiated. If no gradient was asked for yet, it is compiled now.
+
+    >>> import torch, tnp
+    >>> f = tnp.jit(lambda x: torch.sin(x).sum())
+    >>> f(torch.zeros(3, requires_grad=True)).backward()
+    >>> "cos" in str(tnp.last_backward_traces(f)[0])
+    True
+    """
+    training = _entry(f).training
+    return [] if training is None else list(training.backward_traces() or [])
+
+
 def last_prologue_traces(f: Any) -> list[str]:
     """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
     return [_entry(f).run.__tnp_source__]
@@ -499,7 +601,7 @@ def last_prologue_traces(f: Any) -> list[str]:
 def cache_info(f: Any) -> CacheInfo:
     """Hits, misses and the number of programs of a jitted function."""
     f = _jitted(f)
-    return CacheInfo(f._hits, f._misses, len(f._entries))
+    return CacheInfo(f._hits, f._misses, len(_programs(f)))
 
 
 class Explanation(str):
@@ -527,21 +629,40 @@ def explain(f: Any) -> Explanation:
     """
     f = _jitted(f)
     name = getattr(f, "__qualname__", "function")
-    lines = [f"{name}: {_count(len(f._entries), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
-    for i, entry in enumerate(f._entries):
+    programs = _programs(f)
+    lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
+    for i, (entry, conditions) in enumerate(programs):
         if entry.eager_reason is not None:
-            lines += [f"program {i}: eager", f"  {entry.eager_reason}"]
+            lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
             continue
-        lines.append(f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)")
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
         lines += [f"  {line}" for line in _claims(entry.traces)]
         for b in entry.traces[-1].body:
             if isinstance(b.sym, FusedSymbol):
                 lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
                 lines += [f"    {line}" for line in b.sym.describe()]
+        if entry.training is not None:
+            lines += [f"  {line}" for line in entry.training.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
+    for entry in f._entries:
+        if entry.question is not None and (n := entry.question.family.overflowed):
+            lines.append(
+                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
+            )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     return Explanation("\n".join(lines))
+
+
+def _programs(f: Jitted) -> list[tuple[Entry, list[str]]]:
+    """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
+    found: list[tuple[Entry, list[str]]] = []
+    for entry in f._entries:
+        if entry.question is None:
+            found.append((entry, []))
+        else:
+            found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.question.leaves()]
+    return found
 
 
 def _count(n: int, noun: str) -> str:

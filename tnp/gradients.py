@@ -129,7 +129,11 @@ class Traced:
         for i, v in self.variables.items():
             given[i] = v.value
         start = len(tracer.trace.statements)
-        self.result = call(function, given, kwargs)
+        tracer.differentiating += 1
+        try:
+            self.result = call(function, given, kwargs)
+        finally:
+            tracer.differentiating -= 1
         self.leaves = [self._value(x) for x in leaves_of(self.result)]
         self.program = Program(start)
         check_numbers(self.program, self.proxies, what)

@@ -60,16 +60,16 @@ class Transformed(Jitted):
         # A function made of a jitted one runs on the executors of that one.
         super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
-    def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
+    def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(
             f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
             reason.location,
         ) from None
 
-    def _once_eagerly(self, error: BaseException) -> Any:
+    def _once_eagerly(self, form: Any, error: BaseException) -> Any:
         raise error
 
-    def _start_over(self, values: tuple[Any, ...], failure: Any) -> Any:
+    def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:
         raise self._error(f"{self.__qualname__}: {failure}") from None
 
     def __reduce__(self) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 
 __all__ = [
     "AmbiguousView",
@@ -23,6 +23,7 @@ __all__ = [
     "NeedsOpaque",
     "NeedsValue",
     "NoExecutorError",
+    "RaisedWhenAsked",
     "TraceCheckError",
     "TraceError",
     "TransformError",
@@ -48,6 +49,8 @@ class TransformError(TraceError):
 
     def __init__(self, message: str, location: UserLocation | None = None) -> None:
         super().__init__(f"{message} (at {location})" if location is not None else message)
+        self.reason = message
+        self.location = location
 
 
 class GradientError(TransformError):
@@ -122,6 +125,14 @@ class NeedsValue(NeedsEager):
     """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …)."""
 
 
+class RaisedWhenAsked(NeedsEager):
+    """What the program computes before a value that tracing asks for raised ``error``: the program's own, whose place is there."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"it raises {error!r}")
+        self.error = error
+
+
 class AmbiguousView(NeedsEager):
     """A write to memory of which tnp cannot tell whether another array shares it."""
 
@@ -135,14 +146,27 @@ class NeedsOpaque(NeedsEager):
 
 
 class UserLocation:
-    """A line of the user's program."""
+    """A line of the user's program: the one that ``code``'s instruction at ``offset`` was compiled from."""
 
-    __slots__ = ("filename", "line", "name")
+    __slots__ = ("code", "offset")
 
-    def __init__(self, filename: str, line: int, name: str) -> None:
-        self.filename = filename
-        self.line = line
-        self.name = name
+    def __init__(self, code: CodeType, offset: int) -> None:
+        self.code = code
+        self.offset = offset
+
+    @property
+    def filename(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def name(self) -> str:
+        return self.code.co_name
+
+    @property
+    def line(self) -> int:
+        """Looked up when it is asked for: every operation has a location, and few are shown."""
+        lines = (line for begin, end, line in self.code.co_lines() if begin <= self.offset < end and line is not None)
+        return next(lines, self.code.co_firstlineno)
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line} in {self.name}"
@@ -180,7 +204,7 @@ def user_location() -> UserLocation:
         last, frame = frame, frame.f_back
     found = frame if frame is not None else last
     assert found is not None
-    return UserLocation(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)
+    return UserLocation(found.f_code, found.f_lasti)
 
 
 def user_stack_level() -> int:

@@ -35,7 +35,7 @@ from tnp.frontend.liveness import PREFIX
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 
-__all__ = ["is_user_data", "is_user_function", "rewrite"]
+__all__ = ["is_library_class", "is_user_data", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
 
@@ -45,6 +45,8 @@ _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exe
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
 )
+#: folders in which installed packages are
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 #: its functions call operations as a user's would
 _TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
@@ -53,12 +55,20 @@ _TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
 @functools.cache
 def _is_library_file(filename: str) -> bool:
     path = os.path.realpath(filename)
+    if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
+        return True
     return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
 
 
 def is_user_function(f: Any) -> bool:
     """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
     return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+def is_library_class(kind: type) -> bool:
+    """Whether a class is a library's, whose code gets no hooks and cannot do with numbers that stand for others."""
+    filename = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return filename is not None and _is_library_file(filename)
 
 
 def is_user_data(owner: Any, name: str) -> bool:

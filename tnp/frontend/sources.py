@@ -98,6 +98,14 @@ class Prologue:
         #: of arrays, by expression, how many guards in a row say what it is, and what that is in short
         self._arrays: dict[str, tuple[int, ArrayKind]] = {}
 
+    def copy(self) -> Prologue:
+        """The steps so far, to go on from."""
+        made = Prologue(self.parameters)
+        made.steps, made.context = list(self.steps), dict(self.context)
+        made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
+        made._arrays = dict(self._arrays)
+        return made
+
     def constant(self, value: Any, hint: str = "c") -> str:
         """A name for an object in the prologue's context."""
         name = self._names.get(id(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -103,9 +103,10 @@ def _command(info: OpInfo, source: str | None, *options: str) -> str:
 
 
 def check_op(
-    info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: int | None = None, source: str | None = None
-) -> int:
-    """Checks all samples of an operation (or the one numbered ``only``) on one executor, by name, with one dtype.
+    info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: Container[int] | None = None,
+    source: str | None = None,
+) -> int:  # fmt: skip
+    """Checks all samples of an operation (or those whose numbers are in ``only``) on one executor, by name, with one dtype.
 
     Returns how many there were. An error has a note with the command that reproduces it; ``source`` is the file that has
     the OpInfo, for that command.
@@ -113,7 +114,7 @@ def check_op(
     kind = as_dtype(dtype)
     count = 0
     for i, sample in enumerate(info.samples(kind, device=device)):
-        if only in (None, i):
+        if only is None or i in only:
             count += 1
             options = [f"--executor {executor}", f"--dtype {kind}", f"--sample {i}"]
             options += [f"--device {device}"] if device != "cpu" else []
@@ -122,7 +123,9 @@ def check_op(
     return count
 
 
-def check_gradient(info: OpInfo, executor: str, *, source: str | None = None, only: int | None = None) -> int:
+def check_gradient(
+    info: OpInfo, executor: str, *, source: str | None = None, only: Container[int] | None = None
+) -> int:
     """Compares the gradients of an operation with differences of its values, in float64, for each sample.
 
     Samples come from the generator with ``requires_grad=True``; the gradient is that of the result's elements, each with a weight of its
@@ -134,7 +137,7 @@ def check_gradient(info: OpInfo, executor: str, *, source: str | None = None, on
     kind = core_dtypes.float64
     count = 0
     for i, sample in enumerate(info.samples(kind, requires_grad=True)):
-        if only not in (None, i):
+        if only is not None and i not in only:
             continue
         count += 1
         command = _command(info, source, "--gradients", f"--executor {executor}", f"--sample {i}")

@@ -246,7 +246,7 @@ class _Claims:
                 self.renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
         recorded = [b.substitute(names) for b in recorded]
         if recorded and not recorded[-1].subsymbols:
-            recorded[-1].subsymbols = bsym.subsymbols
+            recorded[-1] = recorded[-1].replace(subsymbols=bsym.subsymbols)
         self.running.append(key)
         for made in recorded:
             made.location = bsym.location

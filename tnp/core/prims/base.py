@@ -183,10 +183,11 @@ def check_kind(dtype: DType, kinds: str, operation: str) -> None:
 def check_same_dtype(operation: str, *arrays: Any) -> DType:
     """The dtype that all arrays share. Raises ``TypeError`` if they do not."""
     found = [a.dtype for a in arrays if isinstance(a, TensorProxy)]
+    first = found[0]
     for dtype in found:
-        if dtype is not found[0]:
+        if dtype is not first:
             raise TypeError(f"{operation} takes arrays of one dtype, not {found}")
-    return found[0]
+    return first
 
 
 def check_same_device(operation: str, *arrays: Any) -> Device:

@@ -123,11 +123,12 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     prologue.guard(plain, f"{what} is a strided tensor on the CPU")
     prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
     dtype = to_dtype(value.dtype)
+    gradients = inputs.tracer.gradients
     if value.requires_grad:
         is_on = prologue.constant(torch.is_grad_enabled, "grad_enabled")
-        if torch.is_grad_enabled():
-            prologue.guard(f"{e}.requires_grad and {is_on}()", f"{what} requires a gradient")
-            raise NeedsEager(f"{what} requires a gradient; call it under torch.no_grad()")
+    if value.requires_grad and gradients.began_on:
+        prologue.guard(f"{e}.requires_grad and {is_on}()", f"{what} requires a gradient")
+    elif value.requires_grad:
         prologue.guard(f"{e}.requires_grad and not {is_on}()", f"{what} requires a gradient, and gradients are off")
         inputs.trace_has_gradients = True
     else:
@@ -139,6 +140,8 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
     proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
+    if value.requires_grad and gradients.began_on:
+        gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
     return inputs.add_array(
         value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",

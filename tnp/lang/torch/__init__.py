@@ -27,6 +27,8 @@ FAMILIES = (
     "losses",
     "linear_algebra",
     "arranging",
+    "pooling",
+    "recurrent",
 )
 
 for _family in FAMILIES:

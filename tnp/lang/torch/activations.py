@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import clamp, sigmoid
-from tnp.lang.torch.operands import dimension, tensor_only
+from tnp.lang.torch.operands import dimension, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
 
@@ -341,7 +341,7 @@ def _dropout(name: str, by_default: bool) -> None:
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
         """The tensor itself outside of training; in training torch draws."""
         tensor_only(input)
-        if training:
+        if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
         return input
 

@@ -169,11 +169,26 @@ def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> Tens
 # Convolutions
 
 
-def _each(x: Any, rank: int) -> tuple[int, ...]:
+def each(x: Any, rank: int) -> tuple[int, ...]:
+    """A value for each of ``rank`` dimensions, of which one may stand for all."""
     values = tuple(static_int(n) for n in x) if isinstance(x, (tuple, list)) else (static_int(x),)
     if len(values) not in (1, rank):
         raise RuntimeError(f"expected {rank} values, but got {len(values)}")
     return values * rank if len(values) == 1 else values
+
+
+def convolved(
+    a: TensorProxy, weight: TensorProxy, bias: TensorProxy | None, stride: tuple[int, ...], padding: tuple[int, ...],
+    dilation: tuple[int, ...], groups: int,
+) -> TensorProxy:  # fmt: skip
+    """The cross-correlation of ``[n, c, *spatial]`` with kernels, plus a number a channel."""
+    try:
+        result = prims.convolution(a, weight, stride, padding, dilation, groups)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    if bias is None:
+        return result
+    return clang.add(*clang.broadcast(result, clang.reshape(bias, (1, bias.shape[0], *(1,) * (a.ndim - 2)))))
 
 
 def _convolution(name: str, rank: int) -> None:
@@ -191,14 +206,8 @@ def _convolution(name: str, rank: int) -> None:
         ):
             raise NeedsOpaque("padding by name")
         batched = input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
-        try:
-            result = prims.convolution(
-                batched, weight, _each(stride, rank), _each(padding, rank), _each(dilation, rank), static_int(groups)
-            )
-        except ValueError as error:
-            raise RuntimeError(str(error)) from None
-        if bias is not None:
-            result = clang.add(*clang.broadcast(result, clang.reshape(bias, (1, bias.shape[0], *(1,) * rank))))
+        sizes = each(stride, rank), each(padding, rank), each(dilation, rank)
+        result = convolved(batched, weight, bias, *sizes, static_int(groups))
         return result if input.ndim == rank + 2 else clang.squeeze(result, (0,))
 
 

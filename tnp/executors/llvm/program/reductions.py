@@ -10,6 +10,7 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program import blas
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.rules import rule
@@ -240,9 +241,12 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     dtype = out.dtype
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
     is_dot = rows.known == 1 and columns.known == 1
-    if not is_dot and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
-        raise Refused("a large product of matrices")
     require_equal(p, inner, b.shape[0], _mismatch)
+    if not (is_dot or inner.known == 1) and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
+        if blas.multiplies(dtype):
+            return blas.large_product(p, a, b, dtype)
+        if dtype.kind not in "biu":
+            raise Refused("a large product of matrices, for which there is no library")
     if a.cost and columns.known != 1:
         a = p.force(a)
     if b.cost and rows.known != 1:

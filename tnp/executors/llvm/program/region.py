@@ -77,7 +77,7 @@ def _pays(bsym: BoundSymbol) -> bool:
             if is_control_flow(b):
                 if b.sym.name != "cond" and _pays(b):
                     return True
-            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
+            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
                 made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE
@@ -109,21 +109,25 @@ class ProgramRegion(NativeRegion):
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
         #: what the checks of all functions raise, by the number in the record
         self.failures: list[tuple[Failure, int]] = []
+        #: loops that may run on several threads, in what was compiled last
+        self.parallel_loops = 0
 
     def describe(self) -> list[str]:
         """What it is, and why not native, where it is not."""
-        return [f"the whole {self.bsym.sym.name} is native", *super().describe()]
+        loops = f", {self.parallel_loops} loops in it run in parallel" if self.parallel_loops else ""
+        return [f"the whole {self.bsym.sym.name} is native{loops}", *super().describe()]
 
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         """See :meth:`NativeRegion.make`."""
         region = self.region
+        program = Program(fast=self.fast, failures=self.failures)
         try:
             ir = _write(
-                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(),
-                Program(fast=self.fast, failures=self.failures),
-            )  # fmt: skip
+                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(), program
+            )
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
+        self.parallel_loops = program.parallel_loops
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]

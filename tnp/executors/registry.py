@@ -279,8 +279,9 @@ def remove_always_executor(executor: Executor | str) -> None:
 
 
 def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
-    (found,) = resolve([executor])
-    return [e for e in listed if _name(e) != found.name]
+    if isinstance(executor, str) and executor not in map(_name, listed):
+        resolve([executor])  # raises if there is none
+    return [e for e in listed if _name(e) != _name(executor)]
 
 
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:

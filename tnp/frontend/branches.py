@@ -13,8 +13,8 @@ from tnp.core.proxies import Proxy
 from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
-from tnp.frontend.payloads import payload_of
-from tnp.frontend.regions import UNBOUND, Region, Retrace
+from tnp.frontend.payloads import Payload, payload_of
+from tnp.frontend.regions import UNBOUND, Region, Retrace, Variables
 from tnp.frontend.results import mark_shared
 from tnp.frontend.trials import CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
 from tnp.frontend.values import either_of, output_handle, parts_of, proxy_of
@@ -132,7 +132,10 @@ class Branch(Trial):
             return code, proxy, None
         condition = code.condition.proxy if isinstance(code, Leaving) else code is not None
         how = code.how if isinstance(code, Leaving) else code
-        return code, proxy, (condition, payload_of(how, region) if isinstance(how, Returned) else None)
+        return code, proxy, (condition, self._payload(how, region))
+
+    def _payload(self, how: Any, region: Region) -> Payload | None:
+        return payload_of(how, region, self.variables, self.names) if isinstance(how, Returned) else None
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
@@ -179,7 +182,7 @@ class Branch(Trial):
         (x, p, _), (y, q, _) = a, b
         returning = isinstance(x, Returned) and isinstance(y, Returned)
         if self.tail in ("body", "side") and not returning:
-            return _leaving(a, b)
+            return _leaving(a, b, self.variables)
         if x is y:
             return x, []
         if self.tail == "function":
@@ -196,7 +199,7 @@ class Branch(Trial):
         raise Failure("it jumps on one side")
 
 
-def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], variables: Variables) -> tuple[Any, Any]:
     """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`."""
     (x, _, (p, value)), (y, _, (q, other)) = a, b
     if x is None and y is None:
@@ -215,7 +218,7 @@ def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any
     nothing = [t() for t in known.types]
     sides = [nothing if v is None else v.numbers for v in (value, other)]
     pairs = [(p, q), *zip(*sides)]
-    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made))), pairs
+    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made), variables)), pairs
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:

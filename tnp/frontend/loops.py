@@ -251,7 +251,7 @@ class Loop(Trial):
             return code.condition.proxy, None
         if self.tells:
             raise Failure("it returns, and has an else")
-        return code.condition.proxy, payload_of(code.how, region)
+        return code.condition.proxy, payload_of(code.how, region, self.variables, self.names)
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -381,7 +381,7 @@ class Loop(Trial):
         self.commit(written)
         if not told:
             return None
-        how = BREAK if returned is None else returned.rebuilt(list(told[1:]))
+        how = BREAK if returned is None else returned.rebuilt(list(told[1:]), self.variables)
         return Leaving(TracedNumber(told[0]), how)
 
     def _count_rounds(self) -> None:

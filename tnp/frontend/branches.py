@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import prims
@@ -13,6 +13,7 @@ from tnp.core.proxies import Proxy
 from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
+from tnp.frontend.maybe import TracedMaybe, nothing_like, split
 from tnp.frontend.payloads import Payload, payload_of
 from tnp.frontend.regions import UNBOUND, Region, Retrace, Variables
 from tnp.frontend.results import mark_shared
@@ -34,6 +35,8 @@ class Branch(Trial):
         #: why it is no operation, if it is none
         self.reason = ""
         self.rest, self.tail = rest, tail
+        #: of each side, what variables are bound to at its end
+        self.ends: list[dict[str, tuple[Any, Any]]] = []
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
         self.mixed: dict[str, Kinds] = {}
 
@@ -96,6 +99,7 @@ class Branch(Trial):
                 raise
             scopes.append(r.close())
             r.restore_variables()
+        self.ends = ends
         merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
         code, pairs = self._join_codes(*codes, region)
         written = [k for k in proxies if any(k in s for s in stores)]
@@ -115,6 +119,7 @@ class Branch(Trial):
 
     def _proxies_of(self, name: str, value: Any) -> Any:
         """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""
+        value, _ = split(value)
         if value is UNBOUND:
             return None
         if type(value) is tuple and not name.isidentifier():
@@ -144,7 +149,21 @@ class Branch(Trial):
         if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
             self.variables[name] = x
             return None
+        if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
+            return self._merge_maybe(name, a, b, region)
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
+
+    def _merge_maybe(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
+        """As :meth:`_merge`, of a variable that is not bound on one side, or may not be."""
+        ((x, is_x), p), ((y, is_y), q) = (split(a[0]), a[1]), (split(b[0]), b[1])
+        if x is UNBOUND:
+            x, p = y, nothing_like(q)
+        elif y is UNBOUND:
+            y, q = x, nothing_like(p)
+        if p is None or q is None or name in self.mixed:
+            raise Failure(f"{name} is bound on one side only")
+        pairs, make = self._bring_together(name, (x, p), (y, q), region, f"{name} is of another kind on either side")
+        return [*pairs, (is_x, is_y)], lambda *made: TracedMaybe(make(*made[:-1]), TracedNumber(made[-1]))
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
@@ -158,7 +177,8 @@ class Branch(Trial):
                 self.mixed[name] = kinds
             raise Failure(reason)
         _check_mergeable(x, y, region)
-        return [(p, q)], lambda proxy: _either(proxy, x, y)
+        shared = [v for v, end in zip((x, y), self.ends) if type(v) is TracedArray and not _is_alone(v, end, region)]
+        return [(p, q)], lambda proxy: _either(proxy, x, y, shared)
 
     def _bring_tuples_together(self, name: str, a: Any, b: Any, region: Region, reason: str) -> Any:
         items: list[Any] = []
@@ -231,13 +251,29 @@ def _check_mergeable(x: Any, y: Any, region: Region) -> None:
             raise Failure("it chooses between arrays that share memory with others")
 
 
-def _either(proxy: Proxy, x: Any, y: Any) -> Any:
-    """What the program holds for a value that is one of two."""
+def _is_alone(x: TracedArray, end: dict[str, tuple[Any, Any]], region: Region) -> bool:
+    """Whether an array is memory that a side of a branch has made, and nothing else that it leaves (``end``) looks at."""
+    storage = x.storage
+    fresh = storage.serial >= region.serial and storage.origin is None and not storage.maybe_shared and not x.path
+    found = [split(v)[0] for value, _ in end.values() for v in _leaves(value)]
+    return fresh and sum(type(v) is TracedArray and v.storage is storage for v in found) <= 1
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if type(x) is tuple:
+        for y in x:
+            yield from _leaves(y)
+    else:
+        yield x
+
+
+def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:
+    """What the program holds for a value that is one of two; it may be the memory of those that are ``shared``."""
     handle = x if type(x) is TracedArray and not x.scalar else None
     made = output_handle(proxy, handle)
     if handle is not None:
         if not same_layout(x, y):
             made._strides = None
-        for v in (x, y):
+        for v in shared:
             mark_shared(made.storage, v.storage)
     return made

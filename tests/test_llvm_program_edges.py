@@ -132,7 +132,7 @@ def test_a_loop_inside_of_a_loop_begins_in_its_first_buffer_again():
     def f(x, out, n):
         for j in range(out.shape[0]):
             u, v = x * j, x + j
-            for i in range(n):
+            for _i in range(n):
                 u, v = u[::-1] * 0.5 + v, np.cumsum(v[::-1])[::-1] + u
                 if u[0] > 40:
                     break

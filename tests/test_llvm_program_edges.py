@@ -168,3 +168,27 @@ def test_masked_arrays_that_become_shorter():
     same_as_eager(
         f, lambda: [whole((50,)), np.zeros(5), 5], lambda: [whole((50,)), np.zeros(5), 3], executors=(EVERYTHING,)
     )
+
+
+# Rows and columns that are read while the whole is written
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
+def test_a_row_and_a_column_are_copied_before_the_whole_is_written(layout):
+    def f(a, n):
+        for k in range(n):
+            a[:] = np.minimum(a, np.add.outer(a[:, k], a[k, :]))
+            a[1:] += a[0] * 2 - a[1:, k : k + 1]
+            a[:, 1:] -= a[:, :1] * (a[k, 1] > 0)
+
+    native(f, lambda: [layout(whole((12, 12))), 9])
+
+
+def test_more_than_a_row_is_read_of_what_is_written():
+    def f(a, n):
+        for k in range(n):
+            a[:] = a[::-1] + a[:, ::-1] * 0.5 + a[k]
+            a[2:5] = a[:3] * a[k : k + 3].sum(axis=0)
+            a[:, 0] = a @ a[0]
+
+    native(f, lambda: [whole((12, 12)), 4])

@@ -192,3 +192,26 @@ def test_more_than_a_row_is_read_of_what_is_written():
             a[:, 0] = a @ a[0]
 
     native(f, lambda: [whole((12, 12)), 4])
+
+
+# Reductions whose neighbours stay
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i2", "?", "c16"])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_reductions_of_rows_that_stay(dtype, layout):
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a[i : i + 3].sum(axis=0)[1] + (a * a[:, i : i + 1]).sum(axis=(0, 1))
+            out[i] += a.prod(axis=1)[i] + a.any(axis=0)[1]
+            out[i] -= a.sum(axis=2)[i, 2] > i
+
+    native(f, lambda: [layout(whole((5, 6, 7)).astype(dtype)), whole((3, 7)).astype(complex), 3])
+
+
+def test_extremes_of_rows_that_stay():
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a.max(axis=0) - a[i:].min(axis=0) + np.abs(a).max(axis=1)[i]
+
+    native(f, lambda: [whole((6, 6)), whole((3, 6)), 3])

@@ -320,6 +320,18 @@ def _broadcast(attempt: _Attempt, b: BoundSymbol) -> None:
     attempt.masked[b.output.name] = _Masked(mask, a)
 
 
+@_rule("squeeze")
+def _squeeze(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, dims = b.args
+    found = attempt.masked.get(a.name)
+    if found is None or 0 in dims:
+        raise _Gather
+    rest = tuple(d - 1 + found.mask.ndim for d in dims)
+    shape = (*found.mask.shape, *b.output.shape[1:])
+    made = attempt.emit(prims.squeeze, found.full, rest, shape=shape, dtype=a.dtype)
+    attempt.masked[b.output.name] = _Masked(found.mask, made)
+
+
 @_rule("size")
 def _size(attempt: _Attempt, b: BoundSymbol) -> None:
     if b.output.name not in attempt.lengths:

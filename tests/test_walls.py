@@ -21,6 +21,9 @@ ALLOWED = {
     "executors": {"core", "executors"},
 }
 
+#: imported when the first value or executor of that kind is met
+MADE_OF_TORCH = ("executors/torch", "executors/triton/launch", "lang/torch", "frontend/torch", "testing/torch")
+
 
 def _imports(path):
     """(imported module, whether it stands at the module's level) of each import."""
@@ -55,9 +58,7 @@ def test_core_imports_no_array_library():
 def test_optional_libraries_are_imported_when_used():
     optional = ARRAY_LIBRARIES - {"numpy"}
     for path in ROOT.rglob("*.py"):
-        if any(
-            folder in path.as_posix() for folder in ("executors/torch", "lang/torch", "frontend/torch", "testing/torch")
-        ):
+        if any(folder in path.as_posix() for folder in MADE_OF_TORCH):
             continue
         for module, at_module_level in _imports(path):
             assert not (at_module_level and module.partition(".")[0] in optional), f"{path} imports {module}"

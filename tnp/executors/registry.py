@@ -38,6 +38,8 @@ _BUILT_IN = {
     "torch": ("tnp.executors.torch", "torch"),
     "torch_functions": ("tnp.executors.torch.functions", "torch"),
     "torch_prims": ("tnp.executors.torch.functions", "torch"),
+    "triton": ("tnp.executors.triton", "triton"),
+    "triton_everything": ("tnp.executors.triton", "triton"),
 }
 
 #: of a language other than NumPy's, the executor that runs its functions as the library's own

@@ -39,20 +39,21 @@ def main() -> None:
     options = {"executors": given.executors.split(",")} if given.executors else {}
     rows: dict[str, collections.Counter[str]] = {}
     reasons: dict[str, dict[str, None]] = {}
-    for op in databases_operators():
-        if given.pattern not in op.formatted_name:
+    for info in databases_operators(variants=given.variants):
+        name = info.name.removeprefix("torch.")
+        if given.pattern not in name:
             continue
         counts: collections.Counter[str] = collections.Counter()
         why: dict[str, None] = {}
         for dtype in given.dtypes.split(","):
-            for found in outcomes(op, DTYPES[dtype], limit=given.samples, variants=given.variants, **options):
+            for found in outcomes(info, DTYPES[dtype], limit=given.samples, **options):
                 counts[found.kind] += 1
-                if found.reason:
+                if found.kind != "native":
                     why[f"{found.kind}: {found.reason}"] = None
         if counts:
-            rows[op.formatted_name], reasons[op.formatted_name] = counts, why
+            rows[name], reasons[name] = counts, why
             if given.verbose and set(counts) != {"native"}:
-                print(op.formatted_name, dict(counts), *list(why)[:3], sep="\n    ", flush=True)
+                print(name, dict(counts), *list(why)[:3], sep="\n    ", flush=True)
     text = report(rows, reasons, given.samples)
     print(text.partition("\n| operator")[0])
     if given.write is not None:

@@ -15,14 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-import tnp.testing.families
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS
 from tnp.frontend.handles import TracedArray
 from tnp.lang.numpy.registry import by_id, language, symbol_of
 from tnp.testing import opinfos
-
-assert tnp.testing.families
 
 REFUSED = {
     "reads or writes files, buffers or text": (

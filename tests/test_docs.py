@@ -12,9 +12,21 @@ import tnp
 ROOT = Path(__file__).parent.parent
 
 
+#: what cannot be imported without a library, or without a device's
+NEED_A_LIBRARY = (
+    ".torch_elementwise",
+    ".thunder.tests.",
+    ".thunder.torch",
+    ".executors.torch",
+    ".executors.apex",
+    ".executors.triton",
+    ".thunder.executors.",
+)
+
+
 def modules():
     for info in pkgutil.walk_packages(tnp.__path__, "tnp."):
-        if not info.name.endswith("__main__") and ".executors.torch" not in info.name:
+        if not info.name.endswith("__main__") and not any(part in info.name for part in NEED_A_LIBRARY):
             yield info.name
 
 

@@ -1,5 +1,6 @@
 """tnp compiles array programs: put ``@tnp.jit`` on a NumPy function."""
 
+from tnp import extend
 from tnp.api import (
     CacheInfo,
     cache_info,
@@ -11,7 +12,14 @@ from tnp.api import (
     set_num_threads,
     trace,
 )
-from tnp.core.errors import BatchError, EagerFallbackWarning, GradientError, NoExecutorError, TraceError
+from tnp.core.errors import (
+    BatchError,
+    EagerFallbackWarning,
+    ExtensionError,
+    GradientError,
+    NoExecutorError,
+    TraceError,
+)
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
 from tnp.mapping import vmap
@@ -21,11 +29,13 @@ __all__ = [
     "BatchError",
     "CacheInfo",
     "EagerFallbackWarning",
+    "ExtensionError",
     "GradientError",
     "NoExecutorError",
     "TraceError",
     "cache_info",
     "explain",
+    "extend",
     "get_all_executors",
     "get_default_executors",
     "get_grad",

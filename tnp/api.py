@@ -19,6 +19,7 @@ import numpy as np
 from tnp.core import check
 from tnp.core.errors import (
     EagerFallbackWarning,
+    ExtensionError,
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
@@ -37,6 +38,7 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import acquire
 from tnp.frontend.sources import MISS, Prologue
+from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -84,14 +86,14 @@ class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
     def __init__(
-        self, function: Callable[..., Any], *, executors: Any = None, strict: bool = False, fastmath: bool = False
-    ) -> None:
+        self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
+        fastmath: bool = False,
+    ) -> None:  # fmt: skip
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
-        self._executors = None if executors is None else tuple(executors)
-        if self._executors is not None:
-            registry.resolve(self._executors)
+        self._executors = _executors_named(executors)
+        self._always = _executors_named(always_executors)
         self._strict = strict
         self._fastmath = fastmath
         self._entries: tuple[_Entry, ...] = ()
@@ -182,11 +184,15 @@ class Jitted:
             self._recompiled.append(f"not {failure}" if failure else "other arguments")
         prologue = Prologue(self._parameters)
         try:
-            acquired = acquire(
-                self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-            )
+            behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+            with grad_transforms_of([*self._named_executors(), *behind]):
+                acquired = acquire(
+                    self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
+                )
             executors = self._executor_list(acquired.trace)
+            numbers = len(acquired.trace.value_guards)
             traces = compile_trace(acquired.trace, _backend(executors))
+            acquired.guard_numbers(numbers)
             program = traces[-1].python_callable()
             if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
                 program = _keeping_errstate(program)
@@ -197,7 +203,7 @@ class Jitted:
             entry = self._eager_entry(prologue, reason)
         except TraceCheckError:
             raise
-        except (TraceError, NoExecutorError) as error:
+        except (TraceError, NoExecutorError, ExtensionError) as error:
             raise _located(error, self.__tnp_function__) from None
         except KeyboardInterrupt:
             raise
@@ -238,13 +244,29 @@ class Jitted:
 
         return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
 
-    def _executor_list(self, trace: Trace) -> list[Any]:
+    def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
-        if self._fastmath:
-            named = [e.with_fastmath() for e in named]
-        languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
-        found = [*named, *(e for e in registry.get_always_executors(languages) if e not in named)]
+        return [e.with_fastmath() for e in named] if self._fastmath else list(named)
+
+    def _executor_list(self, trace: Trace) -> list[Any]:
+        named = self._named_executors()
+        if self._always is not None:
+            behind: Iterable[Any] = registry.resolve(self._always)
+        else:
+            languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+            behind = registry.get_always_executors(languages)
+        found = [*named, *(e for e in behind if e not in named)]
         return [f for e in found for f in (e.fuser, e) if f is not None]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that it was made with: what :func:`jit` takes."""
+        return {
+            "executors": self._executors,
+            "always_executors": self._always,
+            "strict": self._strict,
+            "fastmath": self._fastmath,
+        }
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -252,10 +274,19 @@ class Jitted:
     def __reduce__(self) -> Any:
         if _is_found_by_name(self):
             return self.__qualname__
-        return _rebuild, (self.__tnp_function__, self._executors, self._strict, self._fastmath)
+        return _rebuild, (self.__tnp_function__, self.options)
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def _executors_named(executors: Any) -> tuple[Any, ...] | None:
+    """What the user listed, which is looked up anew at each compilation. Raises ``ValueError`` for names of no executor."""
+    if executors is None:
+        return None
+    named = executors if isinstance(executors, str) else tuple(executors)
+    registry.resolve(named)
+    return tuple(named)
 
 
 def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
@@ -268,8 +299,8 @@ def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _rebuild(function: Callable[..., Any], executors: Any, strict: bool, fastmath: bool) -> Jitted:
-    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
+    return Jitted(function, **options)
 
 
 def _is_found_by_name(jitted: Jitted) -> bool:
@@ -367,8 +398,9 @@ def _backend(executors: Iterable[Any]) -> Backend:
 
 
 def jit(
-    function: Any = None, *, executors: Iterable[Any] | None = None, strict: bool = False, fastmath: bool = False
-) -> Any:
+    function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
+    strict: bool = False, fastmath: bool = False,
+) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
     The result is called as the function, with any arguments that it takes: arrays, numbers, containers and objects of
@@ -376,13 +408,17 @@ def jit(
 
     Args:
         function: a Python function, method, lambda or partial.
-        executors: executors, or their names, to be asked before the ones that are always there.
+        executors: executors, or their names, to be asked before the ones that are always there; by default
+            :func:`~tnp.get_default_executors`.
+        always_executors: those to be asked last, instead of :func:`~tnp.extend.get_always_executors`. What none of all takes is a
+            :class:`~tnp.NoExecutorError`.
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
+        ValueError: for the name of an executor that is not here.
 
     >>> import numpy as np, tnp
     >>> @tnp.jit
@@ -393,15 +429,16 @@ def jit(
     >>> halve(a), a
     (np.float64(3.0), array([1., 2.]))
     """
+    options = {"executors": executors, "always_executors": always_executors, "strict": strict, "fastmath": fastmath}
     if function is None:
-        return lambda f: jit(f, executors=executors, strict=strict, fastmath=fastmath)
+        return lambda f: jit(f, **options)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
     if _is_module(function):
         from tnp.modules import JittedModule
 
-        return JittedModule(function, executors=executors, strict=strict, fastmath=fastmath)
-    return Jitted(function, executors=executors, strict=strict, fastmath=fastmath)
+        return JittedModule(function, **options)
+    return Jitted(function, **options)
 
 
 def _is_module(x: Any) -> bool:

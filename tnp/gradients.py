@@ -247,6 +247,33 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     return _with_value(value_and_grad, function, argnums, has_aux, lambda result, found: (result, found))
 
 
+def all_grads(function: Callable[..., Any]) -> Any:
+    """The gradients of the sum of everything that a function returns, by every floating-point argument: a list, as functions of the
+    same arguments. (Lightning Thunder's ``grad``.)
+
+    Arguments that hold anything but floating-point arrays and numbers are left out, and so are results of other dtypes. Raises
+    :class:`GradientError` for operations without a gradient.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.gradients import all_grads
+    >>> all_grads(lambda x, y, n: (x * y, x * n))(np.array([1.0, 2.0]), np.array([3.0, 4.0]), 2)
+    [array([5., 6.]), array([1., 2.])]
+    """
+
+    def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        argnums = tuple(i for i, a in enumerate(args) if leaves_of(a) and all(map(_can_vary, leaves_of(a))))
+        traced = Traced(tracer, "all_grads", function, args, kwargs, argnums)
+        outputs = [p for p in traced.leaves if isinstance(p, Proxy) and is_differentiable(p)]
+        return traced.cotangents([(p, _ones(p)) for p in outputs])
+
+    return transformed(all_grads, function, {}, compute)
+
+
+def _can_vary(x: Any) -> bool:
+    value = x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x
+    return is_differentiable(value) or type(x) in (float, complex)
+
+
 # Products with Jacobians
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tnp.api import Jitted
 from tnp.core import langs, prims, pytree
+from tnp.core.current import registrations
 from tnp.core.errors import GradientError, NeedsEager, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -25,7 +26,7 @@ from tnp.transforms.autodiff import zeros_for
 __all__ = ["Transformed", "call", "leaves_of", "mapped", "own_handles", "transformed"]
 
 #: transforms whose functions take the arguments of the function that they are made of
-_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "jacobian", "vmap"))
+_CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
 
 
 class Transformed(Jitted):
@@ -56,7 +57,8 @@ class Transformed(Jitted):
             getattr(function, "__tnp_function__", function)
         ):
             program.__signature__ = inspect.signature(function)
-        super().__init__(program)
+        # A function made of a jitted one runs on the executors of that one.
+        super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
     def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(
@@ -89,7 +91,8 @@ def transformed(
         # A bound method is another object each time, and its attributes are its function's.
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    key = transform.__name__, tuple(options.items())
+    # Rules registered since, and implementations with rules, take effect.
+    key = transform.__name__, registrations.count, tuple(options.items())
     if key not in made:
         made[key] = Transformed(transform, function, options, compute, error)
     return made[key]

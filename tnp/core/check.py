@@ -6,6 +6,7 @@ On under ``TNP_CHECK=1``, and in the tests.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from tnp.core.bodies import Body, bodies_of
 from tnp.core.errors import TraceCheckError
@@ -13,12 +14,45 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["check_trace", "enabled"]
+__all__ = ["check_results", "check_trace", "enabled"]
 
 
 def enabled() -> bool:
     """Whether passes are checked."""
     return os.environ.get("TNP_CHECK", "") not in ("", "0")
+
+
+def check_results(operation: str, executor: str, library: str, expected: Any, results: Any) -> None:
+    """Raises :class:`TraceCheckError` unless what an executor's operation returned is what its meta promises.
+
+    ``expected`` are proxies, in tuples as ``results`` are. Of arrays the ``library`` (``"numpy"``, ``"torch"``), shape and dtype are
+    compared, as far as they are known before the program runs; what is no array to the program is not looked at.
+    """
+    what = f"the operation {operation} of the executor {executor}"
+    if isinstance(expected, (tuple, list)):
+        if not isinstance(results, (tuple, list)) or len(results) != len(expected):
+            returned = f"{len(results)} results" if isinstance(results, (tuple, list)) else _described(results)
+            raise TraceCheckError(f"{what} returned {returned}, where its meta promises {len(expected)} results")
+        for e, r in zip(expected, results):
+            check_results(operation, executor, library, e, r)
+        return
+    if not isinstance(expected, TensorProxy):
+        return
+    dtype = str(getattr(results, "dtype", "")).rpartition(".")[2]
+    shape = tuple(getattr(results, "shape", ("?",)))
+    fits = len(shape) == expected.ndim and all(type(d) is not int or d == n for d, n in zip(expected.shape, shape))
+    made_by = type(results).__module__.partition(".")[0]
+    if not fits or dtype != expected.dtype.name or made_by != library:
+        promised = f'"{expected.type_string()}" of {library}'
+        raise TraceCheckError(
+            f"{what} returned {_described(results)} for {expected.name}, where its meta promises {promised}"
+        )
+
+
+def _described(x: Any) -> str:
+    if hasattr(x, "dtype") and hasattr(x, "shape"):
+        return f"a {type(x).__module__.partition('.')[0]} array of {x.dtype} and shape {tuple(x.shape)}"
+    return f"{x!r}"
 
 
 #: what a name is that so far only the shape of an array gives

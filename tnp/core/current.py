@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
 
-__all__ = ["current_trace", "state"]
+__all__ = ["current_trace", "registrations", "state"]
 
 
 class _State(threading.local):
@@ -21,3 +21,15 @@ state = _State()
 def current_trace() -> Trace | None:
     """The trace that symbols called now are recorded in; ``None`` outside tracing."""
     return state.trace
+
+
+class _Registrations:
+    """How often extensions have registered an implementation or a rule: what was compiled before may be out of date."""
+
+    count = 0
+
+    def note(self) -> None:
+        self.count += 1
+
+
+registrations = _Registrations()

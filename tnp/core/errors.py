@@ -15,6 +15,7 @@ __all__ = [
     "AmbiguousView",
     "BatchError",
     "EagerFallbackWarning",
+    "ExtensionError",
     "GradientError",
     "LateGuardFailed",
     "NeedsConcreteSize",
@@ -75,8 +76,25 @@ class NoExecutorError(RuntimeError):
     """No executor in the list runs an operation; says which refused it."""
 
 
+class ExtensionError(RuntimeError):
+    """Code of an extension (a checker, an execution transform, an installed package) raised, or does not do what it must.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import OperatorExecutor
+    >>> ex = OperatorExecutor("careless")
+    >>> ex.register_implementation("numpy.sin", execution_transform=np.sin, checker=lambda a: a.sheep > 1)
+    >>> tnp.jit(lambda x: np.sin(x), executors=[ex])(np.ones(2))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.ExtensionError: the checker of the executor careless raised AttributeError(...) for
+      t0 = lnp.sin(x)  # t0: "cpu f64[2]"
+    ...
+    """
+
+
 class TraceCheckError(AssertionError):
-    """A pass left a trace that breaks the rules of :mod:`tnp.core.check`: a bug in tnp or in an extension."""
+    """A pass left a trace that breaks the rules of :mod:`tnp.core.check`, or an operation returned something else than its
+    meta promises: a bug in tnp or in an extension."""
 
 
 class EagerFallbackWarning(UserWarning):

@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from tnp.core import check
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
-from tnp.core.proxies import Proxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
         if bsym.flat_outputs:
             statement = f"{targets(bsym.output)} = {statement}"
     if not comments:
-        return [statement]
+        return [statement, *_checks(bsym, context)]
     if isinstance(bsym.output, Proxy):
         statement += f'  # {bsym.output.name}: "{bsym.output.type_string()}"'
     lines = [statement]
@@ -211,6 +212,25 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
             hash_at = len(line) - len(line.lstrip())
             lines.append(f"  {line[:hash_at]}# {line.lstrip()}" if not line.lstrip().startswith("#") else f"  {line}")
     return lines
+
+
+def _checks(bsym: BoundSymbol, context: dict[str, Any]) -> list[str]:
+    """Under ``TNP_CHECK=1``, the line that compares what an executor's operation returned with what its meta promised."""
+    sym = bsym.sym
+    if (
+        sym.executor is None
+        or sym.fn is None
+        or sym.printer is not None
+        or not check.enabled()
+        or not bsym.flat_outputs
+    ):
+        return []
+    context["check_results"] = check.check_results
+    arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
+    own = "torch" if any(p.lang.name == "torch" for p in arrays) else "numpy"
+    expected = name_of(bsym.output, context)
+    names = f"{sym.name!r}, {sym.executor.name!r}, {sym.executor.array_kind or own!r}"
+    return [f"check_results({names}, {expected}, {targets(bsym.output)})"]
 
 
 def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:

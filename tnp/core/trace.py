@@ -49,6 +49,8 @@ class Trace:
         self.provenance: Provenance | None = None
         #: numbers whose value the trace came to depend on, in the order in which it did
         self.value_guards: dict[str, NumberProxy] = {}
+        #: how passes behind acquisition computed numbers that they asked for
+        self.asked_numbers: list[BoundSymbol] = []
         #: of NumPy scalars that are arguments, how to get the value, which the trace then depends on
         self.scalar_values: dict[str, Callable[[], Any]] = {}
         #: arguments that are C-contiguous in memory
@@ -71,7 +73,7 @@ class Trace:
         new.args = list(other.args)
         new.bound_symbols.extend(bound_symbols)
         new.output = other.output
-        new.value_guards = other.value_guards
+        new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
         new.row_major = other.row_major
         new.read_only = other.read_only
         new._names, new._counters = other._names, other._counters

@@ -6,12 +6,14 @@ program and returns one callable for each. Their order in a list is their priori
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from tnp.core.current import registrations
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
@@ -34,6 +36,30 @@ class Implementation:
     opens: bool = False
 
 
+def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
+    """How the calls that ``fn`` takes differ from those that ``like`` takes; ``None`` if they do not, as far as can be told."""
+    try:
+        theirs, ours = inspect.signature(like), inspect.signature(fn)
+    except (TypeError, ValueError):  # a function written in C does not tell
+        return None
+    said = f"like takes {theirs} and fn takes {ours}"
+    wanted = list(theirs.parameters.values())
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in wanted):
+        return None
+    positional = [p for p in wanted if p.kind is not p.KEYWORD_ONLY]
+    required = [p for p in positional if p.default is p.empty]
+    keywords = [p.name for p in wanted if p.kind is p.KEYWORD_ONLY]
+    for n in (len(required), len(positional)):
+        try:
+            ours.bind(*range(n), **dict.fromkeys(keywords))
+        except TypeError:
+            return said
+    for p, q in zip(positional, ours.parameters.values()):
+        if p.kind is q.kind is p.POSITIONAL_OR_KEYWORD and p.name != q.name:
+            return said
+    return None
+
+
 class Executor:
     """What all executors have: a name, a version, and the kind of arrays that their callables take and return."""
 
@@ -47,11 +73,17 @@ class Executor:
     memory: tuple[Symbol, ...] | None = None
 
     def __init__(self, name: str, *, version: Any = None) -> None:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"an executor's name is a text, not {name!r}")
         self.name = name
         self.version = version
 
     def __repr__(self) -> str:
         return f"<executor {self.name}>"
+
+    def implementation_of(self, sym: Symbol) -> Implementation | None:
+        """How this executor runs ``sym`` by itself; ``None`` if it does not."""
+        return None
 
     def with_fastmath(self) -> Executor:
         """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
@@ -67,7 +99,7 @@ class OperatorExecutor(Executor):
     """An executor that runs single operations.
 
     >>> import numpy as np, tnp
-    >>> from tnp.executors.base import OperatorExecutor
+    >>> from tnp.extend import OperatorExecutor
     >>> ex = OperatorExecutor("doubling", version="0.1")
     >>> double = ex.register_operator("double", like=lambda a: a + a, fn=lambda a: 2 * a)
     >>> tnp.jit(lambda a: double(a), executors=[ex])(np.arange(3.0))
@@ -91,13 +123,47 @@ class OperatorExecutor(Executor):
         namespace: Namespace | None = None,
         printer: Any = None,
     ) -> Symbol:
-        """A new operation that this executor runs as ``fn``.
+        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call.
 
-        ``like`` says what it computes in terms of other operations (it is then decomposable); ``meta`` only what
-        its results look like. Raises ``ValueError`` for a name taken, or if not exactly one of the two is given.
+        Args:
+            name: what programs print; part of the symbol's id, ``"<executor>.<name>"``.
+            like: a function that says what the operation computes, in terms of other operations. It takes proxies. The operation
+                is then differentiable, other executors can run its parts, and ``vmap`` opens it.
+            meta: a function from proxies to proxies of the results' shapes and dtypes, instead of ``like``. The operation is then
+                opaque: it has a gradient once :func:`tnp.register_grad` gives it one.
+            fn: takes and returns arrays: tensors for tensors, ndarrays for ndarrays.
+            tags: what passes must know of it (:class:`OpTags`), such as ``OpTags.EFFECT`` or ``OpTags.RANDOM``.
+
+        Raises:
+            ValueError: the executor has an operator of that name; ``name`` is no Python name; not exactly one of ``like`` and
+                ``meta`` is given; ``like`` takes other arguments than ``fn``.
+            TypeError: ``like``, ``meta`` or ``fn`` is not callable.
+
+        >>> import numpy as np, tnp
+        >>> from tnp.extend import OperatorExecutor, TensorProxy
+        >>> ex = OperatorExecutor("rows")
+        >>> row_sums = ex.register_operator(
+        ...     "row_sums", meta=lambda a: TensorProxy(like=a, shape=a.shape[:1]), fn=lambda a: a.sum(axis=1)
+        ... )
+        >>> tnp.jit(lambda x: row_sums(x) * 2, executors=[ex])(np.ones((2, 3)))
+        array([6., 6.])
         """
         if (like is None) == (meta is None):
             raise ValueError(f"register_operator({name!r}) needs either like= or meta=")
+        if not name.isidentifier():
+            raise ValueError(f"register_operator({name!r}): programs print the name, so it must be a Python name")
+        given = {"like": like, "meta": meta, "fn": fn}
+        for what, function in given.items():
+            if function is not None and not callable(function):
+                raise TypeError(
+                    f"register_operator({name!r}): {what}= takes a function, not {type(function).__name__} {function!r}"
+                )
+        if like is not None:
+            different = difference(like, fn)
+            if different is not None:
+                raise ValueError(
+                    f"register_operator({name!r}): like= and fn= must take the same arguments, but {different}"
+                )
         with self._lock:
             if name in self.operators:
                 raise ValueError(f"the executor {self.name} has an operator {name!r} already")
@@ -126,14 +192,51 @@ class OperatorExecutor(Executor):
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
     ) -> None:
-        """Says that this executor runs a symbol, as its operator ``op`` or as ``execution_transform`` does.
+        """Says that this executor runs an operation. Registering again replaces what was registered; programs that are compiled
+        stay as they are.
 
-        Registering again replaces. Raises ``ValueError`` if there is nothing to run.
+        Args:
+            symbol_or_id: the operation: a symbol (``tnp.lang.numpy.multiply``, ``prims.add``) or its id (``PrimIDs.ADD``,
+                ``"numpy.multiply"``, ``"torch.nn.functional.cross_entropy"``).
+            op: one of this executor's operators, called with the very arguments of the operation.
+            checker: takes the arguments, proxies for arrays, and says whether this executor may run them; the next executor is
+                asked if not. It sees no data. A Python number among the arguments may be asked for its value, which the program
+                is then compiled for.
+            execution_transform: instead of ``op``, a function that is traced in the operation's place, after gradients have been
+                taken. What it calls is claimed in its turn, by whichever executor takes it.
+            grad_transform: the operation's gradient rule where this executor is in use, as :func:`tnp.register_grad` takes one.
+            in_place: instead of ``op``, for operations that change their first argument: the operator that does.
+
+        Raises:
+            ValueError: there is nothing to run.
+            TypeError: ``op`` is no symbol, or one of the functions cannot be called.
+
+        >>> import numpy as np, tnp
+        >>> from tnp.extend import OperatorExecutor
+        >>> ex = OperatorExecutor("doubling")
+        >>> ex.register_implementation("numpy.square", execution_transform=lambda x: x * x, checker=lambda x: x.ndim == 1)
+        >>> f = tnp.jit(lambda x: np.square(x), executors=[ex, "numpy"])
+        >>> f(np.array([2.0, 3.0]))
+        array([4., 9.])
+        >>> [b.sym.name for b in tnp.last_traces(f)[-1].body]
+        ['multiply']
         """
         if op is None and execution_transform is None and in_place is None and grad_transform is None:
             raise ValueError("register_implementation needs op=, execution_transform= or grad_transform=")
+        for what, symbol in (("op", op), ("in_place", in_place)):
+            if symbol is not None and not isinstance(symbol, Symbol):
+                raise TypeError(f"{what}= takes an operation, as register_operator returns one, not {symbol!r}")
+        functions = {
+            "checker": checker,
+            "execution_transform": execution_transform,
+            "grad_transform": grad_transform,
+        }
+        for what, function in functions.items():
+            if function is not None and not callable(function):
+                raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
         key = symbol_or_id.id if isinstance(symbol_or_id, Symbol) else symbol_or_id
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
+        registrations.note()
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         """How this executor runs ``sym``; ``None`` if it does not. Subclasses may look further than the table."""
@@ -174,7 +277,28 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor that compiles regions. Subclasses define the two methods."""
+    """An executor that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
+    :meth:`fuse`.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import FusionExecutor
+    >>> class Chains(FusionExecutor):
+    ...     "Runs chains of negations and sines."
+    ...     def can_fuse(self, bsym):
+    ...         return bsym.sym.name in ("sin", "negative")
+    ...     def fuse(self, region, name):
+    ...         def run(*inputs):
+    ...             values = {p.name: x for p, x in zip(region.inputs, inputs)}
+    ...             for b in region.bound_symbols:
+    ...                 values[b.output.name] = getattr(np, b.sym.name)(values[b.args[0].name])
+    ...             return tuple(values[p.name] for p in region.outputs)
+    ...         return run
+    >>> f = tnp.jit(lambda x: -np.sin(x), executors=[Chains("chains")])
+    >>> f(np.zeros(2))
+    array([-0., -0.])
+    >>> [b.sym.name for b in tnp.last_traces(f)[-1].body]
+    ['chains_fusion0']
+    """
 
     #: operations in one region, at most
     region_limit = 256

@@ -1,133 +1,339 @@
-"""The executors there are, those used by default, and those that always stand behind."""
+"""The executors there are, those used by default, and those that always stand behind.
+
+Executors come from three places: tnp's own, which are imported when they are first asked for; packages, which name theirs
+under the entry point group :data:`GROUP`, loaded when first asked for, too; and :func:`register_executor`.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import threading
-from collections.abc import Iterable
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tnp.executors.base import Executor
+from tnp.core.errors import ExtensionError
+from tnp.executors.base import Executor, OperatorExecutor
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = [
+    "GROUP",
+    "add_always_executor",
     "add_default_executor",
+    "add_operator_executor",
     "deregister_executor",
     "get_all_executors",
     "get_always_executors",
     "get_default_executors",
     "get_executor",
+    "known_names",
     "register_executor",
+    "remove_always_executor",
     "remove_default_executor",
     "resolve",
+    "set_always_executors",
     "set_default_executors",
 ]
 
-_lock = threading.Lock()
-_executors: dict[str, Executor] = {}
-#: what ``jit`` uses where it is given none; ``None``: tnp's own choice
-_default: list[Executor] | None = None
+#: the entry point group in which packages name their executors
+GROUP = "tnp.executors"
 
-#: executors of tnp itself, by the module that registers them on import and the package that it needs
-_BUILT_IN = {
-    "python": ("tnp.executors.python", None),
-    "numpy": ("tnp.executors.numpy", None),
-    "numpy_prims": ("tnp.executors.numpy", None),
-    "llvm": ("tnp.executors.llvm", "llvmlite"),
-    "llvm_everything": ("tnp.executors.llvm", "llvmlite"),
-    "torch": ("tnp.executors.torch", "torch"),
-    "torch_functions": ("tnp.executors.torch.functions", "torch"),
-    "torch_prims": ("tnp.executors.torch.functions", "torch"),
-    "triton": ("tnp.executors.triton", "triton"),
-    "triton_everything": ("tnp.executors.triton", "triton"),
+
+class _Own(NamedTuple):
+    """One of tnp's own executors: the module that registers it on import, the package that it needs, and the language whose
+    functions it runs as the library's own (it is left out of programs that have no values of it)."""
+
+    module: str
+    needs: str | None = None
+    language: str | None = None
+
+
+_OWN: Mapping[str, _Own] = {
+    "python": _Own("tnp.executors.python"),
+    "numpy": _Own("tnp.executors.numpy"),
+    "numpy_prims": _Own("tnp.executors.numpy"),
+    "llvm": _Own("tnp.executors.llvm", "llvmlite"),
+    "llvm_everything": _Own("tnp.executors.llvm", "llvmlite"),
+    "torch": _Own("tnp.executors.torch", "torch"),
+    "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
+    "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
+    "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "triton": _Own("tnp.executors.triton", "triton"),
+    "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
+    "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
-#: of a language other than NumPy's, the executor that runs its functions as the library's own
-_RUNS_LANGUAGE = {"torch": "torch_functions"}
+_lock = threading.Lock()
+_executors: dict[str, Executor] = {}
+#: what ``jit`` uses where it is given none, and what stands behind all others; tnp's own by name, as they may not be imported yet
+_default: list[str | Executor] = ["llvm"]
+_always: list[str | Executor] = ["python", "torch_functions", "numpy"]
 
 
-def register_executor(executor: Executor) -> Executor:
-    """Makes an executor known by its name, replacing one of that name."""
+def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
+    """Makes an executor known by its name, so that ``tnp.jit(executors=["its name"])`` finds it, and returns it.
+
+    Raises ``ValueError`` if the name is that of another executor, unless ``replace`` is true, or that of one of tnp's own, and
+    ``TypeError`` for what is no executor.
+
+    >>> from tnp.extend import OperatorExecutor, deregister_executor, get_executor, register_executor
+    >>> ex = register_executor(OperatorExecutor("mine"))
+    >>> get_executor("mine") is ex
+    True
+    >>> deregister_executor(ex)
+    """
+    if not isinstance(executor, Executor):
+        raise TypeError(f"register_executor takes an executor, not {type(executor).__name__} {executor!r}")
     with _lock:
+        before = _executors.get(executor.name)
+        own = _OWN.get(executor.name)
+        if own is not None and own.module not in sys.modules:  # tnp's own are registered by their modules
+            raise ValueError(f"{executor.name!r} is the name of one of tnp's own executors")
+        if before is not None and before is not executor and (not replace or own is not None):
+            raise ValueError(
+                f"there is an executor {executor.name!r} already; deregister_executor({executor.name!r}) first, or pass replace=True"
+            )
         _executors[executor.name] = executor
     return executor
 
 
 def deregister_executor(name_or_executor: str | Executor) -> None:
-    """Forgets an executor, also as a default. Unknown names are ignored."""
+    """Forgets an executor, as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
+
+    Programs that are compiled keep using it. Raises ``ValueError`` for one of tnp's own.
+    """
     name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
-    defaults = get_default_executors()
+    if name in _OWN:
+        raise ValueError(
+            f"{name!r} is one of tnp's own executors; remove_default_executor takes it out of the defaults"
+        )
     with _lock:
         _executors.pop(name, None)
-        _set_default(e for e in defaults if e.name != name)
+        for listed in (_default, _always):
+            listed[:] = [e for e in listed if _name(e) != name]
 
 
 def get_executor(name: str) -> Executor | None:
-    """The executor of that name, imported if it is tnp's own; ``None`` if there is none."""
-    if name not in _executors and name in _BUILT_IN:
-        module, package = _BUILT_IN[name]
-        if package is None or importlib.util.find_spec(package) is not None:
-            importlib.import_module(module)
-    return _executors.get(name)
+    """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here.
+
+    Raises :class:`~tnp.ExtensionError` if an installed package's executor cannot be loaded.
+
+    >>> import tnp
+    >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus")
+    (<executor numpy>, None)
+    """
+    found = _executors.get(name)
+    if found is not None:
+        return found
+    own = _OWN.get(name)
+    if own is not None:
+        if own.needs is None or importlib.util.find_spec(own.needs) is not None:
+            importlib.import_module(own.module)
+        return _executors.get(name)
+    entry = _installed().get(name)
+    return None if entry is None else _load(entry)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    """The entry points of installed packages, by name. Looked up each time: packages are installed while Python runs, too."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=GROUP):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise ExtensionError(
+                f"two packages have an executor {entry.name!r}: {_package(other)} ({other.value}) and "
+                f"{_package(entry)} ({entry.value}); uninstall one"
+            )
+    return found
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "a package"
+
+
+def _load(entry: EntryPoint) -> Executor:
+    """The executor that an entry point names: an executor, a function that makes it, or a module that registers it."""
+    where = f"the executor {entry.name!r} of {_package(entry)} ({entry.value})"
+    try:
+        found = entry.load()
+        if not isinstance(found, (Executor, ModuleType)) and callable(found):
+            found = found()
+    except Exception as error:  # whatever the package raises, the user has to know whose it is
+        raise ExtensionError(f"{where} cannot be loaded: {error!r}") from error
+    if isinstance(found, ModuleType):
+        found = _executors.get(entry.name)
+    if not isinstance(found, Executor) or found.name != entry.name:
+        raise ExtensionError(f"{where} is not an executor of that name, but {found!r}")
+    with _lock:
+        return _executors.setdefault(entry.name, found)
 
 
 def get_all_executors() -> tuple[Executor, ...]:
-    """Every executor known, tnp's own that can be imported here among them."""
-    for name in _BUILT_IN:
-        get_executor(name)
+    """Every executor known: tnp's own that can be imported here, those of installed packages, and those registered.
+
+    Warns of packages whose executor cannot be loaded.
+
+    >>> import tnp
+    >>> {"numpy", "python"} <= {e.name for e in tnp.extend.get_all_executors()}
+    True
+    """
+    for name in (*_OWN, *_installed()):
+        try:
+            get_executor(name)
+        except ExtensionError as error:
+            warnings.warn(str(error), stacklevel=2)
     return tuple(_executors.values())
+
+
+def known_names() -> list[str]:
+    """The names that :func:`get_executor` knows, whether what they stand for can be imported here or not."""
+    return sorted({*_executors, *_OWN, *_installed()})
+
+
+# Those used by default, and always
 
 
 def get_default_executors() -> tuple[Executor, ...]:
     """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others."""
-    if _default is None:
-        llvm = get_executor("llvm")
-        _set_default((llvm,) if llvm is not None else ())
-    return tuple(_default or ())
+    return _found(_default)
 
 
-def _set_default(executors: Iterable[Executor]) -> None:
-    global _default
-    _default = list(executors)
+def get_always_executors(languages: Iterable[str] | None = None) -> tuple[Executor, ...]:
+    """The executors behind all others: whatever they refuse, nobody runs.
+
+    With ``languages``, without those for values of languages that are not among these: torch's, where there are no tensors.
+
+    >>> import tnp
+    >>> tnp.extend.get_always_executors(["numpy"])
+    (<executor python>, <executor numpy>)
+    """
+    return _found(e for e in _always if languages is None or _language(e) in (None, *languages))
 
 
-def get_always_executors(languages: Iterable[str] = ()) -> tuple[Executor, ...]:
-    """The executors behind all others, for programs with values of these languages: whatever they refuse, nobody runs."""
-    own = [_RUNS_LANGUAGE[name] for name in languages if name in _RUNS_LANGUAGE]
-    found = [get_executor(name) for name in ("python", *own, "numpy")]
+def _name(e: str | Executor) -> str:
+    return e if isinstance(e, str) else e.name
+
+
+def _language(e: str | Executor) -> str | None:
+    return _OWN[_name(e)].language if _name(e) in _OWN else None
+
+
+def _found(listed: Iterable[str | Executor]) -> tuple[Executor, ...]:
+    found = [e if isinstance(e, Executor) else get_executor(e) for e in listed]
     return tuple(e for e in found if e is not None)
 
 
-def set_default_executors(executors: Iterable[Any]) -> None:
-    """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority."""
-    found = resolve(executors)
-    with _lock:
-        _set_default(found)
+def set_default_executors(executors: Iterable[Executor | str]) -> None:
+    """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
+
+    Functions compile anew only for arguments of a new kind. Raises ``ValueError`` for unknown names.
+    """
+    _set(_default, resolve(executors))
 
 
-def add_default_executor(executor: Any) -> None:
-    """Puts an executor before the other defaults."""
+def add_default_executor(executor: Executor | str) -> None:
+    """Puts an executor before the other defaults. Raises ``ValueError`` for an unknown name."""
+    _set(_default, [*resolve([executor]), *_without(_default, executor)])
+
+
+def remove_default_executor(executor: Executor | str) -> None:
+    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name."""
+    _set(_default, _without(_default, executor))
+
+
+def set_always_executors(executors: Iterable[Executor | str]) -> None:
+    """Sets what stands behind all others, in order of priority. Raises ``ValueError`` for unknown names.
+
+    Without ``python`` nobody runs arithmetic on numbers, without ``numpy`` and ``torch_functions`` nobody what only the libraries do.
+    """
+    _set(_always, resolve(executors))
+
+
+def add_always_executor(executor: Executor | str) -> None:
+    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name."""
+    _set(_always, [*resolve([executor]), *_without(_always, executor)])
+
+
+def remove_always_executor(executor: Executor | str) -> None:
+    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name."""
+    _set(_always, _without(_always, executor))
+
+
+def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
     (found,) = resolve([executor])
-    defaults = get_default_executors()
-    with _lock:
-        _set_default([found, *(e for e in defaults if e is not found)])
+    return [e for e in listed if _name(e) != found.name]
 
 
-def remove_default_executor(executor: Any) -> None:
-    """Takes an executor out of the defaults."""
-    (found,) = resolve([executor])
-    defaults = get_default_executors()
+def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:
     with _lock:
-        _set_default(e for e in defaults if e is not found)
+        listed[:] = to
 
 
 def resolve(executors: Iterable[Any]) -> list[Executor]:
-    """Executors for what a user named. Raises ``ValueError``, listing those known, for a name that is none."""
+    """Executors for what a user named. Raises ``ValueError``, listing those known, for a name that is none, and ``TypeError`` for
+    what is neither an executor nor a name."""
+    if isinstance(executors, (str, Executor)):
+        raise TypeError(f"executors takes a list of executors or their names, not {executors!r}")
     found = []
     for e in executors:
+        if not isinstance(e, (str, Executor)):
+            raise TypeError(f"an executor, or its name, was expected, not {type(e).__name__} {e!r}")
         made = e if isinstance(e, Executor) else get_executor(e)
         if made is None:
-            known = ", ".join(sorted({*_executors, *_BUILT_IN}))
-            raise ValueError(f"there is no executor {e!r} here; known are {known}")
+            own = _OWN.get(e)
+            why = "" if own is None else f" (it needs the package {own.needs})"
+            raise ValueError(f"there is no executor {e!r} here{why}; known are {', '.join(known_names())}")
         found.append(made)
     return found
+
+
+def add_operator_executor(
+    name: str,
+    op_map: Mapping[Any, tuple[str, Callable[..., bool], Callable[..., Any]]],
+    *,
+    add_to_default_executors: bool = True,
+) -> OperatorExecutor:
+    """Makes and registers an executor out of a table: the operations that it runs, by id.
+
+    Args:
+        name: the executor's name.
+        op_map: id of an operation (``PrimIDs.ADD``, ``"torch.nn.functional.cross_entropy"``) → the name that programs print, the
+            checker, and the implementation. Checker and implementation take the operation's arguments; the checker sees
+            proxies and says whether the implementation, which gets arrays, takes them.
+        add_to_default_executors: put it before the default executors.
+
+    Raises ``ValueError`` for a name that is taken, and for entries that are no such triples.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import PrimIDs, add_operator_executor, deregister_executor
+    >>> table = {PrimIDs.ADD: ("my_add", lambda a, b: a.ndim == 1, np.add)}
+    >>> ex = add_operator_executor("adder", table, add_to_default_executors=False)
+    >>> f = tnp.jit(lambda x: x + x, executors=["adder"])
+    >>> f(np.ones(2))
+    array([2., 2.])
+    >>> [b.sym.name for b in tnp.last_traces(f)[-1].body]
+    ['my_add']
+    >>> deregister_executor("adder")
+    """
+    executor = OperatorExecutor(name)
+    for key, entry in op_map.items():
+        if not (isinstance(entry, tuple) and len(entry) == 3):
+            raise ValueError(f"op_map[{key!r}] must be (name, checker, implementation), not {entry!r}")
+        op_name, checker, function = entry
+        op = executor.register_operator(op_name, meta=_claimed_only, fn=function)
+        executor.register_implementation(key, op, checker=checker)
+    register_executor(executor)
+    if add_to_default_executors:
+        add_default_executor(executor)
+    return executor
+
+
+def _claimed_only(*args: Any, **kwargs: Any) -> Any:
+    raise TypeError("this operation stands for others in a compiled program; it cannot be called")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,11 +37,21 @@ __all__ = ["Acquired", "acquire"]
 
 @dataclasses.dataclass
 class Acquired:
-    """A trace, the prologue that guards it, and the expression that fetches each of its arguments."""
+    """A trace, the prologue that guards it, and what fetches each of its arguments."""
 
     trace: Trace
     prologue: Prologue
-    expressions: dict[str, str]
+    inputs: Inputs
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expression that fetches each argument, by name."""
+        return self.inputs.expressions
+
+    def guard_numbers(self, known: int) -> None:
+        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        numbers = list(self.trace.value_guards.values())[known:]
+        _guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
 
 
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
@@ -105,7 +115,7 @@ def _acquire(
         state.set_current(before)
         inputs.release()
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
-    return Acquired(trace, prologue, inputs.expressions)
+    return Acquired(trace, prologue, inputs)
 
 
 def _no_function() -> None:
@@ -129,7 +139,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     output = _output(result)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    _guard_numbers(trace, inputs)
+    _guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
@@ -231,8 +241,8 @@ def _output(x: Any) -> Any:
     raise NeedsEager(f"it returns a {kind.__name__}")
 
 
-def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
-    """Guards the numbers that the trace depends on, computed in the prologue from those that it is given."""
+def _guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
+    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
     producers: dict[str, BoundSymbol] = {}
 
     def collect(bsyms: Any) -> None:
@@ -244,8 +254,8 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
                 if isinstance(p, NumberProxy):
                     producers.setdefault(p.name, b)
 
-    if trace.value_guards:
-        collect(trace.bound_symbols)
+    if numbers:
+        collect(program)
     expressions = dict(inputs.expressions)
 
     def describe(x: Any) -> str:
@@ -264,7 +274,7 @@ def _guard_numbers(trace: Trace, inputs: Inputs) -> None:
             expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
         return expressions[x.name]
 
-    for number in trace.value_guards.values():
+    for number in numbers:
         inputs.number_guard(expression(number), describe(number), number)
 
 

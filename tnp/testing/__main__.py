@@ -1,32 +1,76 @@
-"""``python -m tnp.testing NAME [--executor E] [--dtype D] [--sample N]``: runs the samples of one operation."""
+"""Runs the samples of one operation: ``python -m tnp.testing NAME [--executor E] [--dtype D] [--sample N]``."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from tnp.core import dtypes
-from tnp.testing import check_sample, opinfos
-from tnp.testing.opinfo import EXECUTORS
+from tnp.core.dtypes import float64
+from tnp.testing import OpInfo, as_dtype, check_errors, check_gradient, check_op, opinfos
 
 
-def main() -> None:
-    import tnp.testing.families
+def _infos_in(source: str) -> Iterator[OpInfo]:
+    """The OpInfos at the top level of a module or a file, also in its lists and tuples."""
+    path = Path(source)
+    if path.suffix == ".py":
+        sys.path.insert(0, str(path.parent.resolve()))
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is None or spec.loader is None or not path.exists():
+            raise SystemExit(f"there is no file {source}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        spec.loader.exec_module(module)
+    else:
+        module = importlib.import_module(source)
+    for value in vars(module).values():
+        for found in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(found, OpInfo):
+                yield found
 
-    assert tnp.testing.families
+
+def _named(name: str, source: str | None) -> OpInfo:
+    if source is None:
+        try:
+            return opinfos.named(name)
+        except KeyError as error:
+            raise SystemExit(error.args[0]) from None
+    for info in _infos_in(source):
+        if info.name == name:
+            return info
+    raise SystemExit(f"{source} has no OpInfo named {name!r}")
+
+
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tnp.testing", description=__doc__)
-    parser.add_argument("name")
-    parser.add_argument("--executor", choices=sorted(EXECUTORS))
-    parser.add_argument("--dtype")
-    parser.add_argument("--sample", type=int)
-    chosen = parser.parse_args()
-    info = opinfos.named(chosen.name)
-    for executor in [chosen.executor] if chosen.executor else EXECUTORS:
-        for dtype in [dtypes.by_name(chosen.dtype)] if chosen.dtype else info.dtypes:
-            for i, sample in enumerate(info.samples(dtype)):
-                if chosen.sample in (None, i):
-                    print(f"{info.name} on {executor}, {dtype}, sample {i}: {sample}")
-                    check_sample(info, sample, executor, dtype)
-    print("all agree")
+    parser.add_argument("name", help="an OpInfo's name, such as hypot or torch.softmax")
+    parser.add_argument("--from", dest="source", help="the file or module that has it, if it is not one of tnp's own")
+    parser.add_argument("--executor", help="one executor")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", help="one dtype")
+    parser.add_argument("--sample", type=int, help="the number of one sample")
+    parser.add_argument("--errors", action="store_true", help="the inputs that must raise")
+    parser.add_argument("--gradients", action="store_true", help="the gradients, against differences")
+    chosen = parser.parse_args(arguments)
+    info = _named(chosen.name, chosen.source)
+    executors = [chosen.executor] if chosen.executor else list(info.executor_lists())
+    if chosen.errors:
+        print(f"{info.name}: {check_errors(info, device=chosen.device, source=chosen.source)} errors are as stated")
+        return
+    dtypes: list[Any] = [as_dtype(chosen.dtype)] if chosen.dtype else list(info.dtypes or ())
+    for executor in executors:
+        if executor not in info.executor_lists():
+            raise SystemExit(f"{info.name} is tested on {', '.join(info.executor_lists())}, not on {executor}")
+        for dtype in [float64] if chosen.gradients else dtypes:
+            if chosen.gradients:
+                count = check_gradient(info, executor, source=chosen.source, only=chosen.sample)
+            else:
+                count = check_op(info, executor, dtype, device=chosen.device, only=chosen.sample, source=chosen.source)
+            print(f"{info.name} on {executor}, {chosen.device}, {dtype}: {count} samples agree")
 
 
 if __name__ == "__main__":

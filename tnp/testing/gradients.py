@@ -29,20 +29,21 @@ def numerical_gradient(f: Callable[..., Any], args: list[Any], at: int, step: fl
 
 def check_gradients(
     f: Callable[..., Any], args: list[Any], *, argnums: tuple[int, ...] | None = None, order: int = 2, rtol: float = 1e-5,
-    step: float = 1e-6, compiled: bool = True,
+    step: float = 1e-6, compiled: bool = True, executors: Any = None,
 ) -> None:  # fmt: skip
     """Compares the gradient of a real scalar ``f``, and that of the gradient in a fixed direction, with differences.
 
-    The first gradient runs as native code if ``compiled``, everything else call by call: that takes less time to compile. Raises
-    ``AssertionError`` where they are further apart than ``rtol`` of the largest element.
+    The first gradient runs as native code if ``compiled``, everything else call by call: that takes less time to compile; on
+    ``executors``, if given, all of it. Raises ``AssertionError`` where they are further apart than ``rtol`` of the largest element.
     """
     if argnums is None:
         argnums = tuple(i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc")
     gradient = tnp.grad(f, argnums)
-    if not compiled:
-        gradient = tnp.jit(gradient, executors=["numpy"])
+    call_by_call = executors or ["numpy"]
+    if executors or not compiled:
+        gradient = tnp.jit(gradient, executors=call_by_call)
     found = gradient(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in args))
-    value = tnp.jit(f, executors=["numpy"])
+    value = tnp.jit(f, executors=call_by_call)
     for i, g in zip(argnums, found):
         expected = numerical_gradient(lambda *xs: value(*(np.copy(x) for x in xs)), args, i, step)
         assert g.dtype == expected.dtype and g.shape == expected.shape, f"argument {i}: {g.dtype}{g.shape}"
@@ -58,6 +59,7 @@ def check_gradients(
             rtol=rtol * 10,
             step=step,
             compiled=False,
+            executors=executors,
         )
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import copy
+import importlib
 import importlib.util
-import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-import tnp
-from tnp.core import dtypes
+from tnp.core import dtypes as core_dtypes
+from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType
-from tnp.testing.compare import assert_same
+from tnp.testing.arrays import as_dtype, copied, make_array, make_tensor
 
-__all__ = ["EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "check_error", "check_sample", "opinfos"]
+__all__ = ["ALL_DTYPES", "EXECUTORS", "TORCH_EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "opinfos"]
 
-#: the executor lists that every operation is tested with, by name
-EXECUTORS: dict[str, tuple[str, ...]] = {
+#: the executor lists that every operation of NumPy's is tested with, by name
+EXECUTORS: dict[str, tuple[Any, ...] | None] = {
     "numpy": ("numpy",),
     "numpy_prims": ("numpy_prims",),
     "llvm": ("llvm_everything",),
@@ -28,54 +24,99 @@ EXECUTORS: dict[str, tuple[str, ...]] = {
 if importlib.util.find_spec("torch") is not None:
     EXECUTORS["torch"] = ("torch",)
 
+#: those of operations of torch's: the default executors, and those that open every function to prims
+TORCH_EXECUTORS: dict[str, tuple[Any, ...] | None] = {
+    "default": None,
+    "torch_prims": ("llvm_everything", "torch_prims"),
+}
 
-#: older versions of NumPy refuse some samples, and accept some inputs that must raise in later ones
-_OLDER_NUMPY = np.lib.NumpyVersion(np.__version__) < "2.4.0"
+ALL_DTYPES = tuple(d for d in core_dtypes.ALL if d is not core_dtypes.bfloat16)
+#: dtypes that all of torch computes with
+TORCH_DTYPES = (
+    core_dtypes.bool8, core_dtypes.uint8, core_dtypes.int64, core_dtypes.bfloat16, core_dtypes.float32, core_dtypes.float64,
+    core_dtypes.complex64,
+)  # fmt: skip
 
 
 class SampleInput:
-    """One call's arguments."""
+    """One call's arguments: ``SampleInput(*args, **kwargs)``.
+
+    >>> from tnp.testing import SampleInput
+    >>> SampleInput(1, axis=0)
+    [SampleInput args=(1,) kwargs={'axis': 0}]
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
         self.kwargs = kwargs
 
+    def copied(self) -> SampleInput:
+        """The same call with arrays of its own, in the memory layouts that they have here."""
+        memo: dict[int, Any] = {}
+        return SampleInput(*copied(self.args, memo), **copied(self.kwargs, memo))
+
     def __repr__(self) -> str:
         return f"[SampleInput args={self.args} kwargs={self.kwargs}]"
 
 
+#: names that Thunder's OpInfos use for the tests here
+_TESTS_OF_THUNDER = {
+    "test_core_vs_torch_consistency": "test_consistency",
+    "test_core_vs_numpy_consistency": "test_consistency",
+    "test_vjp_correctness": "test_gradients",
+}
+
+
 @dataclass(frozen=True)
 class DecorateInfo:
-    """A mark (``pytest.mark.xfail(reason=…)``) for an operation's tests with some executors or dtypes.
+    """A mark for an operation's tests: ``DecorateInfo(pytest.mark.xfail(reason=…), "test_consistency", dtypes=(float16,))``.
 
-    ``executors`` and ``dtypes`` left ``None`` mean all.
+    ``test_name`` is ``"test_consistency"``, ``"test_gradients"`` or ``"test_errors"``; it, ``executors`` (names), ``dtypes`` (tnp's, NumPy's or
+    torch's) and ``devicetypes`` (``DeviceType`` members or ``"cpu"``, ``"cuda"``) left ``None`` mean all.
     """
 
     decorator: Any
     test_name: str | None = None
     executors: tuple[str, ...] | None = None
-    dtypes: tuple[DType, ...] | None = None
+    dtypes: tuple[Any, ...] | None = None
     devicetypes: tuple[Any, ...] | None = None
 
-    def applies(self, test_name: str, executor: str, dtype: DType) -> bool:
+    def applies(self, test_name: str, executor: str | None, device: str, dtype: DType | None) -> bool:
+        """Whether the mark is one for this test with this executor, device and dtype (``None``: the test has none)."""
+        wanted = None if self.test_name is None else _TESTS_OF_THUNDER.get(self.test_name, self.test_name)
+        kinds = None if self.devicetypes is None else {DeviceType(k) for k in self.devicetypes}
         return (
-            self.test_name in (None, test_name)
+            wanted in (None, test_name)
             and (self.executors is None or executor in self.executors)
-            and (self.dtypes is None or dtype in self.dtypes)
+            and (self.dtypes is None or dtype in {as_dtype(d) for d in self.dtypes})
+            and (kinds is None or DeviceType(device.partition(":")[0]) in kinds)
         )
-
-
-ALL_DTYPES = tuple(d for d in dtypes.ALL if d is not dtypes.bfloat16)
 
 
 @dataclass
 class OpInfo:
-    """One operation.
+    """One operation, and what its tests need to know of it.
 
-    ``op`` is what is called inside a jitted function: a NumPy function, or one of tnp's symbols.
+    ``op`` is what jitted code calls: a function of NumPy or torch, an operation of an executor, one of tnp's symbols.
     ``sample_input_generator(opinfo, device, dtype, requires_grad)`` yields :class:`SampleInput`;
-    ``error_input_generator(opinfo, device)`` yields ``(SampleInput, error type, regex)``. ``numpy_reference`` (default: ``op``) says what is right.
-    ``exact`` executors must give the reference's very bits.
+    ``error_input_generator(opinfo, device)`` yields ``(SampleInput, error type, regex)``, the regex being searched for in the
+    message. ``dtype`` is one of tnp's, which :func:`make_array` and :func:`make_tensor` take.
+
+    ``numpy_reference`` or ``torch_reference`` says what is right (neither: ``op`` itself, eagerly); with the second, samples are
+    tensors. ``domain`` are the bounds of what :meth:`make` makes. ``executors`` are names (of :data:`EXECUTORS`, of registered
+    executors) or executors; ``None`` means all of :data:`EXECUTORS`, or of :data:`TORCH_EXECUTORS` with a ``torch_reference``.
+    ``rtol`` has tolerances by dtype, ``supports_grad`` has gradients tested, ``may_run_eagerly`` lets calls fall back to eager,
+    ``test_directives`` are :class:`DecorateInfo`.
+
+    Raises ``ValueError`` for two references.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, SampleInput, check_op, make_array
+    >>> def samples(op, device, dtype, requires_grad):
+    ...     yield SampleInput(op.make((2, 3), dtype=dtype), 1)
+    >>> info = OpInfo(np.cumsum, sample_input_generator=samples)
+    >>> info.name, check_op(info, "llvm", "float64")
+    ('cumsum', 1)
     """
 
     op: Callable[..., Any]
@@ -84,125 +125,109 @@ class OpInfo:
     error_input_generator: Callable[..., Iterable[Any]] | None = None
     numpy_reference: Callable[..., Any] | None = None
     torch_reference: Callable[..., Any] | None = None
-    dtypes: tuple[DType, ...] = ALL_DTYPES
-    executors: tuple[str, ...] | None = None
-    domain: tuple[float, float] | None = None
+    dtypes: tuple[Any, ...] | None = None
+    executors: tuple[Any, ...] | None = None
+    domain: tuple[float | None, float | None] | None = None
     rtol: dict[DType, float] = field(default_factory=dict)
+    supports_grad: bool = False
+    may_run_eagerly: bool = False
     test_directives: tuple[DecorateInfo, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name:
             self.name = getattr(self.op, "qualified_name", None) or getattr(self.op, "__name__", str(self.op))
-        if self.numpy_reference is None:
-            self.numpy_reference = self.op
+        if self.numpy_reference is not None and self.torch_reference is not None:
+            raise ValueError(f"the OpInfo of {self.name} has a numpy_reference and a torch_reference; which is right?")
+        if self.dtypes is None:
+            self.dtypes = ALL_DTYPES if self.torch_reference is None else TORCH_DTYPES
+        self.dtypes = tuple(as_dtype(d) for d in self.dtypes)
+        self.rtol = {as_dtype(d): value for d, value in self.rtol.items()}
 
-    def samples(self, dtype: DType, *, device: str = "cpu", requires_grad: bool = False) -> Iterator[SampleInput]:
+    @property
+    def reference(self) -> Callable[..., Any]:
+        """The function that says what is right."""
+        return self.numpy_reference or self.torch_reference or self.op
+
+    def make(self, shape: int | tuple[int, ...], **options: Any) -> Any:
+        """An array, or a tensor with a ``torch_reference``, of values in the domain; ``options`` are :func:`make_array`'s."""
+        low, high = self.domain or (None, None)
+        if low is not None and low < 0 and as_dtype(options["dtype"]).kind == "u":
+            low = 0
+        make = make_array if self.torch_reference is None else make_tensor
+        return make(shape, **{"low": low, "high": high, **options})
+
+    def samples(self, dtype: Any, *, device: str = "cpu", requires_grad: bool = False) -> Iterator[SampleInput]:
         """The sample inputs for a dtype."""
         if self.sample_input_generator is not None:
-            yield from self.sample_input_generator(self, device, dtype, requires_grad)
+            kind = as_dtype(dtype)
+            yield from self.sample_input_generator(self, device=device, dtype=kind, requires_grad=requires_grad)
 
-    def errors(self, *, device: str = "cpu") -> Iterator[tuple[SampleInput, type, str]]:
+    def errors(self, *, device: str = "cpu") -> Iterator[tuple[SampleInput, type[BaseException], str]]:
         """The inputs that must raise, with the error's type and a regex that its message matches."""
         if self.error_input_generator is not None:
             yield from self.error_input_generator(self, device)
 
-    def tests_executor(self, executor: str) -> bool:
-        return self.executors is None or executor in self.executors
+    def executor_lists(self) -> dict[str, tuple[Any, ...] | None]:
+        """What ``tnp.jit`` is given as ``executors``, by the names that tests have."""
+        known = EXECUTORS if self.torch_reference is None else TORCH_EXECUTORS
+        if self.executors is None:
+            return known
+        return {getattr(e, "name", e): known.get(e, (e,)) if isinstance(e, str) else (e,) for e in self.executors}
+
+    def devices(self) -> tuple[str, ...]:
+        """Where its samples can be here: ``"cpu"``, and ``"cuda"`` for tensors where there is one."""
+        if self.torch_reference is None:
+            return ("cpu",)
+        import torch
+
+        return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 
 class _Registry:
-    """All OpInfos, by family."""
+    """All OpInfos, by family: those of tnp itself, read in when first asked for, and those added.
+
+    Iterating gives every OpInfo of tnp's NumPy language and prims. torch's operators are the family ``"torch"``, which is made of torch's
+    own database (seconds to import) when it is asked for by name.
+
+    >>> from tnp.testing import opinfos
+    >>> [info.name for info in opinfos.family("fft")][:3]
+    ['fft.fft', 'fft.ifft', 'fft.irfft']
+    """
 
     def __init__(self) -> None:
-        self.families: dict[str, list[OpInfo]] = {}
+        self._families: dict[str, list[OpInfo]] = {}
+        self._torch: tuple[OpInfo, ...] | None = None
 
     def add(self, family: str, *infos: OpInfo) -> None:
-        """Adds to a family."""
-        self.families.setdefault(family, []).extend(infos)
+        """Adds to a family, which is made if there is none of that name."""
+        self._families.setdefault(family, []).extend(infos)
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The names of the families that iterating goes through."""
+        importlib.import_module("tnp.testing.families")
+        return tuple(self._families)
+
+    def family(self, name: str) -> tuple[OpInfo, ...]:
+        """The OpInfos of a family. Raises ``KeyError``, naming those known."""
+        if name == "torch":
+            if self._torch is None:
+                self._torch = tuple(importlib.import_module("tnp.testing.torch_samples").databases_operators())
+            return self._torch
+        if name not in self.families:
+            raise KeyError(f"there is no family {name!r}; there are {', '.join((*self.families, 'torch'))}")
+        return tuple(self._families[name])
 
     def __iter__(self) -> Iterator[OpInfo]:
-        for infos in self.families.values():
-            yield from infos
+        for name in self.families:
+            yield from self._families[name]
 
     def named(self, name: str) -> OpInfo:
-        """The OpInfo of that name. Raises ``KeyError``."""
-        for info in self:
+        """The OpInfo of that name; ``"torch.…"`` is looked for among torch's. Raises ``KeyError``."""
+        for info in self if not name.startswith("torch.") else self.family("torch"):
             if info.name == name:
                 return info
-        raise KeyError(name)
+        raise KeyError(f"there is no OpInfo named {name!r}")
 
 
 opinfos = _Registry()
-
-
-def _copied(x: Any) -> Any:
-    return copy.deepcopy(x)
-
-
-def check_sample(info: OpInfo, sample: SampleInput, executor: str, dtype: DType) -> None:
-    """Runs one sample through ``tnp.jit`` and eagerly, twice each (traced, then from the cache), and compares.
-
-    Raises ``AssertionError`` where they differ in type, dtype, shape, values, or in what they did to the arguments; and
-    lets errors and fallback warnings through.
-    """
-    op = info.op
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return op(*args, **kwargs)
-
-    jitted = tnp.jit(call, executors=EXECUTORS[executor])
-    reference = info.numpy_reference
-    assert reference is not None
-    for _ in range(2):
-        expected_sample, actual_sample = _copied(sample), _copied(sample)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                expected = reference(*expected_sample.args, **expected_sample.kwargs)
-            except Exception as refusal:
-                if not _OLDER_NUMPY:
-                    raise
-                _check_raises(type(refusal), "", jitted, actual_sample)
-                continue
-            warnings.simplefilter("error", tnp.EagerFallbackWarning)
-            actual = jitted(*actual_sample.args, **actual_sample.kwargs)
-        exact = executor == "numpy" and reference is op
-        rtol = info.rtol.get(dtype)
-        assert_same(actual, expected, exact=exact, rtol=rtol)
-        assert_same(actual_sample.args, expected_sample.args, exact=exact, rtol=rtol, what="arguments")
-        assert_same(actual_sample.kwargs, expected_sample.kwargs, exact=exact, rtol=rtol, what="keyword arguments")
-
-
-def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], pattern: str) -> None:
-    """Checks that a jitted call raises ``error`` with a message matching ``pattern``, its arguments as eager leaves them.
-
-    Where this version of NumPy does something else, the call must do that.
-    """
-    op = info.op
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return op(*args, **kwargs)
-
-    before = _copied(sample)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if _OLDER_NUMPY:
-            try:
-                expected = op(*sample.args, **sample.kwargs)
-            except Exception as raised:
-                error, pattern = type(raised), re.escape(str(raised))
-            else:
-                assert_same(tnp.jit(call)(*before.args, **before.kwargs), expected)
-                return
-        warnings.simplefilter("error", tnp.EagerFallbackWarning)
-        _check_raises(error, pattern, tnp.jit(call), sample)
-    assert_same(sample.args, before.args, what="arguments")
-
-
-def _check_raises(error: type[BaseException], pattern: str, call: Callable[..., Any], sample: SampleInput) -> None:
-    try:
-        call(*sample.args, **sample.kwargs)
-    except error as raised:
-        assert re.search(pattern, str(raised)), f"{error.__name__}: {raised} does not match {pattern!r}"
-    else:
-        raise AssertionError(f"{call} did not raise {error.__name__} for {sample}")

@@ -1,4 +1,4 @@
-"""torch's own operator database as samples: what each operator of torch is called with, and how a call through tnp compares.
+"""torch's own operator database as OpInfos: what each operator of torch is called with, and how a call through tnp goes.
 
 The database ships in torch's wheel (``torch.testing._internal``; it needs the package ``expecttest``). Each sample is called
 eagerly and through ``tnp.jit``, from the same state of torch's generator; results, arguments afterwards, and dtypes must
@@ -7,17 +7,20 @@ agree.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 import tnp
+from tnp.core.dtypes import DType
+from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
+from tnp.testing.checks import Refused, run_sample
+from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput
 
 __all__ = ["Outcome", "databases_operators", "outcomes"]
 
@@ -25,107 +28,114 @@ __all__ = ["Outcome", "databases_operators", "outcomes"]
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
 
 
-#: sums of products in another order differ by more than torch's own tolerances, which other dtypes have
-_TOLERANCES = {torch.float32: {"rtol": 1e-5, "atol": 2e-5}}
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """How one sample went: ``"native"``, ``"opaque"``, ``"eager"`` or ``"wrong"``, and why if not native."""
+    """How one sample went: ``"native"``, ``"opaque"``, ``"eager"`` or ``"wrong"``, why if not native, and the command that runs it."""
 
     kind: str
-    reason: str = ""
+    reason: str
+    command: str
 
 
-def databases_operators() -> list[Any]:
-    """The operators of the database, by name."""
+def databases_operators(*, variants: bool = False) -> list[OpInfo]:
+    """The operators of the database, as OpInfos named ``torch.NAME``, by name.
+
+    With ``variants`` each is followed by the method (``torch.NAME.method``) and the method that changes its argument
+    (``torch.NAME.in_place``), where it has them.
+    """
     from torch.testing._internal.common_methods_invocations import op_db
 
-    return sorted(op_db, key=lambda op: op.formatted_name)
+    found = []
+    for op in sorted(op_db, key=lambda op: str(op.formatted_name)):
+        name = f"torch.{op.formatted_name}"
+        kinds = tuple(to_dtype(d) for d in op.supported_dtypes("cpu") if _is_known(d))
+        functions = [(name, op.op)]
+        if variants:
+            others = (f"{name}.method", op.method_variant), (f"{name}.in_place", op.inplace_variant)
+            functions += [(n, f) for n, f in others if f is not None and f is not op.op]
+        for own_name, made_by in functions:
+            function = _zeroed(made_by) if op.name in _UNINITIALISED else made_by
+            found.append(
+                OpInfo(
+                    function,
+                    own_name,
+                    sample_input_generator=_generator(op),
+                    torch_reference=function,
+                    dtypes=kinds,
+                    may_run_eagerly=True,
+                )
+            )
+    return found
 
 
-def _samples(op: Any, dtype: torch.dtype) -> Iterator[Any]:
+def _zeroed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` with its result's elements, which mean nothing, made zeros."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return torch.zeros_like(function(*args, **kwargs))
+
+    return call
+
+
+def _is_known(dtype: Any) -> bool:
+    name = str(dtype).removeprefix("torch.")
+    return name in {"bool", "bfloat16", *(d.name for d in ALL_DTYPES)}
+
+
+def _generator(op: Any) -> Callable[..., Iterator[SampleInput]]:
+    def samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
+        try:
+            for sample in op.sample_inputs(device, to_torch_dtype(dtype), requires_grad=requires_grad):
+                yield SampleInput(sample.input, *sample.args, **sample.kwargs)
+        except Exception:  # a generator that fails on this build of torch has no more samples
+            return
+
+    return samples
+
+
+def _outcome(info: OpInfo, sample: SampleInput, command: str, options: dict[str, Any]) -> Outcome | None:
+    """How a sample goes; ``None`` for one that torch itself refuses, or whose tensors cannot be copied."""
     try:
-        yield from op.sample_inputs("cpu", dtype, requires_grad=False)
-    except Exception:  # a generator that fails on this build of torch has no more samples
-        return
-
-
-def _run(function: Any, args: Any, kwargs: Any) -> tuple[Any, Exception | None, list[str]]:
-    """A call's result, or what it raised, and why it ran eagerly."""
-    torch.manual_seed(0)
+        sample.copied()
+    except (RuntimeError, NotImplementedError, TypeError):
+        return None
+    jitted = tnp.jit(info.op, **options)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            result, error = function(*args, **kwargs), None
-        except Exception as raised:
-            result, error = None, raised
-    return result, error, [str(w.message) for w in said if issubclass(w.category, tnp.EagerFallbackWarning)]
-
-
-def _difference(got: Any, expected: Any) -> str | None:
-    """What differs between two results; ``None`` if nothing does."""
-    if type(got) is not type(expected):
-        return f"a {type(got).__name__} instead of a {type(expected).__name__}"
-    if isinstance(expected, torch.Tensor):
-        try:
-            torch.testing.assert_close(got, expected, equal_nan=True, **_TOLERANCES.get(expected.dtype, {}))
-        except AssertionError as error:
-            return str(error).replace("\n", " ")[:200]
-        return None
-    if isinstance(expected, (tuple, list)):
-        if len(got) != len(expected):
-            return "another number of results"
-        found = (_difference(x, y) for x, y in zip(got, expected))
-        return next((d for d in found if d), None)
-    if isinstance(expected, dict):
-        return _difference(list(got.items()), list(expected.items()))
-    return None if got == expected or got != got else f"{got!r} instead of {expected!r}"
-
-
-def _outcome(op: Any, function: Any, args: Any, kwargs: Any, options: dict[str, Any]) -> Outcome | None:
-    try:
-        eager_args, tnp_args = copy.deepcopy(args), copy.deepcopy(args)
-    except (RuntimeError, NotImplementedError):  # a tensor of a layout that cannot be copied
-        return None
-    expected, error, _ = _run(function, eager_args, kwargs)
-    if error is not None:
-        return None
-    jitted = tnp.jit(function, **options)
-    got, raised, eagerly = _run(jitted, tnp_args, kwargs)
-    if raised is not None:
-        return Outcome("wrong", f"{type(raised).__name__}: {raised}".replace("\n", " ")[:200])
-    if op.name not in _UNINITIALISED:
-        different = _difference(got, expected) or _difference(list(tnp_args), list(eager_args))
-        if different:
-            return Outcome("wrong", different)
+            run_sample(jitted, info.reference, sample)
+        except Refused:
+            return None
+        except Exception as error:
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            return Outcome("wrong", f"{kind}{error}".replace("\n", " ")[:200], command)
     traces = tnp.last_traces(jitted) if tnp.cache_info(jitted).size else []
     if not traces:
+        eagerly = (str(w.message) for w in said if issubclass(w.category, tnp.EagerFallbackWarning))
         reasons = (re.sub(r"^.*? r[ua]ns? eagerly: | \(\S+:\d+ in \S+\)$", "", r) for r in eagerly)
-        return Outcome("eager", "; ".join(reasons).replace("\n", " "))
+        return Outcome("eager", "; ".join(reasons).replace("\n", " "), command)
     opaque = [b.sym.name for b in traces[0].bound_symbols if str(b.sym.id).startswith("torch_opaque.")]
-    return Outcome("opaque", ", ".join(opaque)) if opaque else Outcome("native")
+    return Outcome("opaque" if opaque else "native", ", ".join(opaque), command)
 
 
 def outcomes(
-    op: Any, dtype: torch.dtype, *, limit: int | None = None, variants: bool = False, **options: Any
+    info: OpInfo, dtype: Any, *, limit: int | None = None, executor: str | None = None, **options: Any
 ) -> Iterator[Outcome]:
     """How each sample of an operator goes, at most ``limit`` of them, spread over all.
 
-    With ``variants`` the method and the method that changes its argument are called, too. ``options`` are those of
-    :func:`tnp.jit`.
+    ``options`` are those of :func:`tnp.jit`; ``executor`` is the name of a list of executors in :data:`TORCH_EXECUTORS` instead.
     """
-    if dtype not in op.supported_dtypes("cpu"):
+    kind = to_dtype(dtype)
+    if kind not in (info.dtypes or ()):
         return
     # A few operators have thousands of samples, which take long to make.
-    samples = list(itertools.islice(_samples(op, dtype), None if limit is None else 32 * limit))
+    samples = list(itertools.islice(enumerate(info.samples(kind)), None if limit is None else 32 * limit))
     if limit is not None and len(samples) > limit:
-        samples = list(itertools.islice(samples, 0, None, -(-len(samples) // limit)))
-    functions = [op.op]
-    if variants:
-        functions += [f for f in (op.method_variant, op.inplace_variant) if f is not None and f is not op.op]
-    for sample in samples:
-        for function in functions:
-            found = _outcome(op, function, (sample.input, *sample.args), sample.kwargs, options)
-            if found is not None:
-                yield found
+        samples = samples[:: -(-len(samples) // limit)]
+    if executor is not None:
+        options["executors"] = info.executor_lists()[executor]
+    for i, sample in samples:
+        command = f"python -m tnp.testing {info.name} --executor {executor or 'default'} --dtype {kind} --sample {i}"
+        found = _outcome(info, sample, command, options)
+        if found is not None:
+            yield found

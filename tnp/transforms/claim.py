@@ -1,12 +1,19 @@
-"""Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of."""
+"""Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of.
+
+An executor takes an operation whole, or, in its turn, because it runs every part of it: the order of the list is what decides, not
+how much an executor takes at once. Checkers and execution transforms are an extension's code; a number that they ask for is
+known to them, and the program then holds for this value only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from tnp.core import langs
 from tnp.core.bodies import is_control_flow, map_bodies, through
-from tnp.core.errors import NoExecutorError
+from tnp.core.elementwise_table import by_name
+from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
@@ -35,15 +42,22 @@ class FusedSymbol(Symbol):
     describe: Callable[[], list[str]]
 
 
-def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
-    """The trace in operations of executors only.
+class Update(BoundSymbol):
+    """A claimed update: ``sym`` changes its first argument's memory, and the output is that memory afterwards."""
 
-    Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one.
+    __slots__ = ()
+
+
+def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) -> Trace:
+    """The trace in operations of executors only. ``outer`` is the program that the trace is in the body of a loop of.
+
+    Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one, and
+    :class:`ExtensionError` for checkers and transforms that raise.
     """
     new = Trace.like(trace)
     shown = _views_shown(trace)
     dead = unread(trace)
-    renamed: dict[str, Any] = {}
+    claims = _Claims(executors, new, trace if outer is None else outer)
     strict: list[bool] = []
     for bsym in trace.bound_symbols:
         asked = _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown and is_view(bsym) else executors
@@ -56,9 +70,9 @@ def claim(trace: Trace, executors: Sequence[Any]) -> Trace:
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             asked = [e for e in asked if not hasattr(e, "can_fuse")]  # a region computes what is read
-        _claim_one(bsym, asked, new, renamed)
-    if renamed:
-        new.output = map_proxies(lambda p: renamed.get(p.name, p), new.output)
+        claims.take(bsym, asked)
+    if claims.renamed:
+        new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
     return new
 
 
@@ -92,119 +106,227 @@ def is_view(bsym: BoundSymbol) -> bool:
     return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
+class _Claims:
+    """One claiming: ``new`` grows by claimed operations. ``renamed`` are results that turned out to be other values, by name."""
+
+    def __init__(self, executors: Sequence[Any], new: Trace, outer: Trace) -> None:
+        self.executors = executors
+        self.new = new
+        self.outer = outer
+        self.renamed: dict[str, Any] = {}
+        #: ids of the operations whose execution transforms are running, the outermost first
+        self.running: list[Any] = []
+
+    def take(self, bsym: BoundSymbol, executors: Sequence[Any], whole: BoundSymbol | None = None) -> None:
+        """Claims ``bsym``, maybe a part of the program's operation ``whole``."""
+        if self.renamed:
+            bsym = bsym.substitute(self.renamed)
+        whole = bsym if whole is None else whole
+        if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
+            self.new.bound_symbols.append(bsym)
+            return
+        if is_control_flow(bsym):
+            self._take_control_flow(bsym, executors)
+            return
+        refused: list[str] = []
+        for executor in executors:
+            if hasattr(executor, "can_fuse"):
+                if executor.can_fuse(bsym):
+                    self.new.bound_symbols.append(_fusable(bsym, executor))
+                    return
+                refused.append(executor.name)
+                continue
+            found = self._implementation(executor, bsym)
+            if found is None:
+                if self._runs_parts(executor, bsym):
+                    break
+                continue
+            if not self._accepts(executor, found, bsym):
+                refused.append(executor.name)
+                continue
+            if found.opens:
+                break
+            if found.execution_transform is not None:
+                self._transform(bsym, executor, found.execution_transform, executors)
+                return
+            if found.op is None and found.in_place is None:
+                continue
+            self.new.bound_symbols.append(_claimed(bsym, found))
+            return
+        if bsym.subsymbols:
+            for sub in bsym.subsymbols:
+                if sub.location is None:
+                    sub.location = bsym.location
+                self.take(sub, executors, whole)
+            return
+        inputs = {p.name for p in bsym.flat_inputs}
+        if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
+            return
+        raise NoExecutorError(_message(bsym, whole, executors, refused))
+
+    def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
+        for executor in executors:
+            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+                self.new.bound_symbols.append(_fusable(bsym, executor))
+                return
+        # No executor takes it whole: what is in it is claimed as any program is.
+        inside = lambda body: through(lambda t: claim(t, executors, self.outer), body, self.new)  # noqa: E731
+        self.new.bound_symbols.append(map_bodies(inside, bsym))
+
+    def _implementation(self, executor: Any, bsym: BoundSymbol) -> Any:
+        """How an executor runs an operation. What is known to compute what a function of its values' language does counts as that
+        function, too: prims, of which gradients are made, and opaque calls."""
+        found = executor.implementation_of(bsym.sym)
+        key = None if found is not None else _function_of(bsym)
+        if key is None or key in self.running:
+            return found
+        spoken = executor.implementations.get(key)
+        return None if spoken is None or spoken.opens else spoken
+
+    def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> bool:
+        if implementation.checker is None:
+            return True
+        scratch = self._scratch()
+        try:
+            with tracing(scratch):
+                return bool(implementation.checker(*bsym.args, **bsym.kwargs))
+        except (Exception, NeedsEager) as error:
+            _blame(f"the checker of the executor {executor.name}", bsym, error)
+        finally:
+            self._keep_numbers(scratch)
+
+    def _runs_parts(self, executor: Any, bsym: BoundSymbol) -> bool:
+        """Whether an executor runs everything that an operation is made of."""
+        return bool(bsym.subsymbols) and all(self._runs(executor, sub) for sub in bsym.subsymbols)
+
+    def _runs(self, executor: Any, bsym: BoundSymbol) -> bool:
+        found = executor.implementation_of(bsym.sym)
+        if found is None:
+            return self._runs_parts(executor, bsym)
+        runs = found.op or found.execution_transform or found.in_place
+        return bool(runs) and not found.opens and self._accepts(executor, found, bsym)
+
+    def _scratch(self) -> Trace:
+        scratch = Trace.like(self.new)
+        scratch.value_guards = self.outer.value_guards
+        return scratch
+
+    def _keep_numbers(self, scratch: Trace) -> None:
+        """Takes the names that a checker or a transform made, and how it computed numbers that the program now depends on."""
+        self.new.take_names(scratch)
+        if self.outer.value_guards:
+            self.outer.asked_numbers += [b for b in scratch.bound_symbols if b.sym.name in by_name]
+
+    def _transform(self, bsym: BoundSymbol, executor: Any, transform: Any, executors: Sequence[Any]) -> None:
+        """Runs an execution transform; what it records is claimed in its turn, and its results take the old names.
+
+        A result that the transform did not make (an argument, a number) or returns twice stands for the old one from here on.
+        """
+        what = f"the execution transform of the executor {executor.name}"
+        key = bsym.sym.id if executor.implementation_of(bsym.sym) is not None else _function_of(bsym)
+        scratch = self._scratch()
+        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), langs.current())
+        try:
+            with tracing(scratch), langs.language_context(language):
+                result = transform(*bsym.args, **bsym.kwargs)
+        except (Exception, NeedsValue) as error:
+            _blame(what, bsym, error)
+        self._keep_numbers(scratch)
+        recorded = scratch.bound_symbols
+        _check_results(what, bsym, result)
+        names: dict[str, Any] = {}
+        recorded_names = {p.name for b in recorded for p in b.flat_outputs}
+        recorded_names -= {p.name for p in bsym.flat_inputs}
+        for made, old in zip(_flat(result), _flat(bsym.output)):
+            if not isinstance(old, Proxy) or (isinstance(made, Proxy) and made.name == old.name):
+                continue
+            if isinstance(made, Proxy) and made.name in recorded_names and made.name not in names:
+                names[made.name] = old
+            else:
+                self.renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
+        recorded = [b.substitute(names) for b in recorded]
+        if recorded and not recorded[-1].subsymbols:
+            recorded[-1].subsymbols = bsym.subsymbols
+        self.running.append(key)
+        for made in recorded:
+            made.location = bsym.location
+            if made.sym.id in self.running:
+                raise NoExecutorError(
+                    f"the execution transform of {bsym.sym.qualified_name} calls the operation itself"
+                )
+            self.take(made, executors)
+        self.running.pop()
+
+
 def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
     made = Fusable(bsym.sym, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
     made.fuser = fuser
     return made
 
 
-def _claim_one(bsym: BoundSymbol, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]) -> None:
-    """Claims ``bsym`` into ``new``. ``renamed`` are results that turned out to be other values, by name."""
-    if renamed:
-        bsym = bsym.substitute(renamed)
-    if OpTags.PROGRAM in bsym.sym.tags or bsym.sym.executor is not None:
-        new.bound_symbols.append(bsym)
-        return
-    if is_control_flow(bsym):
-        for executor in executors:
-            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
-                new.bound_symbols.append(_fusable(bsym, executor))
-                return
-        # No executor takes it whole: what is in it is claimed as any program is.
-        new.bound_symbols.append(map_bodies(lambda body: through(lambda t: claim(t, executors), body, new), bsym))
-        return
-    refused: list[str] = []
-    for executor in executors:
-        can_fuse = getattr(executor, "can_fuse", None)
-        if can_fuse is not None:
-            if can_fuse(bsym):
-                new.bound_symbols.append(_fusable(bsym, executor))
-                return
-            refused.append(executor.name)
-            continue
-        implementation = executor.implementation_of(bsym.sym)
-        if implementation is None:
-            continue
-        if implementation.checker is not None and not implementation.checker(*bsym.args, **bsym.kwargs):
-            refused.append(executor.name)
-            continue
-        if implementation.opens:
-            break
-        if implementation.execution_transform is not None:
-            _transform(bsym, implementation.execution_transform, executors, new, renamed)
-            return
-        op = implementation.op or implementation.in_place
-        if op is None:
-            continue
-        missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
-        if missing:
-            op.tags = op.tags | missing  # what runs an effect has that effect
-        claimed = bsym.replace(sym=op)
-        if implementation.in_place is not None:
-            claimed = Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
-        new.bound_symbols.append(claimed)
-        return
-    if bsym.subsymbols:
-        for sub in bsym.subsymbols:
-            if sub.location is None:
-                sub.location = bsym.location
-            _claim_one(sub, executors, new, renamed)
-        return
-    inputs = {p.name for p in bsym.flat_inputs}
-    if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
-        return
-    raise NoExecutorError(_message(bsym, executors, refused))
+def _claimed(bsym: BoundSymbol, implementation: Any) -> BoundSymbol:
+    op = implementation.op or implementation.in_place
+    missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
+    if missing:
+        op.tags = op.tags | missing  # what runs an effect has that effect
+    if implementation.in_place is not None:
+        return Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
+    return bsym.replace(sym=op)
 
 
-class Update(BoundSymbol):
-    """A claimed update: ``sym`` changes its first argument's memory, and the output is that memory afterwards."""
-
-    __slots__ = ()
+#: how the ids of opaque calls of a language's functions begin
+_OPAQUE = {"opaque.": "numpy.", "torch_opaque.": "torch."}
 
 
-def _transform(
-    bsym: BoundSymbol, transform: Any, executors: Sequence[Any], new: Trace, renamed: dict[str, Any]
-) -> None:
-    """Runs an execution transform; what it records is claimed in its turn, and its results take the old names.
+def _function_of(bsym: BoundSymbol) -> str | None:
+    """The id of the function that an elementwise prim, or an opaque call, is in the language of its values."""
+    if not bsym.sym.is_prim:
+        return None
+    row = by_name.get(bsym.sym.name)
+    if row is not None:
+        language = next((p.lang.name for p in bsym.flat_outputs if isinstance(p, TensorProxy)), "")
+        name = {"numpy": row.numpy, "torch": row.torch}.get(language)
+        return f"{language}.{name}" if name else None
+    for prefix, own in _OPAQUE.items():
+        if isinstance(bsym.sym.id, str) and bsym.sym.id.startswith(prefix):
+            return own + bsym.sym.id.removeprefix(prefix)
+    return None
 
-    A result that the transform did not make (an argument, a number) or returns twice stands for the old one from here on.
-    """
-    scratch = Trace.like(new)
-    scratch.bound_symbols.clear()
-    with tracing(scratch):
-        result = transform(*bsym.args, **bsym.kwargs)
-    new.take_names(scratch)
-    names: dict[str, Any] = {}
-    recorded_names = {p.name for b in scratch.bound_symbols for p in b.flat_outputs}
-    recorded_names -= {p.name for p in bsym.flat_inputs}
-    for made, old in zip(_flat(result), _flat(bsym.output)):
-        if not isinstance(old, Proxy) or (isinstance(made, Proxy) and made.name == old.name):
-            continue
-        if isinstance(made, Proxy) and made.name in recorded_names and made.name not in names:
-            names[made.name] = old
-        else:
-            renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
-    recorded = [b.substitute(names) for b in scratch.bound_symbols]
-    if recorded and not recorded[-1].subsymbols:
-        recorded[-1].subsymbols = bsym.subsymbols
-    for made in recorded:
-        made.location = bsym.location
-        if made.sym is bsym.sym:
-            raise NoExecutorError(f"the execution transform of {bsym.sym.qualified_name} calls the operation itself")
-        _claim_one(made, executors, new, renamed)
+
+def _check_results(what: str, bsym: BoundSymbol, result: Any) -> None:
+    """Raises :class:`ExtensionError` unless a transform gives results like those of the operation."""
+    made, old = _flat(result), _flat(bsym.output)
+    if len(made) != len(old):
+        raise ExtensionError(f"{what} gives {len(made)} results for the {len(old)} of\n  {bsym}")
+    for m, o in zip(made, old):
+        if isinstance(m, TensorProxy) and isinstance(o, TensorProxy) and m.type_string() != o.type_string():
+            if all(type(d) is int for d in (*m.shape, *o.shape)):
+                raise ExtensionError(f'{what} gives a "{m.type_string()}" for {o.name} of\n  {bsym}')
+
+
+def _blame(what: str, bsym: BoundSymbol, error: BaseException) -> NoReturn:
+    where = f"\n  at {bsym.location}" if bsym.location is not None else ""
+    if isinstance(error, NeedsEager):
+        said = f"asks for a value that is known only when the program runs ({error.reason})"
+    else:
+        said = f"raised {error!r}"
+    text = str(bsym).replace("\n", "\n  ")
+    raise ExtensionError(f"{what} {said} for\n  {text}{where}") from error
 
 
 def _flat(x: Any) -> list[Any]:
     return [z for y in x for z in _flat(y)] if isinstance(x, (tuple, list)) else [x]
 
 
-def _message(bsym: BoundSymbol, executors: Sequence[Any], refused: list[str]) -> str:
-    inputs = ", ".join(f"{p.name}: {p.type_string()}" for p in bsym.flat_inputs if isinstance(p, TensorProxy))
-    lines = [f"Could not find executor for bound symbol {bsym}"]
+def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], refused: list[str]) -> str:
+    inputs = ", ".join(f"{p.name}: {p.type_string()}" for p in whole.flat_inputs if isinstance(p, TensorProxy))
+    lines = [f"Could not find executor for bound symbol {whole}"]
     lines.append(f"  inputs: {inputs or 'none'}")
+    if bsym is not whole:
+        lines.append(f"  nobody runs {bsym.sym.qualified_name}, which is part of it")
     lines.append(f"  executors asked: {', '.join(e.name for e in executors)}")
     if refused:
         lines.append(f"  refused by their checkers: {', '.join(refused)}")
-    if bsym.location is not None:
-        lines.append(f"  at {bsym.location}")
+    if whole.location is not None:
+        lines.append(f"  at {whole.location}")
     return "\n".join(lines)

@@ -87,12 +87,37 @@ def make_prim(
     printer: Printer | None = None,
     fn: Callable[..., Any] | None = None,
 ) -> Symbol:
-    """A new primitive operation.
+    """A new primitive operation, which executors must run and of which transforms have rules.
 
-    ``meta`` takes the operation's arguments, arrays as :class:`TensorProxy`, raises what a wrong use shall raise,
-    and returns proxies of the results' shapes and dtypes. ``id`` is any hashable object (tnp's own are
-    ``PrimIDs``); executors claim the prim by it.
+    Args:
+        id: any hashable object, by which executors and rules refer to the prim; tnp's own have ``PrimIDs``. Two prims of one id are one
+            to them.
+        name: what programs print.
+        meta: takes the operation's arguments, arrays as :class:`TensorProxy`, raises what a wrong use shall raise, and returns proxies
+            of the results' shapes and dtypes.
+        tags: what passes must know of it.
+
+    Raises ``ValueError`` for the id of one of tnp's own prims, and ``TypeError`` if ``meta`` cannot be called.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import OperatorExecutor, TensorProxy, make_prim
+    >>> triple = make_prim("doc.triple", "triple", meta=lambda a: TensorProxy(like=a))
+    >>> ex = OperatorExecutor("tripling")
+    >>> times_3 = ex.register_operator("times_3", meta=triple.meta, fn=lambda a: a * 3)
+    >>> ex.register_implementation(triple, times_3)
+    >>> tnp.jit(lambda x: triple(x) + 1, executors=[ex])(np.ones(2))
+    array([4., 4.])
     """
+    if not callable(meta):
+        raise TypeError(f"make_prim({name!r}): meta= takes a function, not {type(meta).__name__} {meta!r}")
+    if isinstance(id, PrimID) and id in PrimIDs and id.name.lower() in registry:
+        raise ValueError(f"{id!r} is the id of prims.{id.name.lower()}")
+    return _make(id, name, meta, tags, printer, fn)
+
+
+def _make(
+    id: Any, name: str, meta: Callable[..., Any], tags: Iterable[OpTags], printer: Printer | None, fn: Any = None
+) -> Symbol:
     return Symbol(name, meta, id=id, is_prim=True, tags=tags, namespace=namespace, printer=printer, fn=fn)
 
 
@@ -100,7 +125,7 @@ def own_prim(
     name: str, meta: Callable[..., Any], tags: Iterable[OpTags] = (), printer: Printer | None = None
 ) -> Symbol:
     """A prim of tnp itself: its id is ``PrimIDs.<NAME>``, and :data:`registry` lists it."""
-    symbol = make_prim(PrimIDs.add(name.upper()), name, meta=meta, tags=tags, printer=printer)
+    symbol = _make(PrimIDs.add(name.upper()), name, meta, tags, printer)
     registry[name] = symbol
     return symbol
 
@@ -114,10 +139,17 @@ def prim(*tags: OpTags) -> Callable[[Callable[..., Any]], Symbol]:
     return decorate
 
 
-def check(condition: bool | None, message: Callable[[], str], error: type[BaseException] = ValueError) -> None:
-    """Raises ``error(message())`` if the condition is surely false (``None``: known at run time only)."""
+def check(condition: bool | None, message: Callable[[], str], exception_type: type[BaseException] = ValueError) -> None:
+    """Raises ``exception_type(message())`` if the condition is surely false (``None``: known at run time only).
+
+    >>> from tnp.extend import check
+    >>> check(2 < 1, lambda: "2 is not less than 1")
+    Traceback (most recent call last):
+    ...
+    ValueError: 2 is not less than 1
+    """
     if condition is False:
-        raise error(message())
+        raise exception_type(message())
 
 
 def canonicalize_dim(ndim: int, dim: int) -> int:

@@ -7,6 +7,7 @@ which is how tests run the decompositions.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -53,7 +54,7 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_effect":
             return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
-            return Implementation(opens=True) if self._opens else _function(sym)
+            return Implementation(opens=True) if self._opens or not _is_torchs(sym) else _function(sym)
         if sym.id == "core.update" and not self._opens:
             return Implementation(in_place=_UPDATE, checker=_expressible)
         prim = executor.implementations.get(sym.id)
@@ -118,6 +119,14 @@ def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     a, key, value = bsym.args
     return f"{literal(a, context)}[{key_string(key, context)}] = {literal(value, context)}"
+
+
+def _is_torchs(sym: Symbol) -> bool:
+    """Whether torch has the function; what extensions add to the language it has not."""
+    try:
+        return callable(operator.attrgetter(sym.id.removeprefix("torch."))(torch))
+    except AttributeError:
+        return False
 
 
 def _function(sym: Symbol) -> Implementation:

@@ -132,6 +132,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 by_id: dict[str, NumpyFunction] = {}
 
 _namespaces: dict[str, Namespace] = {}
+_by_function: dict[int, Symbol] = {}
 
 
 def _namespace(path: str) -> Namespace:
@@ -188,7 +189,17 @@ def npsymbol(
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names.
 
-    The rest is as in :class:`NumpyFunction`.
+    The function takes proxies and is written in terms of other operations; it has NumPy's parameters without ``out``. The rest is as in
+    :class:`NumpyFunction`. Under another ``id_prefix`` it is not NumPy's, but one that programs call by the symbol returned. Raises
+    ``ValueError`` for a function that is defined already.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import npsymbol
+    >>> @npsymbol(id_prefix="doc")
+    ... def softsign(x):
+    ...     return x / (1 + abs(x))
+    >>> tnp.jit(lambda x: softsign(x))(np.array([1.0, -3.0]))
+    array([ 0.5 , -0.75])
     """
 
     def decorate(f: Callable[..., Any]) -> Symbol:
@@ -226,8 +237,10 @@ def npsymbol(
             namespace=_namespace(path),
             language=language,
         )
-        assert symbol.id not in by_id, f"{symbol.id} is defined twice"
+        if symbol.id in by_id:
+            raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major, out)
+        _by_function.clear()  # it is filled when functions are first looked for
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         return symbol
@@ -306,9 +319,6 @@ def operator_of(symbol: Symbol) -> Symbol:
     )
     made.operator = found
     return made
-
-
-_by_function: dict[int, Symbol] = {}
 
 
 def symbol_of(function: Any) -> Symbol | None:

@@ -32,20 +32,30 @@ FAMILIES = (
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")
 
+# Every other method of tensors that is defined: what extensions write of proxies (``a.contiguous()``).
+for _name in dir(_registry.torch.Tensor):
+    _symbol = symbol_of(getattr(_registry.torch.Tensor, _name))
+    if _symbol is not None:
+        language.methods.setdefault(_name, _symbol)
+
 __all__ = ["FAMILIES", "by_id", "language", "symbol_of"]
 
 
 def __getattr__(name: str) -> Any:
-    found = _registry.by_id.get(f"torch.{name}")
-    if found is None:
-        inner = {i.removeprefix(f"torch.{name}."): f.symbol for i, f in by_id.items() if i.startswith(f"torch.{name}.")}
-        if inner:
-            return SimpleNamespace(**{k: v for k, v in inner.items() if "." not in k}) if name != "nn" else _nn()
+    """A function by its name below ``torch``; those of ``torch.nn.functional`` and methods by their own name alone, too."""
+    for path in ("", "nn.functional.", "special.", "Tensor."):
+        found = by_id.get(f"torch.{path}{name}")
+        if found is not None:
+            return found.symbol
+    if name == "nn":
+        return SimpleNamespace(functional=_below("nn.functional"))
+    inner = _below(name)
+    if not vars(inner):
         raise AttributeError(f"the torch language has no function {name!r}")
-    return found.symbol
+    return inner
 
 
-def _nn() -> Any:
-    prefix = "torch.nn.functional."
+def _below(path: str) -> SimpleNamespace:
+    prefix = f"torch.{path}."
     inner = {i.removeprefix(prefix): f.symbol for i, f in by_id.items() if i.startswith(prefix)}
-    return SimpleNamespace(functional=SimpleNamespace(**inner))
+    return SimpleNamespace(**{k: v for k, v in inner.items() if "." not in k})

@@ -68,9 +68,9 @@ def dtype_or(dtype: Any, default: DType) -> DType:
     return default if dtype is None else to_dtype(dtype)
 
 
-def to_torch_dtype(dtype: DType) -> torch.dtype:
-    """torch's dtype for tnp's."""
-    return _TO_TORCH[dtype]
+def to_torch_dtype(dtype: DType | torch.dtype) -> torch.dtype:
+    """torch's dtype for tnp's; torch's own as they are."""
+    return dtype if isinstance(dtype, torch.dtype) else _TO_TORCH[dtype]
 
 
 def to_device(device: Any) -> Device:

@@ -152,8 +152,11 @@ def _class_dimension(input: TensorProxy) -> int:
     return 0 if input.ndim == 1 else 1
 
 
-def _picked(log_probabilities: TensorProxy, target: Any, reduction: Any, ignore_index: Any) -> TensorProxy:
-    """The negative log probabilities of the classes ``target``; those of ``ignore_index`` are none of the mean."""
+def _picked(
+    log_probabilities: TensorProxy, target: Any, reduction: Any, ignore_index: Any, weight: Any = None, smoothing: Any = 0.0
+) -> TensorProxy:  # fmt: skip
+    """The negative log probabilities of the classes ``target``, times the weights of those; those of ``ignore_index`` are none of the
+    mean, which is by weight. ``smoothing`` is how much of each target is spread over all classes."""
     d = _class_dimension(log_probabilities)
     expected = tuple(n for i, n in enumerate(log_probabilities.shape) if i != d)
     if (
@@ -163,20 +166,31 @@ def _picked(log_probabilities: TensorProxy, target: Any, reduction: Any, ignore_
         or 0 in target.shape
     ):
         raise NeedsOpaque("targets that are no classes")
+    classes = log_probabilities.shape[d]
+    if weight is not None and (
+        not isinstance(weight, TensorProxy) or weight.dtype is not log_probabilities.dtype or weight.shape != (classes,)
+    ):
+        raise NeedsOpaque("weights that are not the classes'")
     left_out = clang.eq(target, int(ignore_index))
     safe = clang.where(left_out, clang.full_like(target, 0), target)
-    found = prims.gather(
-        log_probabilities,
-        clang.expand_dims(prims.require(safe, clang.ge(safe, 0), IndexError, "Target is out of bounds."), (d,)),
-        d,
-    )
-    loss = clang.neg(clang.squeeze(found, (d,)))
+    at = clang.expand_dims(prims.require(safe, clang.ge(safe, 0), IndexError, "Target is out of bounds."), (d,))
+    loss = clang.neg(clang.squeeze(prims.gather(log_probabilities, at, d), (d,)))
+    weights = None
+    if weight is not None:
+        each = clang.reshape(weight, tuple(classes if i == d else 1 for i in range(log_probabilities.ndim)))
+        each = clang.broadcast_to(each, log_probabilities.shape)
+        weights = clang.squeeze(prims.gather(each, at, d), (d,))
+        loss = clang.mul(loss, weights)
+    if smoothing:
+        weighted = log_probabilities if weight is None else clang.mul(log_probabilities, each)
+        spread = clang.mul(prims.sum(weighted, (d,)), -smoothing / classes)
+        loss = clang.add(clang.mul(loss, 1 - smoothing), spread)
     loss = clang.where(left_out, clang.full_like(loss, 0), loss)
     if reduction != "mean":
         return _reduce(loss, reduction)
     dims = tuple(range(loss.ndim))
-    count = prims.sum(clang.convert(clang.logical_not(left_out), loss.dtype), dims)
-    return clang.div(prims.sum(loss, dims), count)
+    kept = clang.convert(clang.logical_not(left_out), loss.dtype)
+    return clang.div(prims.sum(loss, dims), prims.sum(kept if weights is None else clang.mul(kept, weights), dims))
 
 
 @torchsymbol(F.nll_loss)
@@ -184,9 +198,9 @@ def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = No
              reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """The negative log likelihood of classes."""
     floating(input)
-    if weight is not None or size_average is not None or reduce is not None or input.ndim == 0:
-        raise NeedsOpaque("classes with weights")
-    return _picked(input, target, reduction, ignore_index)
+    if size_average is not None or reduce is not None or input.ndim == 0:
+        raise NeedsOpaque("another reduction")
+    return _picked(input, target, reduction, ignore_index, weight)
 
 
 @torchsymbol(F.cross_entropy)
@@ -194,15 +208,11 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
                   reduce: Any = None, reduction: Any = "mean", label_smoothing: Any = 0.0) -> TensorProxy:  # fmt: skip
     """The negative log likelihood of classes under ``softmax(input)``; probabilities for targets are left to torch."""
     floating(input)
-    if (
-        weight is not None
-        or size_average is not None
-        or reduce is not None
-        or known(label_smoothing) != 0
-        or input.ndim == 0
-    ):
-        raise NeedsOpaque("classes with weights")
-    return _picked(log_softmax_along(input, _class_dimension(input), None), target, reduction, ignore_index)
+    smoothing = known(label_smoothing)
+    if size_average is not None or reduce is not None or not 0 <= smoothing <= 1 or input.ndim == 0:
+        raise NeedsOpaque("another reduction")
+    logs = log_softmax_along(input, _class_dimension(input), None)
+    return _picked(logs, target, reduction, ignore_index, weight, smoothing)
 
 
 @torchsymbol(F.pairwise_distance)

@@ -24,15 +24,28 @@ from typing import Any, Literal
 import torch
 
 from tnp.core import prims, views
-from tnp.core.langs import Language
+from tnp.core.langs import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
 from tnp.core.trace import current_trace
 
-__all__ = ["Returns", "TorchFunction", "by_id", "function_of", "language", "public_name", "symbol_of", "torchsymbol"]
+__all__ = [
+    "Returns",
+    "TorchFunction",
+    "by_id",
+    "function_of",
+    "language",
+    "public_name",
+    "symbol_of",
+    "torchctx",
+    "torchsymbol",
+]
 
 IMPORT = "import tnp.lang.torch as ltorch"
 language = Language("torch", prefix="ltorch", import_line=IMPORT, rank=2)
+
+#: a context, and a decorator of functions on proxies, in which what is made is torch's
+torchctx = language_context(language)
 
 Returns = Literal["array", "view", "argument", "update"]
 
@@ -119,6 +132,8 @@ def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
 def torchsymbol(
     *functions: Any,
     name: str | None = None,
+    id: str | None = None,
+    is_method: bool = False,
     returns: Returns = "array",
     method: str | tuple[str, ...] = (),
     tags: Iterable[OpTags] = (),
@@ -127,15 +142,29 @@ def torchsymbol(
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
-    ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it. The rest is as in
-    :class:`TorchFunction`. Names of methods among ``functions`` stand for torch's function of that name and the method,
-    as far as there are such (``torchsymbol("relu")``).
+    ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it; ``is_method`` says that the function's own
+    name is one. The rest is as in :class:`TorchFunction`. Names of methods among ``functions`` stand for torch's function of that name and
+    the method, as far as there are such (``torchsymbol("relu")``).
+
+    Extensions give an ``id`` of their own, ``"torch.<name>"``; functions that are defined already then mean the new definition. Raises
+    ``ValueError`` for an id that is taken, and for functions that are no public ones of torch where there is no ``id``.
+
+    >>> import torch, tnp
+    >>> from tnp.extend import torchsymbol
+    >>> def softsign_2(x):
+    ...     return 2 * torch.nn.functional.softsign(x)
+    >>> @torchsymbol(softsign_2, id="torch.softsign_2")
+    ... def softsign_2_of_proxies(x):
+    ...     return 2 * x / (1 + abs(x))
+    >>> tnp.jit(lambda x: softsign_2_of_proxies(x))(torch.ones(2))
+    tensor([1., 1.])
     """
 
     def decorate(f: Callable[..., Any]) -> Symbol:
         found = [g for x in functions for g in (_of_name(x) if isinstance(x, str) else (x,))]
-        full_name = name or public_name(found[0])
-        assert full_name is not None, f"{f.__name__} has no public name"
+        full_name = id.removeprefix("torch.") if id is not None else name or public_name(found[0])
+        if full_name is None:
+            raise ValueError(f"torch has no public function {found[0]!r}; give an id")
         path, _, short = full_name.rpartition(".")
 
         @functools.wraps(f)
@@ -153,12 +182,17 @@ def torchsymbol(
         if factory:
             every.add(OpTags.FACTORY)
         symbol = Symbol(short, meta, id=f"torch.{full_name}", tags=every, namespace=_namespace(path), language=language)
-        assert symbol.id not in by_id, f"{symbol.id} is defined twice"
+        if symbol.id in by_id:
+            raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
         for g in found:
+            if id is not None:
+                _by_function[g] = symbol
             _by_function.setdefault(g, symbol)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
+        if is_method:
+            language.methods[short] = symbol
         return symbol
 
     return decorate

@@ -10,8 +10,9 @@ import numpy as np
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
-from tnp.testing.arrays import make_array, special_values, variants
+from tnp.testing.arrays import make_array
 from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput, opinfos
+from tnp.testing.samples import elementwise_binary_generator, elementwise_unary_generator
 
 _SHIFTS = ("left_shift", "right_shift")
 
@@ -28,44 +29,18 @@ def dtypes_of(ufunc: np.ufunc) -> tuple[DType, ...]:
     return tuple(found)
 
 
-def unary_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
-    """0-d, empty, contiguous and strided arrays in the domain; special values where there is no domain."""
-    low, high = info.domain or (None, None)
-    if dtype.kind == "u" and low is not None and low < 0:
-        low = 0
-    for shape in ((), (0,), (5,), (2, 0, 3), (4, 3)):
-        for a in variants(make_array(shape, dtype=dtype, low=low, high=high)):
-            yield SampleInput(a)
-    yield SampleInput(make_array((), dtype=dtype, low=low, high=high)[()])
-    if info.domain is None:
-        yield SampleInput(special_values(dtype))
-
-
 def binary_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
-    """Equal and broadcasting shapes, 0-d and empty ones, scalars on either side, strided operands, special values."""
-    low, high = info.domain or (None, None)
+    """Those of all binary operations; shifts and powers of integers are by small numbers."""
+    shifts = info.name in _SHIFTS
 
-    def make(shape: Any, seed: int) -> Any:
-        if info.name in _SHIFTS and seed:
-            return make_array(shape, dtype=dtype, low=0, high=5, seed=seed)
-        if info.name == "power" and seed and dtype.kind in "iu":
-            return make_array(shape, dtype=dtype, low=0, high=4, seed=seed)
-        return make_array(shape, dtype=dtype, low=low, high=high, seed=seed)
+    def make_second(shape: Any, **options: Any) -> Any:
+        if shifts or (info.name == "power" and dtype.kind in "iu"):
+            options |= {"low": 0, "high": 5 if shifts else 4}
+        return info.make(shape, **options)
 
-    shapes = (((), ()), ((0,), (0,)), ((3, 0), (1, 1)), ((5,), (5,)), ((4, 1), (3,)), ((2, 3, 4), (3, 1)), ((3,), ()))
-    for left, right in shapes:
-        yield SampleInput(make(left, 0), make(right, 1))
-    for a in variants(make((3, 4), 0)):
-        yield SampleInput(a, make((4,), 1))
-    yield SampleInput(make((3,), 0), make((), 1)[()])
-    if dtype.kind != "b":
-        number: Any = {"i": 2, "u": 2, "f": 1.5, "c": 1 + 2j}[dtype.kind]
-        yield SampleInput(make((3,), 0), number)
-        yield SampleInput(number, make((3,), 1))
-        yield SampleInput(make((3,), 0), 2)
-    if info.domain is None and info.name not in _SHIFTS:
-        values = special_values(dtype)
-        yield SampleInput(values[:, None], values)
+    yield from elementwise_binary_generator(
+        info, device, dtype, requires_grad, make_second=make_second, special=not shifts
+    )
 
 
 def mixed_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
@@ -80,9 +55,9 @@ def mixed_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) 
 
 
 def _both(*generators: Any) -> Any:
-    def samples(*args: Any) -> Iterator[SampleInput]:
+    def samples(*args: Any, **kwargs: Any) -> Iterator[SampleInput]:
         for g in generators:
-            yield from g(*args)
+            yield from g(*args, **kwargs)
 
     return samples
 
@@ -98,7 +73,7 @@ def info_of(row: Row) -> OpInfo:
     ufunc = getattr(np, row.numpy)
     return OpInfo(
         ufunc,
-        sample_input_generator=unary_samples if row.nargs == 1 else _both(binary_samples, mixed_samples),
+        sample_input_generator=elementwise_unary_generator if row.nargs == 1 else _both(binary_samples, mixed_samples),
         error_input_generator=_errors,
         dtypes=dtypes_of(ufunc),
         domain=row.domain,

@@ -229,7 +229,7 @@ for _name, _inputs in _METHODS:
         "reductions",
         OpInfo(
             method(_name),
-            sample_input_generator=lambda *args, samples=_inputs: iter(samples),
+            sample_input_generator=lambda info, samples=_inputs, **kind: iter(samples),
             dtypes=(dtypes.float64,),
         ),
     )

@@ -331,7 +331,12 @@ def _infos() -> Iterator[OpInfo]:
         (np.cov, _cov_samples, _cov_errors, (*few, dtypes.complex64)),
         (np.corrcoef, _cov_samples, _cov_errors, (*few, dtypes.complex64)),
         (np.searchsorted, _searchsorted_samples, _searchsorted_errors, (dtypes.bool8, *numbers)),
-        (_searchsorted_method, lambda *a: (s for s in _searchsorted_samples(*a) if not s.kwargs), None, few[:1]),
+        (
+            _searchsorted_method,
+            lambda info, **kind: (s for s in _searchsorted_samples(info, **kind) if not s.kwargs),
+            None,
+            few[:1],
+        ),
         (np.digitize, _digitize_samples, _digitize_errors, numbers),
         (np.histogram, _histogram_samples, _histogram_errors, (dtypes.uint8, dtypes.float32, dtypes.float64)),
         (np.histogram_bin_edges, _histogram_samples, _histogram_errors, (dtypes.int16, dtypes.float32)),

@@ -10,8 +10,9 @@ import numpy as np
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.testing.arrays import make_array, special_values, variants
-from tnp.testing.families.elementwise import dtypes_of, unary_samples
+from tnp.testing.families.elementwise import dtypes_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
+from tnp.testing.samples import elementwise_unary_generator
 
 _UNARY = ("deg2rad", "degrees", "fabs", "frexp", "modf", "rad2deg", "radians")
 _FLOATS = (dtypes.float32, dtypes.float64)
@@ -50,7 +51,7 @@ opinfos.add(
     *(
         OpInfo(
             getattr(np, name),
-            sample_input_generator=unary_samples,
+            sample_input_generator=elementwise_unary_generator,
             dtypes=dtypes_of(getattr(np, name)),
             rtol={dtypes.float16: 1e-2},
         )
@@ -229,7 +230,7 @@ opinfos.add(
     OpInfo(
         _into(np.maximum.accumulate),
         name="maximum.accumulate out",
-        sample_input_generator=lambda *_: iter([SampleInput(np.arange(3.0), np.zeros(3))]),
+        sample_input_generator=lambda info, **kind: iter([SampleInput(np.arange(3.0), np.zeros(3))]),
         dtypes=(dtypes.float64,),
     ),
 )

@@ -19,7 +19,7 @@ from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.transforms.autodiff.replay import live
-from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, grad_rules, without_derivative
+from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, rule_of, without_derivative
 
 __all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
 
@@ -163,7 +163,7 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
-        rule = grad_rules.get(bsym.sym.id)
+        rule = rule_of(bsym)
         if isinstance(rule, Interleaved):
             self._pull_interleaved(bsym, found, rule)
             return
@@ -229,11 +229,13 @@ class Reverse:
             trace.pop_scope()
         forward, backward = _split(made, {r.name for r in results})
         own = {p.name for b in forward for p in b.flat_outputs} - {r.name for r in results}
-        if any(p.name in own for b in backward for p in b.flat_inputs) or any(g.name in own for _, g in given.given):
+        if any(p.name in own for b in backward for p in b.flat_inputs) or any(
+            g.name in own for _, g in given.given if g is not None
+        ):
             self.replaced[id(bsym)] = [b.substitute(names) for b in forward]
         trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
         for p, g in given.given:
-            self.put(p, names.get(g.name, g))
+            self.put(p, None if g is None else names.get(g.name, g))
 
 
 #: view operations through which an array may be written whatever its layout in memory is: a reshape may have to copy

@@ -12,17 +12,21 @@ results ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing d
 of a composition says that its parts do better.
 
 A rule that an extension registers with :func:`register_grad` *is* the operation: it takes its arguments, computes its results, asks for
-their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the arguments' are.
+their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the arguments' are. An executor may bring
+such a rule of its own for what it runs (``register_implementation(…, grad_transform=…)``), which comes before all others.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tnp.core.current import registrations
+from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import Symbol, flat_proxies
+from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
 
 if TYPE_CHECKING:
     from tnp.transforms.autodiff.reverse import Reverse
@@ -31,10 +35,12 @@ __all__ = [
     "Interleaved",
     "get_grad",
     "grad_rules",
+    "grad_transforms_of",
     "put_grad",
     "put_grads",
     "register_grad",
     "rule",
+    "rule_of",
     "without_derivative",
 ]
 
@@ -73,19 +79,61 @@ def rule(*symbols: Any) -> Callable[[Rule], Rule]:
 
 
 def register_grad(symbol: Any, function: Rule) -> None:
-    """Makes ``function`` the gradient rule of an operation: a symbol, or its id.
+    """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces.
 
-    It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them::
+    It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them. Each argument
+    that is differentiated by must be given one (``put_grad(a, None)`` says that nothing depends on it): a rule that forgets one is a
+    :class:`~tnp.GradientError`. Results that it computes otherwise than the operation, with something besides that the gradient
+    needs, take the operation's place; they must have the operation's shapes and dtypes.
 
-        def mul_grad(a, b):
-            fwd = a * b
-            g = get_grad(fwd)
-            put_grads((a, b), (g * b, g * a))
-            return fwd
+    Raises ``TypeError`` if ``function`` cannot be called.
 
-    Results that it computes otherwise than the operation, with something besides that the gradient needs, take the operation's place.
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, register_grad
+    >>> ex = OperatorExecutor("cubes")
+    >>> cube = ex.register_operator("cube", meta=lambda a: TensorProxy(like=a), fn=lambda a: a**3)
+    >>> def cube_grad(a):
+    ...     fwd = cube(a)
+    ...     put_grad(a, 3 * a * a * get_grad(fwd))
+    ...     return fwd
+    >>> register_grad(cube, cube_grad)
+    >>> tnp.grad(lambda x: cube(x).sum())(np.array([1.0, 2.0]))
+    array([ 3., 12.])
     """
+    if not callable(function):
+        raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
     grad_rules[_id_of(symbol)] = Interleaved(function)
+    registrations.note()
+
+
+class _InUse(threading.local):
+    """The executors of the program being traced."""
+
+    executors: Sequence[Any] = ()
+
+
+_in_use = _InUse()
+
+
+@contextmanager
+def grad_transforms_of(executors: Sequence[Any]) -> Iterator[None]:
+    """Gradients taken inside use the gradient rules that these executors have for what they run."""
+    before, _in_use.executors = _in_use.executors, executors
+    try:
+        yield
+    finally:
+        _in_use.executors = before
+
+
+def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
+    """The gradient rule of an operation: that of the first executor in use that has one and takes the operation, else the table's."""
+    for executor in _in_use.executors:
+        found = executor.implementation_of(bsym.sym)
+        if found is None or found.grad_transform is None:
+            continue
+        if found.checker is None or found.checker(*bsym.args, **bsym.kwargs):
+            return Interleaved(found.grad_transform)
+    return grad_rules.get(bsym.sym.id)
 
 
 class Asked(threading.local):
@@ -106,7 +154,12 @@ def _at_work() -> Asked:
 
 
 def get_grad(p: TensorProxy) -> TensorProxy:
-    """The cotangent of ``p``, one of the results of the operation whose rule this is called in."""
+    """The cotangent of ``p``, one of the results of the operation whose rule this is called in: of its shape and dtype, zeros if nothing
+    depends on it.
+
+    Raises ``RuntimeError`` outside of gradient rules; what is no result of the operation is a :class:`~tnp.GradientError`. An
+    example is at :func:`register_grad`.
+    """
     found = _at_work().cotangents
     if p.name not in found:
         found[p.name] = p, TensorProxy(like=p)
@@ -114,13 +167,20 @@ def get_grad(p: TensorProxy) -> TensorProxy:
 
 
 def put_grad(p: Any, cotangent: TensorProxy | None) -> None:
-    """Says what the cotangent of ``p`` is, an argument of the operation; what is put twice adds up."""
-    if isinstance(p, Proxy) and cotangent is not None:
+    """Says what the cotangent of ``p`` is, an argument of the operation: an array of its shape, ``None`` for zeros. What is put
+    twice adds up; what is put for a constant is ignored.
+
+    Raises ``RuntimeError`` outside of gradient rules. An example is at :func:`register_grad`.
+    """
+    if isinstance(p, Proxy):
         _at_work().given.append((p, cotangent))
 
 
 def put_grads(ps: Any, cotangents: Any) -> None:
-    """:func:`put_grad` for several."""
+    """:func:`put_grad` for several arguments and their cotangents. Raises ``ValueError`` for more of the one than of the other."""
+    ps, cotangents = tuple(ps), tuple(cotangents)
+    if len(ps) != len(cotangents):
+        raise ValueError(f"put_grads got {len(ps)} arguments and {len(cotangents)} cotangents")
     for p, cotangent in zip(ps, cotangents):
         put_grad(p, cotangent)
 
@@ -131,9 +191,27 @@ def call_interleaved(function: Rule, bsym: Any, reverse: Reverse) -> tuple[list[
     asked.reverse, asked.cotangents, asked.given = reverse, {}, []
     try:
         results = function(*bsym.args, **bsym.kwargs)
+        _check_rule(bsym, flat_proxies(results), reverse)
         found = Asked()
         found.cotangents, found.given = asked.cotangents, asked.given
     finally:
         asked.__dict__.clear()
         asked.__dict__.update(before)
     return flat_proxies(results), found
+
+
+def _check_rule(bsym: Any, results: Sequence[Proxy], reverse: Reverse) -> None:
+    """Raises unless a rule returned results like the operation's, and gave cotangents to all arguments that want one."""
+    what = f"the gradient rule of {bsym.sym.qualified_name}"
+    expected = [p.type_string() for p in bsym.flat_outputs]
+    if [p.type_string() for p in results] != expected:
+        returned = ", ".join(p.type_string() for p in results) or "nothing"
+        raise ExtensionError(f"{what} returns {returned}, where the operation returns {', '.join(expected)}")
+    given = {p.name for p, _ in asked.given}
+    forgotten = [p for p in bsym.flat_inputs if reverse.needs(p) and p.name not in given]
+    if forgotten:
+        names = ", ".join(f"{p.name} ({p.type_string()})" for p in dict.fromkeys(forgotten))
+        raise GradientError(
+            f"{what} gives no cotangent for its argument {names}; call put_grad for it, with None if nothing depends on it",
+            bsym.location,
+        )

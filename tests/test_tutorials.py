@@ -1,0 +1,228 @@
+"""The code of the tutorials in ``../shared/spec`` runs, and its traces hold what theirs do. A test a text."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tutorials
+
+import tnp.thunder
+
+torch = pytest.importorskip("torch")
+
+#: torch's answer to ``np.multiply(tensor, tensor)``, which the tutorials do
+pytestmark = pytest.mark.filterwarnings("ignore:__array_wrap__ must accept context:DeprecationWarning")
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+
+
+@pytest.fixture(autouse=True)
+def thunder(monkeypatch):
+    """``import thunder`` means tnp, and Apex is there, for a test."""
+    if importlib.util.find_spec("xentropy_cuda") is None:
+        monkeypatch.syspath_prepend(STAND_INS)
+        __import__("xentropy_cuda")
+        sys.path.remove(str(STAND_INS))
+    tnp.thunder.install()
+    yield tnp.thunder
+    for name in [n for n in sys.modules if n.partition(".")[0] == "thunder"]:
+        del sys.modules[name]
+
+
+def operations(f):
+    """What the program that ``f`` compiled last runs: names of operations, and who runs them."""
+    body = tnp.last_traces(f)[-1].body
+    return [b.sym.name for b in body], [b.sym.executor.name for b in body]
+
+
+def names(f):
+    return operations(f)[0]
+
+
+def test_extending(tmp_path):
+    text = "extending.txt"
+    first = tutorials.code(
+        text,
+        (7, 33),
+        (38, 56),
+        (80, 81),
+        replace=[("        d: Number | TensorProxy,\n", "        d: Number | TensorProxy):\n")],
+    )
+    n = tutorials.run(first, tmp_path / "extending_1.py")
+    assert operations(n["cfoo"]) == (["multimul"], ["myex"])
+    program = tnp.last_traces(n["cfoo"])[-1].body[0]
+    assert [s.sym.qualified_name for s in program.subsymbols] == ["ltorch.mul", "ltorch.mul"]
+    a, b = n["a"], n["b"]
+    torch.testing.assert_close(n["cfoo"](a, b, a, b), (a * b, a * b))
+    found = n["cfoo_grad"](a, b, a, b)
+    assert isinstance(found, list) and len(found) == 4
+    torch.testing.assert_close(found, [b, a, b, a])
+
+    second = tutorials.code(text, (117, 141), (154, 159))
+    n = tutorials.run(second, tmp_path / "extending_2.py", **_own(n))
+    assert operations(n["cbar"]) == (["multimul"], ["myex"])
+    assert "(t0, _) = multimul(a, b, 0, 0)" in str(tnp.last_traces(n["cbar"])[-1])
+    torch.testing.assert_close(n["cbar"](a, b), a * b)
+    assert names(n["cbar_grad"]).count("multimul") == 2
+    torch.testing.assert_close(n["cbar_grad"](a, b), [b, a])
+
+    third = tutorials.code(text, (184, 197))
+    n = tutorials.run(third, tmp_path / "extending_3.py", **_own(n))
+    assert names(n["cbar_grad"]).count("multimul") == 1
+    torch.testing.assert_close(n["cbar_grad"](a, b), [b, a])
+
+    fourth = tutorials.code(text, (218, 231))
+    n = tutorials.run(fourth, tmp_path / "extending_4.py", **_own(n))
+    assert operations(n["ccaz"]) == (["contiguous", "contiguous", "multimul"], ["torch_functions"] * 2 + ["myex"])
+    torch.testing.assert_close(n["ccaz"](a.T, b), a.T * b)
+
+    fifth = tutorials.code(text, (257, 268), (281, 283), replace=[("2048", "12"), ("50257", "40")])
+    n = tutorials.run(fifth, tmp_path / "extending_5.py", **_own(n))
+    assert operations(n["cfoo"]) == (["apex_cross_entropy"], ["apex"])
+    found = names(n["cfoo_grad"])
+    assert found.count("apex_cross_entropy") == found.count("apex_cross_entropy_backward") == 1
+    assert "contiguous" in found[found.index("apex_cross_entropy") : found.index("apex_cross_entropy_backward")]
+    logits, labels = n["logits"].requires_grad_(), n["labels"]
+    for ignored in (0, 4):
+        labels[:ignored] = -1
+        loss = n["foo"](logits, labels)
+        (expected,) = torch.autograd.grad(loss, logits)
+        with torch.no_grad():
+            torch.testing.assert_close(n["cfoo"](logits, labels), loss.detach())
+            torch.testing.assert_close(n["cfoo_grad"](logits.detach(), labels), [expected])
+
+
+def _own(n):
+    return {k: v for k, v in n.items() if not k.startswith("__")}
+
+
+def test_adding_an_operator_executor(tmp_path, capsys):
+    text = "adding_an_operator_executor.txt"
+    n = tutorials.run(
+        tutorials.code(text, (6, 8), (11, 56), (59, 61), (64, 66), (69, 71), (90, 96), (113, 115)),
+        tmp_path / "adding_1.py",
+    )
+    said = capsys.readouterr().out
+    for line in (
+        't1 = ltorch.mul(b, a)  # t1: "cpu f32[2, 2]"',
+        '# t0 = prims.broadcast_in_dim(b, (2, 2), (0, 1))  # t0: "cpu f32[2, 2]"',
+        "Bound symbol with id=PrimIDs.UNPACK_TRIVIAL is represented in the trace as |# a: ",
+        "Bound symbol with id=torch.mul is represented in the trace as |t1 = ltorch.mul(b, a)",
+        "  It has the following subsymbols:\n    id=PrimIDs.BROADCAST_IN_DIM  |t0 = prims.broadcast_in_dim(",
+        "    id=PrimIDs.MUL  |t1 = prims.mul(t0, a)",
+        "    id=PrimIDs.ADD  |t2 = prims.add(a, t1)",
+        "Help on function add_operator_executor in module ",
+    ):
+        assert line in said, line
+    try:
+        _add_executor(text, tmp_path, capsys, n)
+    finally:
+        tnp.extend.deregister_executor("custom_add_executor")
+
+
+def _add_executor(text, tmp_path, capsys, n):
+    lines = ((134, 139), (142, 149), (152, 158), (161, 166), (171, 173), (176, 178), (181, 183), (186, 189))
+    n = tutorials.run(tutorials.code(text, *lines), tmp_path / "adding_2.py", **_own(n))
+    said = capsys.readouterr().out
+    assert said.startswith(
+        'Could not find executor for bound symbol t1 = ltorch.mul(b, a)  # t1: "cpu f32[2, 2]"\n'
+        '  # t0 = prims.broadcast_in_dim(b, (2, 2), (0, 1))  # t0: "cpu f32[2, 2]"\n'
+        '  # t1 = prims.mul(t0, a)  # t1: "cpu f32[2, 2]"'
+    )
+    n = tutorials.run(tutorials.code(text, (199, 199), (202, 202)), tmp_path / "adding_3.py", **_own(n))
+    said = capsys.readouterr().out
+    seen = "(TensorProxy(name=a, shape=(2, 2), dtype=float32, device=cpu), TensorProxy(name=t1, shape=(2, 2), dtype=float32, device=cpu))"
+    assert f"call checker_add_numpy{seen}\n|<- checker_add_numpy = True" in said
+    assert (
+        "call executor_add_numpy(Tensor(shape=torch.Size([2, 2]), stride=(2, 1), dtype=torch.float32, device=cpu)"
+        in said
+    )
+    assert operations(n["cfun"]) == (["mul", "add_numpy"], ["torch_functions", "custom_add_executor"])
+    # The results agree, on the sample of the OpInfo, too; it is not for the executor's checker.
+    lines = ((242, 245), (263, 266), (278, 281))
+    n = tutorials.run(tutorials.code(text, *lines), tmp_path / "adding_4.py", **_own(n))
+    said = capsys.readouterr().out
+    assert "[SampleInput args=(tensor([[" in said and "|<- checker_add_numpy = False" in said
+    lines = ((289, 291), (309, 311), (314, 315))
+    n = tutorials.run(tutorials.code(text, *lines), tmp_path / "adding_5.py", **_own(n))
+    assert operations(n["cfun_torch_first"]) == (["mul", "add"], ["torch_functions"] * 2)
+    assert operations(n["cfun"]) == (["mul", "add"], ["torch_functions"] * 2)
+    torch.testing.assert_close(n["cfun"](n["a"], n["b"]), n["fun"](n["a"], n["b"]))
+
+
+def test_extending_operator_map(tmp_path):
+    text = "extending_operator_map.txt"
+    source = tutorials.code(
+        text, (11, 24), (32, 48), (52, 54), (58, 61),
+        replace=[("label_smoothing, half_to_float)", "label_smoothing, False)\n      return losses.mean()")],
+    )  # fmt: skip
+    n = tutorials.run("if True:\n" + source, tmp_path / "operator_map.py")
+    before = tnp.get_default_executors()
+    n["register_apex_xentropyex"](add_to_default_executors=True)
+    try:
+        assert tnp.get_default_executors()[0].name == "apex_xentropy"
+        f = tnp.jit(torch.nn.functional.cross_entropy)
+        logits, labels = torch.randn(5, 7), torch.tensor([0, 1, 2, 3, 6])
+        torch.testing.assert_close(f(logits, labels), torch.nn.functional.cross_entropy(logits, labels))
+        assert operations(f) == (["apex_xentropy"], ["apex_xentropy"])
+    finally:
+        tnp.extend.deregister_executor("apex_xentropy")
+    assert tnp.get_default_executors() == before
+
+
+def test_additional_executors(tmp_path):
+    small = [("2048", "12"), ("50257", "40")]
+    text = "additional_executors.txt"
+    source = tutorials.code(text, (46, 60), indent=[(50, 52)], replace=small)
+    n = tutorials.run(source, tmp_path / "additional_apex.py")
+    assert operations(n["jitted_xentropy"]) == (["apex_cross_entropy"], ["apex"])
+    expected = torch.nn.functional.cross_entropy(n["logits"], n["labels"])
+    torch.testing.assert_close(n["jitted_xentropy"](n["logits"], n["labels"]), expected)
+    # Triton reads when it is imported whether it interprets, and torch asks for it, too: a process of its own.
+    program = tmp_path / "additional_triton.py"
+    program.write_text(
+        "import tnp.thunder\ntnp.thunder.install()\n"
+        + tutorials.code(text, (7, 27), indent=[(11, 13)], replace=small)
+        + TRITON_CHECKS
+    )
+    path = os.pathsep.join([*sys.path, str(STAND_INS)])
+    env = {**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1", "TNP_CHECK": "1"}
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "triton_crossentropy(logits, labels, weight, None, " in done.stdout
+    assert "None, 'sum', 0.0)" in done.stdout
+    assert "all agree" in done.stdout
+
+
+TRITON_CHECKS = """
+def check(jitted, *args):
+    torch.testing.assert_close(jitted(*args), jitted.__tnp_function__(*args), equal_nan=True)
+    (program,) = thunder.last_traces(jitted)[-1].body
+    assert program.sym.name == "triton_crossentropy", program
+
+check(jitted_xentropy, logits, labels, weight, reduction, ignore_index)
+cases = [
+    # dtype, classes, reduction, whether there are weights, how much is smoothed
+    (torch.float32, 1, "mean", False, 0.0),
+    (torch.float32, 7, "none", True, 0.3),
+    (torch.float64, 33, "mean", True, 0.0),
+    (torch.float64, 7, "sum", False, 0.3),
+    (torch.float64, 8, "mean", True, 1.0),
+]
+for dtype, classes, reduction, weighted, smoothing in cases:
+    def f(logits, labels, weight):
+        return torch.nn.functional.cross_entropy(
+            logits, labels, weight, reduction=reduction, ignore_index=3, label_smoothing=smoothing
+        )
+    labels = torch.randint(0, classes, [6])
+    labels[2] = 3
+    weight = torch.rand(classes, dtype=dtype) if weighted else None
+    check(thunder.jit(f, executors=[triton_cross_entropy_ex]), torch.randn(6, classes, dtype=dtype) * 5, labels, weight)
+# No class: not a number, where eager on a device stops the process.
+wrong = thunder.jit(lambda x, t: torch.nn.functional.cross_entropy(x, t, reduction="none"), executors=[triton_cross_entropy_ex])
+assert wrong(torch.zeros(2, 3), torch.tensor([1, 5])).isnan().tolist() == [False, True]
+print("all agree")
+"""

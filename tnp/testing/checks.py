@@ -1,0 +1,196 @@
+"""Running an operation's samples through ``tnp.jit`` and comparing with its reference."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import tnp
+from tnp.core import dtypes as core_dtypes
+from tnp.core.dtypes import DType
+from tnp.testing.arrays import as_dtype
+from tnp.testing.compare import assert_same
+from tnp.testing.gradients import check_gradients
+from tnp.testing.opinfo import EXECUTORS, TORCH_EXECUTORS, OpInfo, SampleInput, opinfos
+
+__all__ = ["Refused", "check_error", "check_errors", "check_gradient", "check_op", "check_sample", "run_sample"]
+
+#: older versions of NumPy refuse some samples, and accept some inputs that must raise in later ones
+_OLDER_NUMPY = np.lib.NumpyVersion(np.__version__) < "2.4.0"
+
+
+class Refused(Exception):
+    """The reference itself raised for a sample; what, is the cause."""
+
+
+def _call_of(op: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return op(*args, **kwargs)
+
+    return call
+
+
+def _seeded() -> None:
+    """Random numbers that an operation of torch's draws are then the same."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+def run_sample(
+    jitted: Callable[..., Any], reference: Callable[..., Any], sample: SampleInput, **tolerances: Any
+) -> None:
+    """Runs one sample through both, twice each (traced, then from the cache), and compares results and arguments.
+
+    ``tolerances`` are those of :func:`assert_same`. Raises ``AssertionError`` where they differ, and :class:`Refused` where the
+    reference raises; errors of ``jitted`` pass through.
+    """
+    for _ in range(2):
+        expected_sample, actual_sample = sample.copied(), sample.copied()
+        with np.errstate(all="ignore"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _seeded()
+                try:
+                    expected = reference(*expected_sample.args, **expected_sample.kwargs)
+                except Exception as refusal:
+                    raise Refused(f"{type(refusal).__name__}: {refusal}") from refusal
+            _seeded()
+            actual = jitted(*actual_sample.args, **actual_sample.kwargs)
+        assert_same(actual, expected, **tolerances)
+        assert_same(actual_sample.args, expected_sample.args, what="arguments", **tolerances)
+        assert_same(actual_sample.kwargs, expected_sample.kwargs, what="keyword arguments", **tolerances)
+
+
+def check_sample(info: OpInfo, sample: SampleInput, executor: str, dtype: DType) -> None:
+    """Runs one sample through ``tnp.jit`` and through the reference, and compares.
+
+    Raises ``AssertionError`` where they differ in type, dtype, shape, values, or in what they did to the arguments; and
+    lets errors and fallback warnings through.
+    """
+    jitted = tnp.jit(_call_of(info.op), executors=info.executor_lists()[executor])
+    exact = executor == "numpy" and info.reference is info.op
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not info.may_run_eagerly:
+            warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        try:
+            run_sample(jitted, info.reference, sample, exact=exact, rtol=info.rtol.get(dtype))
+        except Refused as refused:
+            if not _OLDER_NUMPY or info.torch_reference is not None or refused.__cause__ is None:
+                raise
+            _check_raises(type(refused.__cause__), "", jitted, sample.copied())
+
+
+@contextmanager
+def _reproduced_by(command: str, sample: SampleInput) -> Iterator[None]:
+    """Errors get the command that runs that one sample."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"{sample}\nreproduce with: {command}")
+        raise
+
+
+def _command(info: OpInfo, source: str | None, *options: str) -> str:
+    where = [] if source is None or any(info is i for i in opinfos) else ["--from", source]
+    return " ".join(("python -m tnp.testing", info.name, *where, *options))
+
+
+def check_op(
+    info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: int | None = None, source: str | None = None
+) -> int:
+    """Checks all samples of an operation (or the one numbered ``only``) on one executor, by name, with one dtype.
+
+    Returns how many there were. An error has a note with the command that reproduces it; ``source`` is the file that has
+    the OpInfo, for that command.
+    """
+    kind = as_dtype(dtype)
+    count = 0
+    for i, sample in enumerate(info.samples(kind, device=device)):
+        if only in (None, i):
+            count += 1
+            options = [f"--executor {executor}", f"--dtype {kind}", f"--sample {i}"]
+            options += [f"--device {device}"] if device != "cpu" else []
+            with _reproduced_by(_command(info, source, *options), sample):
+                check_sample(info, sample, executor, kind)
+    return count
+
+
+def check_gradient(info: OpInfo, executor: str, *, source: str | None = None, only: int | None = None) -> int:
+    """Compares the gradients of an operation with differences of its values, in float64, for each sample.
+
+    Samples come from the generator with ``requires_grad=True``; the gradient is that of the result's elements, each with a weight of its
+    own, by the arguments that are arrays of floating numbers. Returns how many samples there were; empty ones count, but
+    say nothing. Raises ``NotImplementedError`` for tensors.
+    """
+    if info.torch_reference is not None:
+        raise NotImplementedError("gradients of operations on tensors are not tested yet")
+    kind = core_dtypes.float64
+    count = 0
+    for i, sample in enumerate(info.samples(kind, requires_grad=True)):
+        if only not in (None, i):
+            continue
+        count += 1
+        command = _command(info, source, "--gradients", f"--executor {executor}", f"--sample {i}")
+        with _reproduced_by(command, sample):
+            check_gradients(_weighted(info.op, sample), list(sample.args), executors=info.executor_lists()[executor])
+    return count
+
+
+def _weighted(op: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]:
+    kwargs = sample.kwargs
+
+    def value(*args: Any) -> Any:
+        out = np.asarray(op(*args, **kwargs))
+        return (out * np.cos(np.arange(out.size) + 1.0).reshape(out.shape)).sum()
+
+    return value
+
+
+def check_errors(info: OpInfo, *, device: str = "cpu", source: str | None = None) -> int:
+    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were."""
+    count = 0
+    for sample, error, pattern in info.errors(device=device):
+        count += 1
+        with _reproduced_by(_command(info, source, "--errors"), sample):
+            check_error(info, sample, error, pattern)
+    return count
+
+
+def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], pattern: str) -> None:
+    """Checks that a jitted call raises ``error`` with a message matching ``pattern``, its arguments as eager leaves them.
+
+    Where this version of NumPy does something else, the call must do that.
+    """
+    # Executors of its own may be needed to run it at all.
+    own = tuple(e for e in info.executors or () if not (isinstance(e, str) and e in {**EXECUTORS, **TORCH_EXECUTORS}))
+    jitted = tnp.jit(_call_of(info.op), executors=own or None)
+    before = sample.copied()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if _OLDER_NUMPY and info.torch_reference is None:
+            try:
+                expected = info.reference(*sample.args, **sample.kwargs)
+            except Exception as raised:
+                error, pattern = type(raised), re.escape(str(raised))
+            else:
+                assert_same(jitted(*before.args, **before.kwargs), expected)
+                return
+        warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        _check_raises(error, pattern, jitted, sample)
+    assert_same(sample.args, before.args, what="arguments")
+
+
+def _check_raises(error: type[BaseException], pattern: str, call: Callable[..., Any], sample: SampleInput) -> None:
+    try:
+        call(*sample.args, **sample.kwargs)
+    except error as raised:
+        assert re.search(pattern, str(raised)), f"{error.__name__}: {raised} does not match {pattern!r}"
+    else:
+        raise AssertionError(f"{call} did not raise {error.__name__} for {sample}")

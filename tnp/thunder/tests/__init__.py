@@ -1,0 +1,1 @@
+"""``thunder.tests``: :mod:`tnp.testing`, by Thunder's names."""

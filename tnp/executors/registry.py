@@ -64,7 +64,9 @@ _OWN: Mapping[str, _Own] = {
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "triton": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
+    "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
 _lock = threading.Lock()

@@ -208,7 +208,7 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     entry = jitted.entry_for(form, values)
     found = Profile(getattr(jitted, "__qualname__", "function"), [])
     if entry is None or entry.eager_reason is not None:
-        found.eager_reason = "it runs eagerly" if entry is None else entry.eager_reason
+        found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
         call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731
     else:
         clock = _Clock(found)

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from costs import module_dispatch
 
 import tnp
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from models import MODELS, Model, compared
+from models import MODELS, Model, compared, tensors_in
 from models.language import GPT, Encoder
 from models.vision import MLP, ResNet18
 
@@ -72,10 +73,41 @@ def inference(model: Model) -> list[str]:
     return [model.name, taken, f"{difference:.0e}", f"{first:.2f}"]
 
 
+def loss_of(result: Any) -> torch.Tensor:
+    """A loss that depends on every tensor of a result that has a gradient."""
+    return sum(t.square().mean() for t in tensors_in(result) if t.requires_grad)
+
+
+def step(function: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The loss, the gradients, and what an optimizer makes of the parameters and the model of its buffers."""
+    optimizer = torch.optim.SGD(module.parameters(), lr=1e-2, momentum=0.9)
+    loss = loss_of(function(**inputs))
+    loss.backward()
+    gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
+    optimizer.step()
+    return {"loss": loss.detach(), "gradients": gradients, "state": dict(module.state_dict())}
+
+
+def training(model: Model) -> list[str]:
+    """A row of the table: the way of the forward program, and the largest difference of two optimizer steps."""
+    (eager, inputs), (mine, _) = model.made(training=True), model.made(training=True)
+    jitted = tnp.jit(mine)
+    difference, start = 0.0, time.perf_counter()
+    first = 0.0
+    for _ in range(2):
+        found = step(jitted, mine, inputs)
+        first = first or time.perf_counter() - start
+        expected = step(eager, eager, inputs)
+        assert found["gradients"].keys() == expected["gradients"].keys()
+        difference = max(difference, compared(found, expected, rtol=1e-3, atol=1e-3))
+        mine.load_state_dict(eager.state_dict())
+        mine.zero_grad(), eager.zero_grad()
+    return [model.name, way(jitted), f"{difference:.0e}", f"{first:.2f}"]
+
+
 #: what is timed: the module, its inputs, and whether it is called under ``no_grad``
 SPEED: tuple[tuple[str, Callable[[], torch.nn.Module], Callable[[], dict[str, Any]]], ...] = (
     ("MLP, batch 1", lambda: MLP(64, 256, 256, 10), lambda: {"x": torch.randn(1, 64)}),
-    ("module of size 1", lambda: torch.nn.Linear(1, 1), lambda: {"input": torch.randn(1, 1)}),
     (
         "GPT, 6 layers, width 384, 8 × 256",
         lambda: GPT(65, 256, layers=6, heads=6, width=384),
@@ -154,10 +186,21 @@ def main() -> None:
         rows.append(inference(model))
         print("  ".join(rows[-1]), flush=True)
     text += table(["model", "way", "difference from eager", "first call, s"], rows)
+    text += "\n## Training: loss, gradients, buffers, and parameters after a step of SGD\n\n"
+    rows = []
+    for model in chosen(given.names):
+        rows.append(training(model))
+        print("training  " + "  ".join(rows[-1]), flush=True)
+    text += table(["model", "way", "difference from eager", "first step, s"], rows)
     if given.speed:
         text += "\n## Times of inference\n\nfloat32, ratios of eager's time to that of each: more than 1 is faster than eager.\n\n"
         head = ["model", "eager, ms", "tnp", "torch.compile", "tnp's first call, s", "torch.compile's"]
         text += table(head, speed(given.names, given.seconds, given.peers.split(",")))
+        text += "\n## A call of a module on tensors of one element, µs\n\n"
+        found = module_dispatch()
+        rows = [[name, *(f"{seconds * 1e6:.1f}" for seconds in times.values())] for name, times in found.items()]
+        print(rows)
+        text += table(["module", "eager", "tnp"], rows)
     if given.write is not None:
         given.write.write_text(text)
 

@@ -177,3 +177,35 @@ def test_a_shortcut_by_value_is_left_out_where_the_module_asks_for_compilers():
         _close(jitted(x, m), _Checked()(x, m))
     assert tnp.cache_info(jitted) == (1, 1, 1) and not torch.compiler.is_compiling()
     assert tnp.last_traces(jitted)
+
+
+def _changes(model, x):
+    """Ways to change a module after which what was compiled may not hold, each done in place."""
+    yield model.head[0].weight.data.zero_
+    yield lambda: setattr(model.head[0], "weight", torch.nn.Parameter(torch.ones(4, 8)))
+    yield lambda: setattr(model.blocks[0], "scale", torch.full((), 2.0))
+    yield lambda: setattr(model.blocks[0], "scale", torch.full((8,), 2.0))
+    yield lambda: model.blocks[0].norm.weight.data.resize_(8)
+    yield lambda: setattr(model.blocks[0].norm, "weight", torch.nn.Parameter(torch.arange(16.0)[::2]))
+    yield lambda: setattr(model.head, "1", torch.nn.Tanh())
+    yield lambda: model.head[3].register_forward_hook(lambda module, args, result: result * 3)
+    yield model.double
+    yield lambda: model.requires_grad_(False)
+    yield model.float
+
+
+def test_modules_changed_between_calls(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with torch.no_grad():
+        jitted(x)
+        for change in _changes(network, x):
+            change()
+            given = x.to(network.head[0].weight.dtype)
+            _close(jitted(given), network(given))
+        with torch.inference_mode():
+            _close(jitted(x), network(x))
+    _close(jitted(x), network(x))
+    assert tnp.last_traces(jitted)
+    network.requires_grad_(True)
+    jitted(x)["y"].sum().backward()
+    assert network.head[3].weight.grad is not None

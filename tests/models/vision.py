@@ -104,6 +104,6 @@ class UNet(nn.Module):
 
 MODELS = (
     Model("MLP", lambda: MLP(8, 16, 16, 4), lambda: {"x": torch.randn(3, 8)}),
-    Model("ResNet-18", lambda: ResNet18(width=4, classes=5), lambda: {"x": torch.randn(2, 3, 32, 32)}),
-    Model("U-Net", lambda: UNet(width=4, depth=2), lambda: {"x": torch.randn(2, 3, 16, 16)}),
+    Model("ResNet-18", lambda: ResNet18(width=4, classes=5), lambda: {"x": torch.randn(4, 3, 64, 64)}),
+    Model("U-Net", lambda: UNet(width=4, depth=1), lambda: {"x": torch.randn(2, 3, 16, 16)}),
 )

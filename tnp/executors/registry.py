@@ -64,7 +64,9 @@ _OWN: Mapping[str, _Own] = {
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "triton": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
+    "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
 _lock = threading.Lock()
@@ -290,8 +292,9 @@ def remove_always_executor(executor: Executor | str) -> None:
 
 
 def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
-    (found,) = resolve([executor])
-    return [e for e in listed if _name(e) != found.name]
+    if isinstance(executor, str) and executor not in map(_name, listed):
+        resolve([executor])  # raises if there is none
+    return [e for e in listed if _name(e) != _name(executor)]
 
 
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:

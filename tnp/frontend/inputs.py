@@ -321,15 +321,17 @@ class Inputs:
             name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 
-    def guard_class(self, kind: type, *, data: bool = False) -> None:
+    def guard_class(self, kind: type, *, data: bool = False, bases: tuple[type, ...] = ()) -> None:
         """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
-        with ``data``, the numbers and strings, too. Python calls operators and ``super()``'s methods without asking tnp."""
+        with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
         for c in kind.__mro__:
             if c in self._classes or not is_made_by_statement(c):
                 continue
             self._classes.add(c)
             kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
             found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
+            if c in bases:  # of many methods, those that Python and the class call by themselves
+                found = {n: v for n, v in found.items() if n.startswith("_")}
             name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
             values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
             count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
@@ -397,7 +399,7 @@ class Inputs:
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
 
-    def lift_instance(self, value: Any, source: Source, **shadowing: Any) -> Any:
+    def lift_instance(self, value: Any, source: Source, *, bases: tuple[type, ...] = (), **shadowing: Any) -> Any:
         """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
         known = self._by_identity.get(id(value))
         if known is not None:
@@ -406,7 +408,7 @@ class Inputs:
             return known[1]
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        self.guard_class(type(value))
+        self.guard_class(type(value), bases=bases)
         made = shadow(value, source, self, **shadowing)
         self._by_identity[id(value)] = (value, made, source.expression)
         self.shadows.append(made)

@@ -27,6 +27,7 @@ from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
+from tnp.frontend.torch.statistics import CHANGING
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.operands import as_tensor
@@ -137,6 +138,12 @@ class TorchLibrary(Library):
                 raise NeedsEager(f"it calls torch.{function.__name__}")
             # A helper of torch's, whose own calls come here.
             return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if function in CHANGING:
+            other, changed = CHANGING[function]
+            bound = inspect.signature(other).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if any(bound.args[i] is not None for i in changed) and bound.arguments["training"]:
+                return other(*bound.args)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
             return self._call(tracer, function, args, kwargs)
 

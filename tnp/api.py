@@ -94,8 +94,6 @@ class Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
-    #: what the program is called with, as expressions of the prologue
-    inputs: list[str] = field(default_factory=list)
     #: of a program whose results are differentiated, that
     training: Training | None = None
     question: Question | None = None
@@ -242,9 +240,7 @@ class Jitted:
         try:
             acquired = self._acquired(form, values, prologue, answers)
             run, traces, training = self._program(acquired)
-            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-            seconds = time.perf_counter() - start
-            entry = Entry(form, prologue, run, traces, seconds=seconds, inputs=inputs, training=training)
+            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:

@@ -263,3 +263,11 @@ def test_isinstance_holds_in_code_that_python_has_specialised():
     for _ in range(50):
         torch.is_tensor(1)
     _close(f(torch.ones(2)), torch.full((2,), 2.0))
+
+
+def test_profile_of_a_module():
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
+    for jitted in (tnp.jit(module), tnp.jit(module.requires_grad_(False))):
+        found = tnp.profile(jitted, torch.ones(2, 3))
+        assert found.rows and all(row.calls == found.calls for row in found.rows)
+        assert "torch_functions" in {row.executor for row in found.rows}

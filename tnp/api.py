@@ -63,7 +63,12 @@ hide_frames_of(np.__path__[0])
 
 
 class CacheInfo(NamedTuple):
-    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept."""
+    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept.
+
+    >>> from tnp import CacheInfo
+    >>> CacheInfo(hits=3, misses=1, size=1).hits
+    3
+    """
 
     hits: int
     misses: int
@@ -89,8 +94,6 @@ class Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
-    #: what the program is called with, as expressions of the prologue
-    inputs: list[str] = field(default_factory=list)
     #: of a program whose results are differentiated, that
     training: Training | None = None
     question: Question | None = None
@@ -102,6 +105,8 @@ MAX_PROGRAMS = 64
 
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
+
+    __qualname__: str
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
@@ -235,9 +240,7 @@ class Jitted:
         try:
             acquired = self._acquired(form, values, prologue, answers)
             run, traces, training = self._program(acquired)
-            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-            seconds = time.perf_counter() - start
-            entry = Entry(form, prologue, run, traces, seconds=seconds, inputs=inputs, training=training)
+            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:
@@ -290,6 +293,7 @@ class Jitted:
             executors = [e for e in executors if not hasattr(e, "can_fuse")]
         numbers = len(acquired.trace.value_guards)
         training = None
+        program: Callable[..., Any]
         if isinstance(acquired, Acquired) and acquired.differentiated is not None:
             training = Training(acquired.differentiated, lambda t: _backend(self._executor_list(t)))
             traces, program = training.traces, training.run
@@ -439,7 +443,7 @@ def _is_found_by_name(jitted: Jitted) -> bool:
 def _check_compilable(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
-    kinds = {
+    kinds: dict[str, Callable[[Any], bool]] = {
         "a generator": inspect.isgeneratorfunction,
         "a coroutine": inspect.iscoroutinefunction,
         "an asynchronous generator": inspect.isasyncgenfunction,
@@ -554,7 +558,7 @@ def jit(
     >>> halve(a), a
     (np.float64(3.0), array([1., 2.]))
     """
-    options = {
+    options: dict[str, Any] = {
         "executors": executors,
         "always_executors": always_executors,
         "strict": strict,
@@ -615,16 +619,23 @@ def jitted_behind(f: Any) -> Jitted:
 
 
 def _entry(f: Any) -> Entry:
-    f = jitted_behind(f)
-    if f._last is None:
-        raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
-    return f._last
+    jitted = jitted_behind(f)
+    if jitted._last is None:
+        raise RuntimeError(f"{jitted!r} has not been called, so nothing has been compiled")
+    return jitted._last
 
 
 def last_traces(f: Any) -> list[Trace]:
     """The traces of the program that ``f`` compiled last, after each pass; the last one is what runs.
 
     Empty if that call was found to run eagerly. Raises ``RuntimeError`` if ``f`` has not been called.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: np.sort(x), executors=["numpy"])
+    >>> f(np.array([2.0, 1.0]))
+    array([1., 2.])
+    >>> [b.sym.qualified_name for b in tnp.last_traces(f)[-1].body]
+    ['np.sort']
     """
     return list(_entry(f).traces)
 
@@ -645,12 +656,33 @@ def last_backward_traces(f: Any) -> list[Trace]:
 
 
 def last_prologue_traces(f: Any) -> list[str]:
-    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
-    return [_entry(f).run.__tnp_source__]
+    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches.
+
+    Raises ``RuntimeError`` if ``f`` has not been called.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x + 1, executors=["numpy"])
+    >>> f(np.ones(3)).shape
+    (3,)
+    >>> "x.shape == (3,)" in tnp.last_prologue_traces(f)[0]
+    True
+    """
+    run: Any = _entry(f).run
+    return [run.__tnp_source__]
 
 
 def cache_info(f: Any) -> CacheInfo:
-    """Hits, misses and the number of programs of a jitted function."""
+    """Hits, misses and the number of programs of a jitted function, as :class:`CacheInfo`.
+
+    Raises ``TypeError`` for what is no jitted function.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x + 1)
+    >>> f(np.ones(3)).shape, f(np.zeros(3)).shape, f(np.ones(4)).shape
+    ((3,), (3,), (4,))
+    >>> tnp.cache_info(f)
+    CacheInfo(hits=1, misses=2, size=2)
+    """
     f = jitted_behind(f)
     return CacheInfo(f._hits, f._misses, len(programs_of(f)))
 
@@ -678,7 +710,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return state.current().call(symbol, args, kwargs)
 
         call.__name__ = call.__qualname__ = symbol.name
-        call.__tnp_operation__ = symbol
+        vars(call)["__tnp_operation__"] = symbol
         # Called a few times on arrays of many shapes, one operation is not worth compiling.
         single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
         jitted = _single[symbol] = Jitted(call, executors=single)
@@ -693,6 +725,13 @@ def set_num_threads(n: int) -> None:
     """Sets how many threads a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
 
     Raises ``ValueError`` for less than 1.
+
+    >>> import tnp
+    >>> before = tnp.get_num_threads()
+    >>> tnp.set_num_threads(1)
+    >>> tnp.get_num_threads()
+    1
+    >>> tnp.set_num_threads(before)
     """
     from tnp.executors.llvm import threads
 

@@ -62,7 +62,8 @@ class JittedModule(Jitted):
         key = (len(args), *kwargs) if kwargs else len(args)
         form = self._forms.get(key)
         if form is None:
-            form = self._forms[key] = _form(inspect.signature(self.__tnp_function__.forward), len(args), list(kwargs))
+            module: Any = self.__tnp_function__
+            form = self._forms[key] = _form(inspect.signature(module.forward), len(args), list(kwargs))
         return form, (*args, *kwargs.values())
 
     def __getattr__(self, name: str) -> Any:

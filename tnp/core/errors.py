@@ -76,7 +76,14 @@ class BatchError(TransformError):
 
 
 class NoExecutorError(RuntimeError):
-    """No executor in the list runs an operation; says which refused it."""
+    """No executor in the list runs an operation; says which refused it.
+
+    >>> import numpy as np, tnp
+    >>> tnp.jit(lambda x: np.sin(x), executors=["python"], always_executors=[])(np.ones(2))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.NoExecutorError: Could not find executor for bound symbol ...
+    """
 
 
 class ExtensionError(RuntimeError):
@@ -101,7 +108,17 @@ class TraceCheckError(AssertionError):
 
 
 class EagerFallbackWarning(UserWarning):
-    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function."""
+    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function.
+
+    >>> import warnings
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x.tolist())
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = f(np.ones(2000))
+    >>> [w.category.__name__ for w in said]
+    ['EagerFallbackWarning']
+    """
 
 
 class LateGuardFailed(Exception):

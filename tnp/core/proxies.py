@@ -180,6 +180,7 @@ class TensorProxy(Proxy):
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property

@@ -228,11 +228,13 @@ class BoundSymbol:
 
     @property
     def flat_outputs(self) -> tuple[Proxy, ...]:
+        """The proxies among the results, in order."""
         if self._outputs is None:
             self._outputs = tuple(flat_proxies(self.output))
         return self._outputs
 
     def has_tag(self, tag: OpTags) -> bool:
+        """Whether the symbol has ``tag``."""
         return tag in self.sym.tags
 
     @property

@@ -215,7 +215,12 @@ def availability() -> dict[str, str]:
 
 
 def get_default_executors() -> tuple[Executor, ...]:
-    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others."""
+    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others.
+
+    >>> import tnp
+    >>> tnp.get_default_executors()
+    (<executor llvm>,)
+    """
     return _found(_default)
 
 
@@ -248,6 +253,12 @@ def set_default_executors(executors: Iterable[Executor | str]) -> None:
     """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
 
     Functions compile anew only for arguments of a new kind. Raises ``ValueError`` for unknown names.
+
+    >>> import tnp
+    >>> tnp.set_default_executors(["numpy"])
+    >>> tnp.get_default_executors()
+    (<executor numpy>,)
+    >>> tnp.set_default_executors(["llvm"])
     """
     _set(_default, resolve(executors))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,12 @@ from tnp.api import Jitted, jitted_function
 from tnp.core.bodies import in_bodies, is_control_flow
 from tnp.core.errors import UserLocation
 from tnp.core.printing import bound_symbol_lines
+from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
+from tnp.frontend.sources import MISS
 from tnp.looking.copies import copied
+from tnp.training import without_gradients
 
 __all__ = ["Profile", "Row", "profile"]
 
@@ -205,21 +207,28 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
         fresh_args, fresh_kwargs = copied((args, kwargs))
         jitted(*fresh_args, **fresh_kwargs)
     form, values = jitted._formed(args, kwargs)
-    entry = jitted.entry_for(form, values)
+    entry = jitted.entry_for(form, copied(values))
     found = Profile(getattr(jitted, "__qualname__", "function"), [])
     if entry is None or entry.eager_reason is not None:
-        found.eager_reason = "it runs eagerly" if entry is None else entry.eager_reason
+        found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
         call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731
     else:
         clock = _Clock(found)
-        call = entry.prologue.compile(entry.inputs, _timed(entry.traces[-1], clock).python_callable())
+        program = _timed(entry.traces[-1], clock).python_callable()
+        if any(isinstance(p, TensorProxy) and p.lang.name == "torch" for p in entry.traces[-1].args):
+            program = without_gradients(program)  # gradients have a program of their own: torch need not record this
+        call = _calling(entry.run, program)
     start = time.perf_counter()
     while found.calls == 0 or (found.calls < MOST_CALLS and time.perf_counter() - start < SECONDS):
         fresh = copied(values)
-        with np.errstate(), _without_gradients():
+        with np.errstate():
             before = time.perf_counter_ns()
-            call(*fresh)
+            result = call(*fresh)
             after = time.perf_counter_ns()
+        if result is MISS:
+            raise RuntimeError(
+                f"a program of {found.name} is not valid for copies of the arguments that it was made for"
+            )
         found.calls += 1
         found.seconds += (after - before) * 1e-9
         if len(found.events) < MOST_EVENTS:
@@ -227,9 +236,10 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     return found
 
 
-def _without_gradients() -> AbstractContextManager[Any]:
-    """A program computes gradients by a program of its own: while it runs, torch need not record."""
-    return sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
+def _calling(prologue: Any, program: Callable[..., Any]) -> Callable[..., Any]:
+    """A compiled prologue that calls another program, of the same inputs."""
+    scope = {**prologue.__globals__, "computation": program}
+    return FunctionType(prologue.__code__, scope, prologue.__name__)
 
 
 def _time(seconds: float) -> str:

@@ -72,6 +72,11 @@ def check_sample(info: OpInfo, sample: SampleInput, executor: str, dtype: DType)
 
     Raises ``AssertionError`` where they differ in type, dtype, shape, values, or in what they did to the arguments; and
     lets errors and fallback warnings through.
+
+    >>> import numpy as np
+    >>> from tnp.core.dtypes import float64
+    >>> from tnp.testing import OpInfo, SampleInput, check_sample
+    >>> check_sample(OpInfo(np.sort), SampleInput(np.array([2.0, 1.0])), "llvm", float64)
     """
     jitted = tnp.jit(_call_of(info.op), executors=info.executor_lists()[executor])
     exact = executor == "numpy" and info.reference is info.op
@@ -110,6 +115,10 @@ def check_op(
 
     Returns how many there were. An error has a note with the command that reproduces it; ``source`` is the file that has
     the OpInfo, for that command.
+
+    >>> from tnp.testing import check_op, opinfos
+    >>> check_op(opinfos.named("rot90"), "numpy", "int32", only=range(3))
+    3
     """
     kind = as_dtype(dtype)
     count = 0
@@ -131,6 +140,11 @@ def check_gradient(
     Samples come from the generator with ``requires_grad=True``; the gradient is that of the result's elements, each with a weight of its
     own, by the arguments that are arrays of floating numbers. Returns how many samples there were; empty ones count, but
     say nothing. Raises ``NotImplementedError`` for tensors.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, check_gradient, shapes_generator
+    >>> check_gradient(OpInfo(np.tanh, sample_input_generator=shapes_generator((3,))), "numpy")
+    3
     """
     if info.torch_reference is not None:
         raise NotImplementedError("gradients of operations on tensors are not tested yet")
@@ -157,7 +171,12 @@ def _weighted(op: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]
 
 
 def check_errors(info: OpInfo, *, device: str = "cpu", source: str | None = None) -> int:
-    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were."""
+    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were.
+
+    >>> from tnp.testing import check_errors, opinfos
+    >>> check_errors(opinfos.named("rot90"))
+    2
+    """
     count = 0
     for sample, error, pattern in info.errors(device=device):
         count += 1
@@ -170,6 +189,10 @@ def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], p
     """Checks that a jitted call raises ``error`` with a message matching ``pattern``, its arguments as eager leaves them.
 
     Where this version of NumPy does something else, the call must do that.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, SampleInput, check_error
+    >>> check_error(OpInfo(np.fliplr), SampleInput(np.zeros(3)), ValueError, "2-d")
     """
     # Executors of its own may be needed to run it at all.
     own = tuple(e for e in info.executors or () if not (isinstance(e, str) and e in {**EXECUTORS, **TORCH_EXECUTORS}))

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tnp.api import Jitted, cache_info, jit, last_prologue_traces, last_traces, trace
+from tnp.api import Jitted, cache_info, jit, last_backward_traces, last_prologue_traces, last_traces, trace
 from tnp.core.trace import Trace
 from tnp.thunder import clang, core, executors, extend, numpy
 from tnp.thunder.core import devices, dtypes, prims
@@ -42,6 +42,7 @@ __all__ = [
     "grad",
     "install",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "numpy",
@@ -80,6 +81,7 @@ class CompileStats(NamedTuple):
     cache_misses: int
     last_traces: list[Trace]
     last_prologue_traces: list[str]
+    last_backward_traces: list[Trace]
 
 
 def compile_stats(f: Any) -> CompileStats:
@@ -87,7 +89,9 @@ def compile_stats(f: Any) -> CompileStats:
 
     Raises ``RuntimeError`` if it has not been called.
     """
-    return CompileStats(cache_hits(f), cache_misses(f), last_traces(f), last_prologue_traces(f))
+    return CompileStats(
+        cache_hits(f), cache_misses(f), last_traces(f), last_prologue_traces(f), last_backward_traces(f)
+    )
 
 
 def cache_hits(f: Any) -> int:

@@ -26,6 +26,7 @@ __all__ = [
     "add_always_executor",
     "add_default_executor",
     "add_operator_executor",
+    "availability",
     "deregister_executor",
     "get_all_executors",
     "get_always_executors",
@@ -193,6 +194,19 @@ def get_all_executors() -> tuple[Executor, ...]:
 def known_names() -> list[str]:
     """The names that :func:`get_executor` knows, whether what they stand for can be imported here or not."""
     return sorted({*_executors, *_OWN, *_installed()})
+
+
+def availability() -> dict[str, str]:
+    """Every executor by name, and why it is not there (``""`` for one that is)."""
+    found = {}
+    for name in known_names():
+        try:
+            is_here = get_executor(name) is not None
+            own = _OWN.get(name)
+            found[name] = "" if is_here or own is None else f"the package {own.needs} is not installed"
+        except ExtensionError as error:
+            found[name] = str(error)
+    return found
 
 
 # Those used by default, and always

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from tnp.api import Jitted, cache_info, jit, last_backward_traces, last_prologue_traces, last_traces, trace
 from tnp.core.trace import Trace
-from tnp.thunder import clang, core, executors, extend, numpy
+from tnp.thunder import clang, core, examine, executors, extend, numpy
 from tnp.thunder.core import devices, dtypes, prims
 from tnp.thunder.core.transforms import grad
 
@@ -37,6 +37,7 @@ __all__ = [
     "core",
     "devices",
     "dtypes",
+    "examine",
     "executors",
     "extend",
     "grad",
@@ -62,7 +63,7 @@ _NEED = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("torch", "tests", "examine"):
+    if name in ("torch", "tests"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'thunder' has no attribute {name!r}")
 

@@ -191,8 +191,9 @@ def test_what_operators_must_be(ex):
                 ex.register_operator(name, **wrong)
     with pytest.raises(ValueError, match="must be a Python name"):
         unary(ex, "my sin", np.sin)
-    with pytest.raises(TypeError, match="op= takes an operation"):
-        ex.register_implementation("numpy.sin", np.sin)
+    for wrong in (np.sin, prims.sin):
+        with pytest.raises(TypeError, match="op= takes an executor's operation"):
+            ex.register_implementation("numpy.sin", wrong)
     with pytest.raises(TypeError, match="checker= takes a function, not bool"):
         ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
 

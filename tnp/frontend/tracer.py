@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, langs, prims, sizes
+from tnp.core import clang, dtypes, intervals, langs, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -63,6 +63,16 @@ def is_traced(x: Any) -> bool:
 def _holds(dtype: DType, source: DType) -> bool:
     """Whether a ``dtype`` holds every value of ``source``."""
     return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
+
+
+def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
+    """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
+    if number.python_type is bool:
+        return True
+    low, high = intervals.bounds(number)
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    whole = number.python_type is int and low is not None and high is not None
+    return whole and limits.min <= low and high <= limits.max
 
 
 class Tracer:
@@ -279,6 +289,8 @@ class Tracer:
                 if not limits.min <= value <= limits.max:
                     raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
             return value
+        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
+            self.before_raising()
         with langs.language_context(lnp.language):
             return lnp.as_array(value, dtype)
 

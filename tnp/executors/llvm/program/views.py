@@ -21,6 +21,9 @@ __all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "sliced
 #: what NumPy says of two shapes: of operands, and of what is stored and where
 OPERANDS = "operands could not be broadcast together with shapes {} {} "
 STORE = "could not broadcast input array from shape {} into shape {}"
+#: of what is stored through arrays of indices, and of those
+INDEXED = "shape mismatch: value array of shape {} could not be broadcast to indexing result of shape {}"
+INDICES = "shape mismatch: indexing arrays could not be broadcast together with shapes {} {} "
 
 #: operations up to which elements are computed again for each place of a broadcast
 CHEAP = 8
@@ -166,7 +169,18 @@ def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
 
 
 def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
-    return broadcast(p, a, [whole(p, n) for n in shape], dims)
+    return broadcast(p, a, [whole(p, n) for n in shape], dims, _words(p, out))
+
+
+def _words(p: Program, out: Any) -> str:
+    """What NumPy says if what becomes ``out`` does not fit: that depends on who wants it in that shape."""
+    for later in p.blocks[-1].steps if p.blocks else ():
+        if later.sym.name in ("index_put", "index_get"):
+            if any(i.name == out.name for i in later.args[1]):
+                return INDICES
+            if later.sym.name == "index_put" and later.args[2].name == out.name:
+                return INDEXED
+    return OPERANDS
 
 
 def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], words: str = OPERANDS) -> Array:
@@ -178,7 +192,7 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], w
     for n, d, again in zip(a.shape, dims, repeated):
         if not again:
             # Of two operands it is the second that is repeated to the shape of the first.
-            order = (a.shape, shape) if words is STORE else (shape, a.shape)
+            order = (a.shape, shape) if words in (STORE, INDEXED) else (shape, a.shape)
             require_equal(p, n, shape[d], *do_not_fit(*order, words))
     if isinstance(a, Lazy) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
@@ -195,7 +209,8 @@ def do_not_fit(a: Sequence[Int], b: Sequence[Int], words: str = OPERANDS) -> tup
     rank = len(a)
 
     def failure(*sizes: int) -> Exception:
-        return ValueError(words.format(*(f"({', '.join(map(str, s))}{',' * (len(s) == 1)})".replace(" ", "") for s in (sizes[:rank], sizes[rank:]))))  # fmt: skip
+        kind = IndexError if words is INDICES else ValueError
+        return kind(words.format(*(f"({', '.join(map(str, s))}{',' * (len(s) == 1)})".replace(" ", "") for s in (sizes[:rank], sizes[rank:]))))  # fmt: skip
 
     return failure, [*a, *b]
 

@@ -27,6 +27,7 @@ from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.liveness import Block, steps_of
 from tnp.executors.llvm.program.parallel import VECTORISED, Access, Span, Work, outline, trips_of
 from tnp.executors.llvm.program.rules import RULES
+from tnp.executors.llvm.program.strips import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -50,7 +51,9 @@ Failure = Callable[..., BaseException]
 class Program:
     """The function of one loop, or branch, with all that is in it."""
 
-    def __init__(self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None) -> None:
+    def __init__(
+        self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None, cuts: bool = False
+    ) -> None:
         self.code = Code(fast=fast)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.code.current = "start"
@@ -75,6 +78,10 @@ class Program:
         self.spans: list[Span] = []
         self.work = Work(0)
         self.parallel_loops = 0
+        #: whether loops may be cut into strips; how the present one is, and where its strip begins
+        self.cuts = cuts
+        self.strips: Strips | None = None
+        self.strip_begin = ZERO
         #: what is read while that is being recorded, and at what offset
         self.accesses: list[tuple[Place, Int]] | None = None
         #: copies that are read instead of what is at these offsets, and where
@@ -162,7 +169,7 @@ class Program:
             raise Refused(f"{b.sym.name} is not compiled in loops")
         if b.sym.name != "select" or b.args[0].name != self.last_select:
             self.flush()
-        run(self, b)
+        run(self, b if self.strips is None else self.strips.adapted(b))
 
     def flush(self) -> None:
         """Makes the checks that wait, in order of the axes, and reads the elements that were selected."""

@@ -20,6 +20,8 @@ __all__ = ["Plan"]
 
 #: a value is stored when computing it where it is used would cost this much more an element than once (additions)
 RECOMPUTE = 8
+#: what it costs to read elements that are not neighbours in memory (additions)
+APART = 2
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
 #: what costs nothing to compute again
@@ -185,9 +187,17 @@ class Plan:
             if n in seen or (n in self.stored and n is not node):
                 return 0.0
             seen.add(n)
-            return cost_of(n) + sum(map(total, n.sources))
+            own = APART if self._is_apart(n) else cost_of(n)
+            return own + sum(map(total, n.sources))
 
         return total(node)
+
+    def _is_apart(self, node: Node) -> bool:
+        """Whether a node reads elements of stored memory of which no two are neighbours (``x[..., 0]``)."""
+        if not isinstance(node, View) or node.source not in self.stored:
+            return False
+        steps = [abs(step) for step, n in zip(self.strides.get(node, ()), node.shape) if n > 1 and step]
+        return min(steps, default=0) > node.dtype.itemsize
 
 
 def _times(statement: Statement, at: Indices) -> int:

@@ -1,5 +1,6 @@
 """The cupy executor, and ``jit(device="cuda")``: on a stand-in for CuPy made of NumPy, so that what is called is checked anywhere."""
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -141,3 +142,15 @@ def test_regions_are_triton_kernels_on_the_memory_of_cupys_arrays():
     assert any("triton_cupy" in name for name in operations(jitted))
     with pytest.raises(IndexError, match="out of bounds"):
         jitted(a, np.array([0, 3]))
+
+
+def test_the_benchmark_measures_and_compares(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("triton", reason="the extra 'triton' is not installed", exc_type=ImportError)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    gpu = importlib.import_module("gpu")
+    monkeypatch.setattr(gpu, "SECONDS", 0.0)
+    monkeypatch.setattr(sys, "argv", ["gpu.py", "--elements", "200", "--out", str(tmp_path / "gpu.md")])
+    assert gpu.main() == 0
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in (tmp_path / "gpu.md").read_text().splitlines()]
+    times = {r[0]: float(r[2]) for r in rows if len(r) == 5 and r[1] == "tnp"}
+    assert times.keys() == gpu.PROGRAMS.keys()

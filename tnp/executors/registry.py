@@ -63,6 +63,7 @@ _OWN: Mapping[str, _Own] = {
     "torch": _Own("tnp.executors.torch", "torch"),
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
+    "torch_compile": _Own("tnp.executors.torch.compiled", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
     "cupy": _Own("tnp.executors.cupy", "cupy"),
     "triton": _Own("tnp.executors.triton", "triton"),

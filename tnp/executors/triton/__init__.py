@@ -28,17 +28,22 @@ __all__ = ["TritonExecutor", "executor", "is_available"]
 class TritonExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, views, lookups and reductions with Triton."""
 
-    array_kind = "torch"
     updates_inputs = False
 
-    def __init__(self, name: str, *, version: Any = None, everything: bool = False) -> None:
+    def __init__(self, name: str, *, version: Any = None, everything: bool = False, array_kind: str = "torch") -> None:
         super().__init__(name, version=version)
+        #: ``"torch"``: tensors, where they are; ``"cupy"``: arrays of the NumPy language, which were moved to the device
+        self.array_kind = array_kind
         #: regions are compiled that others run as well: for tests
         self.everything = everything
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
-        return is_available() and takes(bsym) and all(a.device.devicetype is _devicetype() for a in arrays)
+        if not is_available() or not takes(bsym):
+            return False
+        if self.array_kind == "cupy":
+            return all(a.lang.name == "numpy" for a in arrays)
+        return all(a.device.devicetype is _devicetype() for a in arrays)
 
     def fuse(self, region: Region, name: str) -> Any:
         try:
@@ -47,9 +52,9 @@ class TritonExecutor(FusionExecutor):
             return None
         if not self.everything and not _pays(graph):
             return None
-        from tnp.executors.triton.launch import FusedRegion
+        from tnp.executors.triton.launch import CupyRegion, FusedRegion
 
-        return FusedRegion(name, region, graph)
+        return (CupyRegion if self.array_kind == "cupy" else FusedRegion)(name, region, graph)
 
 
 @functools.cache
@@ -72,4 +77,5 @@ def _pays(graph: Graph) -> bool:
 
 executor = TritonExecutor("triton", version=importlib.metadata.version("triton") if is_available() else None)
 register_executor(executor)
+register_executor(TritonExecutor("triton_cupy", version=executor.version, array_kind="cupy"))
 register_executor(TritonExecutor("triton_everything", version=executor.version, everything=True))

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test fuzz lint bench docs coverage clean
+.PHONY: demo test test-triton fuzz lint bench docs coverage clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -21,6 +21,11 @@ $(VENV)/.test: pyproject.toml $(CONSTRAINTS) | $(VENV)/bin/python
 	  && $(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) torch || true
 	@touch $@
 
+# Triton's wheel is 190 to 290 MB, 640 MB on the disk: not for every test run.
+$(VENV)/.triton: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[triton]'
+	@touch $@
+
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --constraint $(CONSTRAINTS) --editable '.[bench]'
 	@touch $@
@@ -30,6 +35,9 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 
 test: $(VENV)/.test  ## all tests
 	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; no GPU needed
+	TRITON_INTERPRET=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_triton.py tests/test_triton_source.py
 
 fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, others each time
 	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \

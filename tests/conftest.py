@@ -7,6 +7,8 @@ import tempfile
 from hypothesis import settings
 
 os.environ.setdefault("TNP_CHECK", "1")
+#: Triton's kernels run in its interpreter, on the CPU. It reads this when it is imported, which torch may do at any time.
+os.environ.setdefault("TRITON_INTERPRET", "1")
 #: compiled code of the tests is kept for the run, not with the user's
 _cache = tempfile.TemporaryDirectory(prefix="tnp-tests-")
 os.environ.setdefault("TNP_CACHE_DIR", _cache.name)

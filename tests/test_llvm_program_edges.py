@@ -168,3 +168,50 @@ def test_masked_arrays_that_become_shorter():
     same_as_eager(
         f, lambda: [whole((50,)), np.zeros(5), 5], lambda: [whole((50,)), np.zeros(5), 3], executors=(EVERYTHING,)
     )
+
+
+# Rows and columns that are read while the whole is written
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
+def test_a_row_and_a_column_are_copied_before_the_whole_is_written(layout):
+    def f(a, n):
+        for k in range(n):
+            a[:] = np.minimum(a, np.add.outer(a[:, k], a[k, :]))
+            a[1:] += a[0] * 2 - a[1:, k : k + 1]
+            a[:, 1:] -= a[:, :1] * (a[k, 1] > 0)
+
+    native(f, lambda: [layout(whole((12, 12))), 9])
+
+
+def test_more_than_a_row_is_read_of_what_is_written():
+    def f(a, n):
+        for k in range(n):
+            a[:] = a[::-1] + a[:, ::-1] * 0.5 + a[k]
+            a[2:5] = a[:3] * a[k : k + 3].sum(axis=0)
+            a[:, 0] = a @ a[0]
+
+    native(f, lambda: [whole((12, 12)), 4])
+
+
+# Reductions whose neighbours stay
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i2", "?", "c16"])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_reductions_of_rows_that_stay(dtype, layout):
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a[i : i + 3].sum(axis=0)[1] + (a * a[:, i : i + 1]).sum(axis=(0, 1))
+            out[i] += a.prod(axis=1)[i] + a.any(axis=0)[1]
+            out[i] -= a.sum(axis=2)[i, 2] > i
+
+    native(f, lambda: [layout(whole((5, 6, 7)).astype(dtype)), whole((3, 7)).astype(complex), 3])
+
+
+def test_extremes_of_rows_that_stay():
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a.max(axis=0) - a[i:].min(axis=0) + np.abs(a).max(axis=1)[i]
+
+    native(f, lambda: [whole((6, 6)), whole((3, 6)), 3])

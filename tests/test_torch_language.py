@@ -242,6 +242,19 @@ def test_numpy_programs_do_not_import_torch():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_examine_of_torch():
+    found = tnp.examine(lambda t: (torch.special.i0(t) + 1).relu_().mul_(2), torch.ones(3))
+    assert found.compiles and list(found.unsupported) == ["torch.special.i0"]
+
+    def f(t):
+        t.data_ptr()
+        return torch.special.i0(t).relu_()
+
+    found = tnp.examine(f, torch.ones(3))
+    assert not found.compiles and "torch.special.i0" in found.unsupported
+    assert not any("relu" in name for name in found.unsupported)
+
+
 def test_isinstance_holds_in_code_that_python_has_specialised():
     @tnp.jit
     def f(x):

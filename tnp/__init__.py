@@ -4,7 +4,6 @@ from tnp import extend
 from tnp.api import (
     CacheInfo,
     cache_info,
-    explain,
     get_num_threads,
     jit,
     last_backward_traces,
@@ -23,6 +22,7 @@ from tnp.core.errors import (
 )
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.looking import draw, examine, explain, profile
 from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
@@ -35,6 +35,8 @@ __all__ = [
     "NoExecutorError",
     "TraceError",
     "cache_info",
+    "draw",
+    "examine",
     "explain",
     "extend",
     "get_all_executors",
@@ -49,6 +51,7 @@ __all__ = [
     "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
+    "profile",
     "put_grad",
     "put_grads",
     "register_grad",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tnp.core import check
+from tnp.core import check, logs
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
@@ -26,13 +26,12 @@ from tnp.core.errors import (
     RaisedWhenAsked,
     TraceCheckError,
     TraceError,
-    UserLocation,
     hide_frames_of,
     user_stack_level,
 )
 from tnp.core.printing import compile_source
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import OpTags, call_outside_trace_with
+from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
@@ -43,7 +42,6 @@ from tnp.frontend.sources import MISS, Prologue
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.training import Training, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
-from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
 from tnp.transforms.split import split
@@ -52,7 +50,6 @@ __all__ = [
     "CacheInfo",
     "Jitted",
     "cache_info",
-    "explain",
     "get_num_threads",
     "jit",
     "last_backward_traces",
@@ -92,6 +89,8 @@ class Entry:
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: what the program is called with, as expressions of the prologue
+    inputs: list[str] = field(default_factory=list)
     #: of a program whose results are differentiated, that
     training: Training | None = None
     question: Question | None = None
@@ -122,6 +121,8 @@ class Jitted:
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
+        #: errors that only tracing met, with the number of calls that ran eagerly for them
+        self._met_tracing: dict[str, int] = {}
         self._warned = False
         self._make_binder()
 
@@ -182,6 +183,24 @@ class Jitted:
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
         return form.apply(self.__tnp_function__, values)
 
+    def entry_for(self, form: Form, values: tuple[Any, ...]) -> Entry | None:
+        """The program that a call runs; ``None`` if there is none yet."""
+        programs: Iterable[Entry] = self._entries
+        while True:
+            fits = (e for e in programs if e.form is form and e.prologue.first_failure(values) is None)
+            entry = next(fits, None)
+            if entry is None or entry.question is None:
+                return entry
+            value = entry.question.answer(values)
+            if value is MISS:
+                return None
+            programs = entry.question.programs_for(value)
+
+    def traced(self, form: Form, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
+        """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
+        acquired = self._acquired(form, values, Prologue(form.parameters), self._answers(form, values))
+        return acquired.trace, self._program(acquired)[1][-1]
+
     def _set_entries(self, entries: tuple[Entry, ...]) -> None:
         self._entries = entries
         for form in {id(e.form): e.form for e in entries}.values():
@@ -205,22 +224,20 @@ class Jitted:
     def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
+        again = ""
         if self._entries:
             last = self._entries[0]
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
-            self._recompiled.append(f"not {failure}" if failure else "other arguments")
+            again = f"not {failure}" if failure else "other arguments"
+            self._recompiled.append(again)
         prologue = Prologue(form.parameters)
-        mine = [e for e in self._entries if e.form is form]
-        answers = Answered(mine, values, functools.partial(self._question, form))
-        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        answers = self._answers(form, values)
         try:
-            with grad_transforms_of([*self._named_executors(), *behind]):
-                acquired = acquire(
-                    self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
-                    differentiate=split, answers=answers if self._specialisations else None,
-                )  # fmt: skip
+            acquired = self._acquired(form, values, prologue, answers)
             run, traces, training = self._program(acquired)
-            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
+            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+            seconds = time.perf_counter() - start
+            entry = Entry(form, prologue, run, traces, seconds=seconds, inputs=inputs, training=training)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:
@@ -236,7 +253,33 @@ class Jitted:
             return self._once_eagerly(form, error)
         self._last = entry
         self._keep(entry, answers.steps)
+        self._tell(entry, time.perf_counter() - start, again)
         return entry
+
+    def _tell(self, entry: Entry, seconds: float, again: str) -> None:
+        """Logs a new program."""
+        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        kind = "program" if entry.eager_reason is None else "eager"
+        logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
+        if logs.on(logs.guards):
+            if again:
+                logs.guards.debug("%s is compiled again: %s", name, again)
+            for guard in entry.prologue.guards:
+                logs.guards.debug("%s is valid for: %s", name, guard.description)
+
+    def _answers(self, form: Form, values: tuple[Any, ...]) -> Answered:
+        """What tracing gets where it asks for values in this call."""
+        mine = [e for e in self._entries if e.form is form]
+        return Answered(mine, values, functools.partial(self._question, form))
+
+    def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
+        """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
+        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        with grad_transforms_of([*self._named_executors(), *behind]):
+            return acquire(
+                self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
+                differentiate=split, answers=answers if self._specialisations else None,
+            )  # fmt: skip
 
     def _program(
         self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
@@ -315,7 +358,10 @@ class Jitted:
             result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            self._warn_once(f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not")
+            text = f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not"
+            self._warn_once(text)
+            self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
+            logs.tell(logs.Event("eager", self.__qualname__, 0.0, text))
             return result
 
         return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
@@ -521,6 +567,11 @@ def jit(
         return lambda f: jit(f, **options)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
+    return jitted_function(function, **options)
+
+
+def jitted_function(function: Any, **options: Any) -> Jitted:
+    """What :func:`jit` makes of a function or a module."""
     if _is_module(function):
         from tnp.modules import JittedModule
 
@@ -554,7 +605,7 @@ def trace() -> Callable[..., Trace]:
     return make
 
 
-def _jitted(f: Any) -> Jitted:
+def jitted_behind(f: Any) -> Jitted:
     """The jitted function behind ``f``, which may be a method bound to an instance."""
     while isinstance(f, functools.partial):
         f = f.func
@@ -564,7 +615,7 @@ def _jitted(f: Any) -> Jitted:
 
 
 def _entry(f: Any) -> Entry:
-    f = _jitted(f)
+    f = jitted_behind(f)
     if f._last is None:
         raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
     return f._last
@@ -600,61 +651,11 @@ def last_prologue_traces(f: Any) -> list[str]:
 
 def cache_info(f: Any) -> CacheInfo:
     """Hits, misses and the number of programs of a jitted function."""
-    f = _jitted(f)
-    return CacheInfo(f._hits, f._misses, len(_programs(f)))
+    f = jitted_behind(f)
+    return CacheInfo(f._hits, f._misses, len(programs_of(f)))
 
 
-class Explanation(str):
-    """A text that shows itself as it is in an interactive session."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def explain(f: Any) -> Explanation:
-    """What was compiled, as text: each program's operations by executor, regions with their loops, opaque calls, guards, and
-    why it recompiled.
-
-    >>> import numpy as np, tnp
-    >>> f = tnp.jit(lambda x: np.sin(x) + 1)
-    >>> f(np.zeros(3))
-    array([1., 1., 1.])
-    >>> print(tnp.explain(f))  # doctest: +ELLIPSIS
-    <lambda>: 1 program, 0 hits, 1 miss
-    program 0 (compiled in ... ms)
-      executors: llvm 1
-      ...
-    """
-    f = _jitted(f)
-    name = getattr(f, "__qualname__", "function")
-    programs = _programs(f)
-    lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
-    for i, (entry, conditions) in enumerate(programs):
-        if entry.eager_reason is not None:
-            lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
-            continue
-        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
-        lines += [f"  {line}" for line in _claims(entry.traces)]
-        for b in entry.traces[-1].body:
-            if isinstance(b.sym, FusedSymbol):
-                lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
-                lines += [f"    {line}" for line in b.sym.describe()]
-        if entry.training is not None:
-            lines += [f"  {line}" for line in entry.training.describe()]
-        lines.append("  guards:")
-        lines += [f"    {g.description}" for g in entry.prologue.guards]
-    for entry in f._entries:
-        if entry.question is not None and (n := entry.question.family.overflowed):
-            lines.append(
-                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
-            )
-    lines += [f"recompiled because {reason}" for reason in f._recompiled]
-    return Explanation("\n".join(lines))
-
-
-def _programs(f: Jitted) -> list[tuple[Entry, list[str]]]:
+def programs_of(f: Jitted) -> list[tuple[Entry, list[str]]]:
     """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
     found: list[tuple[Entry, list[str]]] = []
     for entry in f._entries:
@@ -663,28 +664,6 @@ def _programs(f: Jitted) -> list[tuple[Entry, list[str]]]:
         else:
             found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.question.leaves()]
     return found
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
-
-
-#: how the ids of symbols begin that are opaque calls, and what their functions are in
-_OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
-
-
-def _claims(traces: list[Trace]) -> list[str]:
-    counts: dict[str, int] = {}
-    for b in traces[-1].body:
-        if b.sym.executor is not None:
-            counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
-    lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
-    for b in traces[0].bound_symbols:
-        kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
-        if kind in _OPAQUE and OpTags.RANDOM not in b.sym.tags:
-            where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: {_OPAQUE[kind]}.{function}{where}")
-    return lines
 
 
 _single: dict[Any, Jitted] = {}

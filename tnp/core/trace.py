@@ -208,6 +208,12 @@ class Trace:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """What notebooks show: the program with syntax colours."""
+        from tnp.core.rendering import python_as_html
+
+        return python_as_html(self.python())
+
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:

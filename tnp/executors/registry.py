@@ -26,6 +26,7 @@ __all__ = [
     "add_always_executor",
     "add_default_executor",
     "add_operator_executor",
+    "availability",
     "deregister_executor",
     "get_all_executors",
     "get_always_executors",
@@ -63,7 +64,9 @@ _OWN: Mapping[str, _Own] = {
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "triton": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
+    "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
 _lock = threading.Lock()
@@ -195,6 +198,19 @@ def known_names() -> list[str]:
     return sorted({*_executors, *_OWN, *_installed()})
 
 
+def availability() -> dict[str, str]:
+    """Every executor by name, and why it is not there (``""`` for one that is)."""
+    found = {}
+    for name in known_names():
+        try:
+            is_here = get_executor(name) is not None
+            own = _OWN.get(name)
+            found[name] = "" if is_here or own is None else f"the package {own.needs} is not installed"
+        except ExtensionError as error:
+            found[name] = str(error)
+    return found
+
+
 # Those used by default, and always
 
 
@@ -265,8 +281,9 @@ def remove_always_executor(executor: Executor | str) -> None:
 
 
 def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
-    (found,) = resolve([executor])
-    return [e for e in listed if _name(e) != found.name]
+    if isinstance(executor, str) and executor not in map(_name, listed):
+        resolve([executor])  # raises if there is none
+    return [e for e in listed if _name(e) != _name(executor)]
 
 
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:

@@ -31,6 +31,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
@@ -394,6 +395,7 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
+        hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
     code = _compiled(node, f)
     return None if code is None else _renamed(code, code)

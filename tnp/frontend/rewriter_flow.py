@@ -257,7 +257,7 @@ def _stored_names(statements: Sequence[ast.AST]) -> set[str]:
         if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in ("store", "written"):
             target = n.args[1 if n.func.attr == "store" else 0]
             while isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute) and target.args:
-                if target.func.attr not in ("item", "written"):
+                if target.func.attr not in ("item", "written", "bound"):
                     break
                 target = target.args[0]
             if isinstance(target, ast.Name):

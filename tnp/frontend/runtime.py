@@ -29,6 +29,7 @@ from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.libraries import library_of_function, library_of_value
+from tnp.frontend.maybe import TracedMaybe
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
@@ -130,6 +131,10 @@ class Runtime(ControlFlow):
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
     text = staticmethod(text)
+
+    def bound(self, x: Any, name: str) -> Any:
+        """``x``, what the variable ``name`` is bound to, where that may be nothing."""
+        return x.read(name) if type(x) is TracedMaybe else x
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""

@@ -91,6 +91,8 @@ class Tracer:
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
+        #: times that a name was read that is not bound yet, on trial
+        self.unbound_reads = 0
         #: the hooks by which code that is no function's calls others
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one

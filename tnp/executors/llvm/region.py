@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tnp.core import logs
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
@@ -89,7 +91,9 @@ class NativeRegion:
                 return False
             try:
                 threads.ensure_runtime()
+                start = time.perf_counter()
                 self._specs[key] = self.compiled(key)
+                logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)
                 return False

@@ -30,6 +30,13 @@ def entry(code: Code, base: str, i: int) -> str:
     return code.op(f"getelementptr ptr, ptr {base}, i64 {i}")
 
 
+def _number_behind(x: Any) -> Any:
+    """The number that all elements of a node are, if that is known; else something else."""
+    while isinstance(x, View):
+        x = x.source
+    return x.args[0] if isinstance(x, Node) and x.op == "full" else x
+
+
 class Part(NamedTuple):
     """The iterations of a loop from ``begin`` to before ``end``, registers or numbers; ``count`` is their number where it is known."""
 
@@ -242,6 +249,22 @@ class Body:
             return scalars.convert(self.code, self.value(x, ()), x.dtype, dtype)
         return self.value(x, at)
 
+    def unfolded(self, x: Any, dtype: DType) -> Any:
+        """A constant that LLVM does not know.
+
+        Of ``max(accumulator, select(c, x, -inf))`` it would make a select of accumulators, which it does not vectorise.
+        """
+        key = (repr(x), dtype)
+        if key not in self.known[0]:
+            place = self.allocate(dtype.itemsize)
+            scalars.store(self.head, scalars.constant(x, dtype), place, dtype)
+            where = self.head.op("alloca ptr, align 8")
+            self.head.line(f"store ptr {place}, ptr {where}, align 8")
+            self.known[0][key] = scalars.load(
+                self.head, self.head.op(f"load volatile ptr, ptr {where}, align 8"), dtype
+            )
+        return self.known[0][key]
+
     def compute(self, node: Node, at: Indices) -> Any:
         code = self.code
         if isinstance(node, View):
@@ -265,7 +288,13 @@ class Body:
             return change(code, self.value(source, at), source.dtype, node.dtype)
         if node.op == "where":
             condition = self.value(node.args[0], at)
-            return scalars.emit(code, "where", [condition, *(self.operand(a, at, node.dtype) for a in node.args[1:])], node.dtype)  # fmt: skip
+            chosen = [
+                self.unfolded(number, node.dtype)
+                if scalars.is_identity_of_extreme(number := _number_behind(a), node.dtype)
+                else self.operand(a, at, node.dtype)
+                for a in node.args[1:]
+            ]
+            return scalars.emit(code, "where", [condition, *chosen], node.dtype)
         if node.op == "ldexp":
             a, b = node.args
             return scalars.emit_ldexp(code, self.value(a, at), self.value(b, at), a.dtype, b.dtype)

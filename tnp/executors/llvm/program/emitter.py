@@ -22,9 +22,10 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
+from tnp.executors.llvm.program.assigning import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.liveness import Block, steps_of
-from tnp.executors.llvm.program.parallel import Access, Span, Work, outline, trips_of
+from tnp.executors.llvm.program.parallel import VECTORISED, Access, Span, Work, outline, trips_of
 from tnp.executors.llvm.program.rules import RULES
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.scalars.registers import Value
@@ -74,8 +75,10 @@ class Program:
         self.spans: list[Span] = []
         self.work = Work(0)
         self.parallel_loops = 0
-        #: what is read while that is being recorded: memory and offset
-        self.accesses: list[tuple[Memory, Int]] | None = None
+        #: what is read while that is being recorded, and at what offset
+        self.accesses: list[tuple[Place, Int]] | None = None
+        #: copies that are read instead of what is at these offsets, and where
+        self.redirected: list[tuple[Copied, Int, At]] = []
         #: checks of indices that wait for those of the axes before them
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
@@ -369,6 +372,8 @@ class Program:
         code.line(f"br i1 {more}, label %{head}, label %{done}")
         span.end, span.accesses_end = len(code.lines), len(self.log)
         span.work = self.work.count(len(code.lines))
+        if span.is_one_block(code.lines):
+            span.work *= VECTORISED
         outside.total += span.work * trips
         outside.line = len(code.lines)
         self.work = outside
@@ -432,12 +437,17 @@ class Program:
         return self.code.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {offset}")
 
     def load(self, place: Place, at: At) -> Value:
+        if self.redirected:
+            where = place.where(at)
+            for copied, offset, position in self.redirected:
+                if copied.place.memory is place.memory and copied.place.dtype is place.dtype and offset == where:
+                    return self.load(copied.copy, position)
         self._note(place, at, stores=False)
         return scalars.load(self.code, self.pointer(place, at), place.dtype, self.alias(place.memory))
 
     def _note(self, place: Place, at: At, *, stores: bool) -> None:
         if self.accesses is not None:
-            self.accesses.append((place.memory, place.where(at)))
+            self.accesses.append((place, place.where(at)))
         else:
             self.log.append(Access(place.memory, place.where(at), place.dtype.itemsize, stores))
 
@@ -475,44 +485,32 @@ class Program:
         self.fill(made, x)
         return made
 
-    def fill(self, target: Place, x: Array) -> None:
-        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere."""
+    def fill(self, target: Place, x: Array, copied: Sequence[Copied] = ()) -> None:
+        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere, but for what
+        was copied."""
         order = sorted(range(len(target.shape)), key=lambda d: -abs(target.strides[d]))
         with self.loops(target.shape, order) as at:
-            self.store(target, at, x.element(self, at))
+            self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]
+            value = x.element(self, at)
+            self.redirected = []
+            self.store(target, at, value)
 
     def assign(self, target: Place, x: Array) -> None:
         """:meth:`fill`, whatever ``x`` looks at."""
-        if not target.same_as(x):
-            self.fill(target, x if self.may_assign(target, x) else self.force(x))
+        if target.same_as(x):
+            return
+        if self.may_assign(target, x):
+            self.fill(target, x)
+            return
+        copied = copies_of_what_is_read(self, target, x)
+        if copied is None:
+            self.fill(target, self.force(x))
+        else:
+            self.fill(target, x, copied)
 
     def may_assign(self, target: Place, x: Array) -> bool:
         """Whether :meth:`fill` stores the right elements though ``x`` may look at the target's memory."""
-        return target.same_as(x) or target.memory not in x.reads or self._reads_ahead(target, x)
-
-    def _reads_ahead(self, target: Place, x: Array) -> bool:
-        """Whether each element of ``x`` is computed before anything that it reads is overwritten by :meth:`fill`."""
-        at = tuple(Int.of(Atom("%none", 0, max(1, n.high - 1))) if n.known != 1 else ZERO for n in target.shape)
-        here = target.where(at)
-        dims = sorted((d for d in range(len(at)) if at[d].terms), key=lambda d: -target.strides[d])
-        extents = [target.strides[d] * target.shape[d].high for d in dims]
-        ascending = all(target.strides[d] > 0 for d in dims)
-        ascending = ascending and all(target.strides[d] >= e for d, e in zip(dims, extents[1:]))
-        for memory, offset in self.accesses_of(x, at):
-            distance = offset - here
-            if memory is target.memory and distance != ZERO and not (ascending and distance.low > 0):
-                return False
-        return True
-
-    def accesses_of(self, x: Array, at: At) -> list[tuple[Memory, Int]]:
-        """What the element of ``x`` at a position reads. No code is written."""
-        code, accesses, known = self.code, self.accesses, self.known
-        self.code, self.accesses, self.known = Code(code), [], [{}]
-        try:
-            x.element(self, at)
-            return self.accesses
-        finally:
-            self.code, self.accesses, self.known = code, accesses, known
+        return target.same_as(x) or target.memory not in x.reads or reads_ahead(self, target, x)
 
     def keep_what_is_read(self, memory: Memory, but: str, also: Callable[[str], bool] = lambda name: False) -> None:
         """Before ``memory`` is written to: gives memory of their own to all values that look at it and are still needed."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.bodies import Body, bodies_of, is_control_flow, stored
+from tnp.core.prims.control_flow import unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
@@ -389,3 +390,9 @@ def _assert(p: Program, b: BoundSymbol) -> None:
     if any(isinstance(m, Proxy) for m in message):
         raise Refused("a message made of values")
     p.check(condition(p, p.value(ok)), lambda: AssertionError(*message))
+
+
+@step("check_bound")
+def _check_bound(p: Program, b: BoundSymbol) -> None:
+    is_bound, name = b.args
+    p.check(condition(p, p.value(is_bound)), lambda: unbound_error(name))

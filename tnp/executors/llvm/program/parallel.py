@@ -35,10 +35,12 @@ from tnp.executors.llvm.program.values import Memory
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["Access", "Span", "Work", "outline"]
+__all__ = ["VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
 
 #: instructions from which on another thread pays
 GRAIN = 100_000
+#: what an instruction counts in loops that LLVM may vectorise
+VECTORISED = 0.08
 #: chunks that the iterations of a loop are cut into
 CHUNKS = 32
 #: iterations that a loop is taken to have if its bounds say nothing, and accesses to one memory that are compared
@@ -78,6 +80,11 @@ class Span:
     #: instructions of an iteration, and iterations, about
     work: float = 0.0
     trips: float = 1.0
+
+    def is_one_block(self, lines: Sequence[str]) -> bool:
+        """Whether there is nothing but straight-line code in it, without calls of anything but LLVM's own functions."""
+        inside = lines[self.start + 1 : self.end]
+        return all(line.startswith(" ") and (" call " not in line or "@llvm." in line) for line in inside)
 
 
 @dataclass

@@ -26,8 +26,8 @@ from tnp.executors.llvm.region import NativeRegion, function_attributes, input_o
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
 
-#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
-LARGE = 32 * 1024
+#: a loop with an operation on so many elements is left to Python: kernels make fewer passes over memory, and launching them is little
+LARGE = 256 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:

@@ -1,0 +1,75 @@
+"""The triton executor: regions of a program as Triton kernels, readable as the Python that they are.
+
+A region goes through four steps, a module each: :mod:`graph` (what each array is computed from, with positions as linear forms of
+:mod:`index`), :mod:`schedule` (which kernels, and what each computes), :mod:`emit` (their source, with :mod:`scalars` for the elements),
+and :mod:`launch`. Only the last needs Triton.
+
+Kernels run on CUDA devices; under ``TRITON_INTERPRET=1``, which Triton reads when it is imported, on the CPU in Triton's interpreter, for
+tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+from typing import Any
+
+from tnp.core.devices import DeviceType
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.base import FusionExecutor, Region
+from tnp.executors.registry import register_executor
+from tnp.executors.triton.graph import Graph, Refused, lower, takes
+
+__all__ = ["TritonExecutor", "executor", "is_available"]
+
+
+class TritonExecutor(FusionExecutor):
+    """Compiles regions of elementwise operations, views, lookups and reductions with Triton."""
+
+    array_kind = "torch"
+    updates_inputs = False
+
+    def __init__(self, name: str, *, version: Any = None, everything: bool = False) -> None:
+        super().__init__(name, version=version)
+        #: regions are compiled that others run as well: for tests
+        self.everything = everything
+
+    def can_fuse(self, bsym: BoundSymbol) -> bool:
+        arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+        return is_available() and takes(bsym) and all(a.device.devicetype is _devicetype() for a in arrays)
+
+    def fuse(self, region: Region, name: str) -> Any:
+        try:
+            graph = lower(region.bound_symbols, region.inputs, region.outputs)
+        except Refused:
+            return None
+        if not self.everything and not _pays(graph):
+            return None
+        from tnp.executors.triton.launch import FusedRegion
+
+        return FusedRegion(name, region, graph)
+
+
+@functools.cache
+def is_available() -> bool:
+    """Whether Triton is installed."""
+    return importlib.util.find_spec("triton") is not None
+
+
+def _devicetype() -> DeviceType:
+    """On which devices arrays are that kernels take."""
+    from tnp.executors.triton.launch import interprets
+
+    return DeviceType.CPU if interprets() else DeviceType.CUDA
+
+
+def _pays(graph: Graph) -> bool:
+    """Whether a region is more than one operation: torch has a kernel for each."""
+    return sum(n.op not in ("input", "number", "view", "iota", "copy") for n in graph.nodes) > 1
+
+
+executor = TritonExecutor("triton", version=importlib.metadata.version("triton") if is_available() else None)
+register_executor(executor)
+register_executor(TritonExecutor("triton_everything", version=executor.version, everything=True))

@@ -1,0 +1,389 @@
+"""What the arrays of a region are computed from: the prims, as nodes.
+
+A node is an array. A *view* says where its elements are in another one; a reduction, and an array that is looked up at
+values, know their sources; all else is computed element by element. Arrays are never changed: what updates one
+is left to other executors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from tnp.core import dtypes, prims
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.triton import scalars
+from tnp.executors.triton.index import ZERO, Indices, Where, offset_of, quotient, remainder
+
+__all__ = ["Graph", "Node", "Refused", "lower", "takes"]
+
+
+class Refused(Exception):
+    """The region cannot be compiled; others run it."""
+
+
+class Node:
+    """An array of the region, or a Python number.
+
+    ``op`` is ``input``, ``number``, ``full``, ``iota``, ``view``, ``lookup``, ``reduce``, ``select`` (one of two
+    sources, by position) or an elementwise prim. ``sources`` are nodes and Python numbers.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        shape: Sequence[int],
+        dtype: DType,
+        sources: Sequence[Any] = (),
+        *,
+        where: Where | None = None,
+        **parameters: Any,
+    ) -> None:
+        self.op = op
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.sources = tuple(sources)
+        self.where = where
+        self.parameters = parameters
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def arrays(self) -> tuple[Node, ...]:
+        """The nodes among the sources."""
+        return tuple(s for s in self.sources if isinstance(s, Node))
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.dtype.shortname}{list(self.shape)}>"
+
+
+class Graph:
+    """A region: its inputs (arrays and numbers), its outputs, and all nodes in order."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Node] = []
+        self.outputs: list[Node] = []
+        self.nodes: list[Node] = []
+        #: whether an index that is data may be out of bounds
+        self.looks_up = False
+
+
+Rule = Callable[..., Node]
+Checker = Callable[[BoundSymbol], bool]
+_rules: dict[str, tuple[Rule, Checker]] = {}
+
+
+def takes(bsym: BoundSymbol) -> bool:
+    """Whether every prim of a bound symbol can be part of a region (devices apart)."""
+    if not bsym.sym.is_prim:
+        return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
+    if bsym.sym.executor is not None or prims.registry.get(bsym.sym.name) is not bsym.sym:
+        return False
+    arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
+    if bsym.sym.name not in _rules or not isinstance(bsym.output, TensorProxy):
+        return False
+    known = all(type(n) is int and n > 0 for a in arrays for n in a.shape)
+    return known and all(a.dtype.kind != "c" for a in arrays) and _rules[bsym.sym.name][1](bsym)
+
+
+def rule(*names: str, checker: Checker = lambda bsym: True) -> Callable[[Rule], Rule]:
+    """Decorates what becomes of prims: ``f(output, *args, **kwargs)``, with nodes for arrays, gives the node of ``output``."""
+
+    def decorate(f: Rule) -> Rule:
+        for name in names:
+            _rules[name] = f, checker
+        return f
+
+    return decorate
+
+
+def lower(bound_symbols: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> Graph:
+    """The graph of a region. Raises :class:`Refused` for what cannot be one."""
+    graph = Graph()
+    nodes: dict[str, Node] = {}
+    for p in inputs:
+        if isinstance(p, TensorProxy):
+            node = Node("input", p.shape, p.dtype)
+        elif isinstance(p, NumberProxy) and p.python_type in (bool, int, float):
+            node = Node("number", (), dtypes.dtype_of_number(p.python_type))
+        else:
+            raise Refused(f"{p.name} is no array and no real number")
+        nodes[p.name] = node
+        graph.inputs.append(node)
+
+    def argument(x: Any) -> Any:
+        if isinstance(x, Proxy):
+            if x.name not in nodes:
+                raise Refused(f"{x.name} is no array of the region")
+            return nodes[x.name]
+        return [argument(y) for y in x] if isinstance(x, (tuple, list)) else x
+
+    def lower_one(bsym: BoundSymbol) -> None:
+        if not bsym.sym.is_prim:
+            for sub in bsym.subsymbols:
+                lower_one(sub)
+            return
+        args = [argument(a) for a in bsym.args]
+        kwargs = {k: argument(v) for k, v in bsym.kwargs.items()}
+        nodes[bsym.output.name] = _rules[bsym.sym.name][0](bsym.output, *args, **kwargs)
+
+    for bsym in bound_symbols:
+        lower_one(bsym)
+    for p in outputs:
+        node = nodes[p.name]
+        if node.op in ("input", "number") or node in graph.outputs:  # each result is memory of its own
+            node = Node("copy", node.shape, node.dtype, (node,))
+        graph.outputs.append(node)
+    seen: set[Node] = set()
+
+    def visit(node: Node) -> None:
+        if node not in seen:
+            seen.add(node)
+            for source in node.arrays:
+                visit(source)
+            graph.nodes.append(node)
+
+    for node in graph.outputs:
+        visit(node)
+    graph.looks_up = any(n.op == "lookup" for n in graph.nodes)
+    return graph
+
+
+# Elementwise
+
+
+def _is_spelled(bsym: BoundSymbol) -> bool:
+    operands = [a.dtype for a in bsym.args if isinstance(a, TensorProxy)]
+    if any(isinstance(a, complex) for a in bsym.args) or any(isinstance(a, NumberProxy) and a.python_type is complex for a in bsym.args):  # fmt: skip
+        return False
+    return scalars.supports(bsym.sym.name, operands[-1], bsym.args)
+
+
+def _elementwise(name: str) -> Rule:
+    return lambda output, *args: Node(name, output.shape, output.dtype, args)
+
+
+for _name in (*scalars.SPELLINGS, "where"):
+    rule(_name, checker=_is_spelled)(_elementwise(_name))
+
+
+def _fits(number: type, dtype: DType) -> bool:
+    """Whether any number of that type can be stored as ``dtype``: NumPy raises for 300 as uint8."""
+    return dtype.kind not in "iu" or number is bool or (number is int and dtype is dtypes.int64)
+
+
+def _converts(bsym: BoundSymbol) -> bool:
+    a, target = bsym.args
+    if isinstance(a, NumberProxy):
+        return a.python_type is not complex and target.kind != "c" and _fits(a.python_type, target)
+    return target.kind != "c" and not isinstance(a, complex)
+
+
+@rule("convert_element_type", checker=_converts)
+def _convert(output: TensorProxy, a: Any, dtype: DType) -> Node:
+    return Node("convert_element_type", output.shape, dtype, (a,))
+
+
+@rule("clone")
+def _clone(output: TensorProxy, a: Node) -> Node:
+    return Node("copy", a.shape, a.dtype, (a,))
+
+
+@rule("full", checker=lambda b: is_number(b.args[1]) and not isinstance(b.args[1], complex) and b.args[1] is not None)
+def _full(output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
+    return Node("convert_element_type", output.shape, output.dtype, (value,))
+
+
+def _is_plain_iota(bsym: BoundSymbol) -> bool:
+    numbers = bsym.kwargs.get("start", 0), bsym.kwargs.get("step", 1)
+    return bsym.kwargs["dtype"].kind in "iu" and all(type(x) is int for x in numbers)
+
+
+@rule("iota", checker=_is_plain_iota)
+def _iota(output: TensorProxy, length: Any, *, start: int = 0, step: int = 1, **_: Any) -> Node:
+    return Node("iota", output.shape, output.dtype, start=start, step=step)
+
+
+# Views
+
+
+def _view(source: Node, shape: Sequence[int], where: Where) -> Node:
+    return Node("view", shape, source.dtype, (source,), where=where)
+
+
+@rule("as_language")
+def _as_language(output: TensorProxy, a: Node, name: str) -> Node:
+    return a
+
+
+@rule("broadcast_in_dim")
+def _broadcast(output: TensorProxy, a: Node, shape: Any, dims: Sequence[int]) -> Node:
+    return _view(a, output.shape, lambda at: tuple(ZERO if n == 1 else at[d] for n, d in zip(a.shape, dims)))
+
+
+@rule("reshape")
+def _reshape(output: TensorProxy, a: Node, shape: Any) -> Node:
+    steps, own = _row_major(output.shape), _row_major(a.shape)
+
+    def where(at: Indices) -> Indices:
+        flat = offset_of(at, steps)
+        return tuple(remainder(quotient(flat, step), n) if n > 1 else ZERO for step, n in zip(own, a.shape))
+
+    return _view(a, output.shape, where)
+
+
+def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(accumulate(reversed(shape), lambda x, y: x * y, initial=1))[-2::-1] if shape else ()
+
+
+@rule("transpose")
+def _transpose(output: TensorProxy, a: Node, permutation: Sequence[int]) -> Node:
+    return _view(a, output.shape, lambda at: tuple(at[permutation.index(d)] for d in range(len(permutation))))
+
+
+@rule("squeeze")
+def _squeeze(output: TensorProxy, a: Node, dims: Sequence[int]) -> Node:
+    return _view(a, output.shape, lambda at: _with_zeros(at, dims))
+
+
+def _with_zeros(at: Indices, dims: Sequence[int]) -> Indices:
+    rest = iter(at)
+    return tuple(ZERO if d in dims else next(rest) for d in range(len(at) + len(dims)))
+
+
+@rule("slice")
+def _slice(output: TensorProxy, a: Node, starts: Any, stops: Any, strides: Any = None) -> Node:
+    steps = (1,) * len(starts) if strides is None else tuple(strides)
+    return _view(a, output.shape, lambda at: tuple(i * step + start for i, step, start in zip(at, steps, starts)))
+
+
+@rule("flip")
+def _flip(output: TensorProxy, a: Node, dims: Sequence[int]) -> Node:
+    return _view(
+        a, a.shape, lambda at: tuple(i * -1 + (n - 1) if d in dims else i for d, (i, n) in enumerate(zip(at, a.shape)))
+    )
+
+
+@rule("select", checker=lambda b: type(b.args[2]) is int)
+def _select(output: TensorProxy, a: Node, dim: int, index: int) -> Node:
+    position = ZERO + index % a.shape[dim]
+    return _view(a, output.shape, lambda at: (*at[:dim], position, *at[dim:]))
+
+
+@rule("diagonal")
+def _diagonal(output: TensorProxy, a: Node, offset: int, dim1: int, dim2: int) -> Node:
+    def where(at: Indices) -> Indices:
+        rest = iter(at[:-1])
+        ends = {dim1: at[-1] + max(-offset, 0), dim2: at[-1] + max(offset, 0)}
+        return tuple(ends[d] if d in ends else next(rest) for d in range(len(a.shape)))
+
+    return _view(a, output.shape, where)
+
+
+@rule("unfold", checker=lambda b: b.args[0].ndim > 0)
+def _unfold(output: TensorProxy, a: Node, dim: int, size: int, step: int) -> Node:
+    dim %= len(a.shape)
+    return _view(a, output.shape, lambda at: (*at[:dim], at[dim] * step + at[-1], *at[dim + 1 : -1]))
+
+
+# Joining, by position
+
+
+@rule("concatenate")
+def _concatenate(output: TensorProxy, arrays: Sequence[Node], dim: int) -> Node:
+    """A chain of choices: from each array's end on, the next one."""
+    ends = list(accumulate(a.shape[dim] for a in arrays))
+    joined = arrays[-1]
+    start = ends[-1] - joined.shape[dim]
+    for a, (begin, end) in zip(reversed(arrays[:-1]), reversed(list(pairwise([0, *ends[:-1]])))):
+        shape = (*a.shape[:dim], ends[-1] - begin, *a.shape[dim + 1 :])
+        joined = Node("select", shape, a.dtype, (a, joined), dim=dim, split=end - begin)
+        start = begin
+    assert start == 0
+    return joined
+
+
+# Looking up
+
+
+def _lookup(output: TensorProxy, a: Node, indices: Sequence[Node], where: Callable[..., Any]) -> Node:
+    """``where(at)``: where each of ``indices`` is read, and the rest of the position, with ``None`` for what they say."""
+    return Node("lookup", output.shape, output.dtype, (a, *indices), where=where)
+
+
+@rule("take")
+def _take(output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    n = len(indices.shape)
+    return _lookup(output, a, [indices], lambda at: ([at[dim : dim + n]], (*at[:dim], None, *at[dim + n :])))
+
+
+@rule("gather")
+def _gather(output: TensorProxy, a: Node, indices: Node, dim: int) -> Node:
+    return _lookup(output, a, [indices], lambda at: ([at], (*at[:dim], None, *at[dim + 1 :])))
+
+
+@rule("index_get", checker=lambda b: len(b.args[1]) > 0)
+def _index_get(output: TensorProxy, a: Node, indices: Sequence[Node]) -> Node:
+    n, k = len(indices[0].shape), len(indices)
+    return _lookup(output, a, indices, lambda at: ([at[:n]] * k, ((None,) * k + at[n:])))
+
+
+# Reductions
+
+
+def _reduce(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims: Sequence[int]) -> Node:
+    """A reduction; one over lengths of 1 alone only drops them."""
+    dims = tuple(d % len(a.shape) for d in dims)
+    long = tuple(d for d in dims if a.shape[d] != 1)
+    if not long:
+        return _view(a, output_shape, lambda at: _with_zeros(at, dims))
+    if long != dims:
+        short = tuple(d for d in dims if d not in long)
+        kept = [n for d, n in enumerate(a.shape) if d not in short]
+        a = _view(a, kept, lambda at: _with_zeros(at, short))
+        long = tuple(d - sum(s < d for s in short) for d in long)
+    return Node("reduce", output_shape, dtype, (a,), name=op, dims=long)
+
+
+def _reduction(name: str) -> Rule:
+    return lambda output, a, dims: _reduce(name, output.shape, output.dtype, a, tuple(dims))
+
+
+for _name in ("sum", "prod", "amax", "amin", "any", "all"):
+    rule(_name)(_reduction(_name))
+
+
+def _arg_reduction(name: str) -> Rule:
+    def lower_one(output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return Node("convert_element_type", output.shape, output.dtype, (0,))
+        return Node("reduce", output.shape, output.dtype, (a,), name=name, dims=(dim,))
+
+    return lower_one
+
+
+for _name in ("argmax", "argmin"):
+    rule(_name)(_arg_reduction(_name))
+
+
+def _is_known_variance(bsym: BoundSymbol) -> bool:
+    return bsym.args[0].dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
+
+
+@rule("var", checker=_is_known_variance)
+def _var(output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
+    """In two passes: the mean, and the squares of the distances from it."""
+    dims = tuple(dims)
+    count = math.prod(a.shape[d] for d in dims)
+    mean = Node("div", output.shape, a.dtype, (_reduce("sum", output.shape, a.dtype, a, dims), float(count)))
+    spread = _view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
+    distance = Node("sub", a.shape, a.dtype, (a, spread))
+    squares = Node("mul", a.shape, a.dtype, (distance, distance))
+    total = _reduce("sum", output.shape, a.dtype, squares, dims)
+    return Node("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))

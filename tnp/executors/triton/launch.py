@@ -1,0 +1,214 @@
+"""Regions as callables: kernels made for the strides of a call's arrays, and launched.
+
+Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other, which is how they are tested where there is no GPU.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import linecache
+import struct
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tnp.core.errors import user_stack_level
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.executors.base import Region
+from tnp.executors.triton.emit import Launch, generate
+from tnp.executors.triton.graph import Graph, Node
+from tnp.executors.triton.schedule import schedule
+
+__all__ = ["FusedRegion", "interprets", "load_source"]
+
+#: kinds of strides for which a region is compiled
+SPECIALISATIONS = 8
+
+
+def interprets() -> bool:
+    """Whether Triton runs its kernels on the CPU here. It is asked once, when Triton is imported."""
+    import triton
+
+    return bool(triton.knobs.runtime.interpret)
+
+
+def load_source(source: str) -> dict[str, Any]:
+    """The functions of a module of generated source. Tracebacks, and Triton itself, find its lines."""
+    name = f"<tnp triton {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"__name__": "tnp_triton_kernels"}
+    exec(compile(source, name, "exec"), scope)
+    return scope
+
+
+class FusedRegion:
+    """A region as a callable from its inputs to the tuple of its outputs, tensors all of them."""
+
+    def __init__(self, name: str, region: Region, graph: Graph) -> None:
+        self.name = name
+        self.region = region
+        self.graph = graph
+        self.kernels = schedule(graph)
+        self.sources: dict[Any, str] = {}
+        self._programs: dict[Any, Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+        self._alone: Callable[..., Any] | None = None
+        self._has_failed = False
+        self._limits = [_limits(n, graph) for n in graph.inputs]
+
+    def __call__(self, *args: Any) -> Any:
+        if not all(map(_fits, self.region.inputs, args, self._limits)):
+            return self._run_singly(*args)
+        key = tuple(a.stride() for a in args if isinstance(a, torch.Tensor))
+        program = self._programs.get(key)
+        if program is None:
+            program = self._add_program(key)
+        try:
+            result = program(*args)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except Exception as error:  # Triton compiles at the first launch, and each of its stages has errors of its own
+            self._warn(key, error)
+            return self._run_singly(*args)
+        return self._run_singly(*args) if result is None else result
+
+    def describe(self) -> list[str]:
+        """In lines of text, the kernels that there are."""
+        return [line for source in self.sources.values() for line in source.splitlines()]
+
+    def _add_program(self, key: Any) -> Callable[..., Any]:
+        with self._lock:
+            if len(self._programs) >= SPECIALISATIONS:
+                return self._run_singly
+            if key not in self._programs:
+                source, launches = generate(self.name, self.graph, self.kernels, key, interpreted=interprets())
+                self.sources[key] = source
+                scope = load_source(source)
+                self._programs[key] = _program(self.graph, launches, [scope[launch.name] for launch in launches])
+            return self._programs[key]
+
+    def _run_singly(self, *args: Any) -> Any:
+        """By the operations of other executors, which raise what there is to raise."""
+        if self._alone is None:
+            assert self.region.run_singly is not None
+            self._alone = self.region.run_singly({})
+        arrays = [a.numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
+        with np.errstate(all="ignore"):
+            result = self._alone(*arrays)
+        results = result if isinstance(result, tuple) else (result,)
+        return tuple(_as_tensor(r) for r in results)
+
+    def _warn(self, key: Any, error: Exception) -> None:
+        """Says once that the region runs without its kernels, and where their source is."""
+        self._programs[key] = self._run_singly
+        if not self._has_failed:
+            self._has_failed = True
+            path = _written(self.sources[key])
+            warnings.warn(
+                f"{self.name} runs operation by operation: its Triton kernels ({path}) failed with {error!r}",
+                RuntimeWarning,
+                stacklevel=user_stack_level(),
+            )
+
+
+def _written(source: str) -> str:
+    """The path of a file with ``source``, in the folder of the cache; where there is none, the name that tracebacks have."""
+    from tnp.executors.llvm.cache import folder
+
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    path = folder()
+    if path is None:
+        return f"<tnp triton {digest}>"
+    file = Path(path) / f"triton_{digest}.py"
+    try:
+        file.write_text(source)
+    except OSError:
+        return f"<tnp triton {digest}>"
+    return str(file)
+
+
+def _is_ndarray(p: Any) -> bool:
+    return isinstance(p, TensorProxy) and p.lang.name == "numpy"
+
+
+def _as_tensor(x: Any) -> Any:
+    return x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
+
+
+def _limits(node: Node, graph: Graph) -> tuple[int, int] | None:
+    """From where to where an integer fits the arrays that it meets: eager raises for others."""
+    if node.op != "number" or node.dtype.kind != "i":
+        return None
+    low, high = -(2**63), 2**63 - 1
+    for user in graph.nodes:
+        if node in user.sources:
+            dtype = user.dtype if user.op == "convert_element_type" else user.arrays[-1].dtype
+            if dtype.kind in "iu":
+                width = dtype.bits - (dtype.kind == "i")
+                low, high = max(low, 0 if dtype.kind == "u" else -(2**width)), min(high, 2**width - 1)
+    return low, high
+
+
+def _fits(p: Any, x: Any, limits: tuple[int, int] | None) -> bool:
+    """Whether an argument is what the kernels were made for."""
+    if isinstance(p, NumberProxy):
+        return type(x) is p.python_type and (limits is None or limits[0] <= x <= limits[1])
+    return isinstance(x, torch.Tensor) and tuple(x.shape) == p.shape and not (x.is_conj() or x.is_neg())
+
+
+def _bits(x: Any) -> int:
+    """A number as a 64-bit integer: Triton would take a float as float32."""
+    return struct.unpack("q", struct.pack("d", x))[0] if isinstance(x, float) else int(x)
+
+
+def _program(graph: Graph, launches: Sequence[Launch], kernels: Sequence[Any]) -> Callable[..., Any]:
+    """A function that makes memory and launches; it returns ``None`` if an index was out of bounds."""
+    position = {node: j for j, node in enumerate(graph.inputs)}
+    made = list(dict.fromkeys(n for launch in launches for n in launch.stores))
+    kinds = {n: getattr(torch, "bool" if n.dtype.kind == "b" else n.dtype.name) for n in made}
+    has_flag = any(launch.has_flag for launch in launches)
+    options = {} if interprets() else {"enable_fp_fusion": False}
+
+    def run(*args: Any) -> Any:
+        device = next((a.device for a in args if isinstance(a, torch.Tensor)), None) or _device()
+        if interprets():
+            args = tuple(_apart(a) for a in args)
+        memory: dict[Node, Any] = {n: args[j] for n, j in position.items()}
+        for n in made:
+            memory[n] = torch.empty(n.shape, dtype=kinds[n], device=device)
+        flag = torch.zeros(1, dtype=torch.int32, device=device) if has_flag else None
+        with _on(device), np.errstate(all="ignore"):  # the interpreter computes with NumPy
+            for launch, kernel in zip(launches, kernels):
+                parameters = [memory[n] for n in launch.loads]
+                parameters += [_bits(memory[n]) for n in launch.numbers]
+                parameters += [memory[n] for n in launch.stores]
+                if launch.has_flag:
+                    parameters.append(flag)
+                kernel[launch.grid](*parameters, **launch.constants, num_warps=launch.num_warps, **options)
+        if flag is not None and flag.item():
+            return None
+        return tuple(memory[n] for n in graph.outputs)
+
+    return run
+
+
+def _apart(x: Any) -> Any:
+    """An argument in memory of its own: the interpreter writes all memory back, and does not expect to meet any twice."""
+    if not isinstance(x, torch.Tensor):
+        return x
+    made = torch.empty(0, dtype=x.dtype)
+    return made.set_(x.untyped_storage().clone(), x.storage_offset(), x.size(), x.stride())
+
+
+def _device() -> torch.device:
+    return torch.device("cpu" if interprets() else "cuda")
+
+
+def _on(device: torch.device) -> Any:
+    """A context in which Triton launches on that device: it takes the current one, not that of the arguments."""
+    return torch.cuda.device(device) if device.type == "cuda" else torch.autograd.profiler.record_function("tnp")

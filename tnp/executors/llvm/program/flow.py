@@ -355,8 +355,14 @@ def _rounds(p: Program, carried: Carried, body: Body, start: Int, stop: Int, ste
         if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
             p.poll(256)
         # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
-        value = Int(0, {Atom(variable, low, max(low, high)): 1})
+        atom = Atom(variable, low, max(low, high))
+        value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
+        if abs(step) == 1 and len(body.results) == len(carried.args):
+            p.rounds[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
+        else:
+            p.is_unconditional = False
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
+        p.is_unconditional = is_unconditional
 
 
 def _near(p: Program, x: Int) -> Int:
@@ -377,6 +383,7 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     ran = p.slot("i1") if carried.begins_with_an_array and not p.blocks else None
     if ran is not None:
         code.line(f"store i1 false, ptr {ran}")
+    is_unconditional, p.is_unconditional = p.is_unconditional, False
     head, done, inside = code.label("while"), code.label("done"), code.label("do")
     code.line(f"br label %{head}")
     code.block(head)
@@ -394,6 +401,7 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     code.block(done)
     if ran is not None:
         p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without rounds, the caller's own array is left
+    p.is_unconditional = is_unconditional
     carried.finish()
 
 
@@ -407,6 +415,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
     sides = [code.label("then"), code.label("else")]
     join = code.label("join")
     code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}")
+    is_unconditional, p.is_unconditional = p.is_unconditional, False
     for label, body in zip(sides, (then, otherwise)):
         code.block(label)
         before = carried.enter()
@@ -420,6 +429,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
         for memory, level in before:
             memory.level = level
         code.line(f"br label %{join}")
+    p.is_unconditional = is_unconditional
     code.block(join)
     carried.finish()
     for v in new:

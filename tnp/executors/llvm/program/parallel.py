@@ -35,7 +35,7 @@ from tnp.executors.llvm.program.values import Memory
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
 
 #: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
 #: thread each time round.

@@ -11,6 +11,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import RECORD_WORDS
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
+from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
@@ -67,11 +68,12 @@ def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
     key = ("in bounds", i, n)
     if p.find(key):
         return
-    if (i + n).low < 0 or (n - i).low < 1:
+    if ((i + n).low < 0 or (n - i).low < 1) and not is_checked_ahead(p, i, n):
         above = p.less(Int(-1), i + n) if (i + n).fits else p.less(n * -1 - 1, i)
         below = p.less(i, n)
         ok = below if above == "true" else above if below == "true" else p.code.op(f"and i1 {above}, {below}")
         p.check(ok, lambda at, size: IndexError(f"index {at} is out of bounds for axis {dim} with size {size}"), i, n)
+    learn(p, i, n)
     p.known[-1][key] = True
 
 

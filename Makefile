@@ -48,7 +48,7 @@ fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, other
 	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \
 	  $(BIN)/python -m pytest -n 2 tests/test_llvm_fuzz.py -k random_program
 
-lint: $(VENV)/.test  ## style, types of the core, the walls between the layers
+lint: $(VENV)/.test  ## style, types of the core and of what users import, the walls between the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -17,7 +17,7 @@ from kernels import ADD
 
 import tnp
 
-__all__ = ["dispatch", "import_times", "in_fresh_process", "peak_memory", "tracing"]
+__all__ = ["dispatch", "import_times", "in_fresh_process", "module_dispatch", "peak_memory", "tracing"]
 
 
 def dispatch(contestants: list[str]) -> dict[str, float]:
@@ -32,6 +32,30 @@ def dispatch(contestants: list[str]) -> dict[str, float]:
                 function(*args)
                 seconds = _per_call(lambda f=function, args=args: f(*args))
             found[name] = min(seconds, found.get(name, seconds))
+    return found
+
+
+def module_dispatch() -> dict[str, dict[str, float]]:
+    """Seconds a call of small modules on tensors of one element, without gradients: eager's and the jitted module's, in turns."""
+    import torch
+
+    modules = {
+        "Linear": torch.nn.Linear(1, 1),
+        "three layers": torch.nn.Sequential(
+            torch.nn.Linear(1, 1), torch.nn.ReLU(), torch.nn.Linear(1, 1), torch.nn.ReLU(), torch.nn.Linear(1, 1)
+        ),
+    }
+    x, found = torch.ones(1, 1), {}
+    with torch.no_grad():
+        for name, module in modules.items():
+            jitted = tnp.jit(module)
+            jitted(x)
+            both = [
+                (_per_call(lambda f=f: f(x)), kind)
+                for _ in range(3)
+                for f, kind in ((module, "eager"), (jitted, "tnp"))
+            ]
+            found[name] = {kind: min(t for t, k in both if k == kind) for kind in ("eager", "tnp")}
     return found
 
 

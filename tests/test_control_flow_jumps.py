@@ -151,7 +151,54 @@ def test_early_returns_in_branches_of_branches():
     same_as_eager(f, *levels(-1.0, 2.0, 2.9, 4.0), executors=EXECUTORS)
 
 
-def test_returned_arrays_of_the_inside_and_other_kinds_run_as_eager():
+def test_arrays_of_variables_returned_from_loops():
+    def converges(x, t):
+        for i in range(40):
+            dx = (x * x - 2) / (2 * x)
+            x = x - dx
+            if abs(dx).max() < t:
+                return x, i, True
+        return x, 40, False
+
+    def asks_first(x, t):
+        y = np.zeros_like(x)
+        for i in range(40):
+            dx = (x * x - 2) / (2 * x)
+            if abs(dx).max() < t:
+                if i > 3:
+                    return y, x, i
+                y = x + 1
+            x = x - dx
+        return y, x, -1
+
+    def at_two_places(x, t):
+        y = x * 0
+        for i in range(x.shape[0]):
+            if x[i] > t:
+                return y, i
+            if x[i] < -t:
+                y = y - 1
+                return y, -i
+            y = y + x[i]
+        return y, 0
+
+    def from_two_loops(x, t):
+        s = np.zeros(x.shape[0])
+        for i in range(x.shape[0]):
+            for j in range(i, x.shape[0]):
+                s = s + x[i] * x[j]
+                if s[0] > t:
+                    return s, i, j
+        return s, -1, -1
+
+    calls = [lambda t=t: (np.linspace(-2, 5, 12), t) for t in (-9.0, 1e-3, 1.0, 4.4, 30.0, 1e9)]
+    for f, loops in ((converges, 1), (asks_first, 1), (at_two_places, 1), (from_two_loops, 2)):
+        with np.errstate(all="ignore"):
+            jitted = same_as_eager(f, *calls, executors=EXECUTORS)
+        assert sum(line.lstrip().startswith("for ") for line in source(jitted, 0).splitlines()) == loops
+
+
+def test_returned_arrays_of_the_inside_and_other_kinds():
     def made(x, t):
         for i in range(x.shape[0]):
             if x[i] > t:
@@ -172,6 +219,6 @@ def test_returned_arrays_of_the_inside_and_other_kinds_run_as_eager():
                 break
         return 6
 
-    for f in (made, none, both):
-        for make in levels(5.0, 99.0):
-            eager_with_a_warning(f, make, "known only when the program runs")
+    for f in (made, none):
+        same_as_eager(f, *levels(5.0, 99.0, 5.0, 99.0))
+    eager_with_a_warning(both, levels(99.0)[0], "16 values have been asked for before")

@@ -323,7 +323,11 @@ def test_every_rule_is_of_an_operation():
         "numpy.partition",
         "ufunc_call.reduce",
     }
-    assert set(grad_rules) - ids == composed
+    kinds = {name.partition(".")[0] for name in composed} | {"torch"}
+    own = {
+        i for i in grad_rules if not isinstance(i, str) or i.partition(".")[0] in kinds
+    }  # other tests register rules
+    assert own - ids == composed
     assert not without_derivative & set(grad_rules)
 
 

@@ -306,3 +306,29 @@ def test_without_llvmlite_numpy_runs_it():
     done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "exp"
+
+
+def test_extremes_of_chosen_elements_are_vectors(monkeypatch, tmp_path):
+    """LLVM would make of them what it cannot vectorise."""
+    monkeypatch.setenv("TNP_DUMP", "opt")
+    monkeypatch.setenv("TNP_DUMP_DIR", str(tmp_path))
+    x = np.linspace(-1, 1, 5000)
+    compare(lambda a: np.where(a > 0.25, a, -np.inf).max(), x)
+    compare(lambda a: np.where(a < 0, np.inf, a).min(), x)
+    optimised = [f.read_text() for f in tmp_path.glob("llvm_fusion0*.opt.ll")]
+    assert len(optimised) == 2
+    assert all(
+        f"x double> @llvm.{name}.v" in text
+        for name, text in zip(("maximum", "minimum"), sorted(optimised, key=lambda t: "minimum" in t))
+    )
+
+
+def test_what_reads_elements_far_apart_is_computed_once():
+    def white(rgb):
+        grey = rgb[..., 0] * 0.299 + rgb[..., 1] * 0.587 + rgb[..., 2] * 0.114
+        return grey > grey.mean()
+
+    f = compare(white, np.random.default_rng(0).random((20, 30, 3)))
+    assert any("add f64[20, 30]" in line for line in loops(f))
+    planes = compare(lambda x: white(np.moveaxis(x, 0, -1)), np.random.default_rng(0).random((3, 20, 30)))
+    assert not any("add f64[20, 30]" in line for line in loops(planes))

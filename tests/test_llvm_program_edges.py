@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flow_checks import same_as_eager
 from test_llvm_program import EVERYTHING, native, whole
 
 import tnp
@@ -112,3 +113,127 @@ def test_shapes_that_do_not_fit_are_named_as_in_eager():
     for f in (store, add):
         native(f, lambda: [np.zeros(20), np.ones(20)])
     native(block, lambda: [np.zeros((20, 20)), np.ones((20, 20))])
+
+
+# Arrays that are bound anew from other places of themselves
+
+
+def test_values_made_of_the_last_one_change_buffers():
+    def f(x, n):
+        u = x
+        for i in range(n):
+            u = u[::-1] * 0.5 + x * i
+        return u
+
+    native(f, *(lambda n=n: [whole((11,)), n] for n in (1, 2, 5)))
+
+
+def test_a_loop_inside_of_a_loop_begins_in_its_first_buffer_again():
+    def f(x, out, n):
+        for j in range(out.shape[0]):
+            u, v = x * j, x + j
+            for _i in range(n):
+                u, v = u[::-1] * 0.5 + v, np.cumsum(v[::-1])[::-1] + u
+                if u[0] > 40:
+                    break
+            out[j] = u - v
+
+    native(f, *(lambda n=n: [whole((11,)), whole((12, 11)), n] for n in (1, 2, 3)))
+
+
+def test_what_a_condition_and_a_branch_read_is_in_the_buffer_of_that_round():
+    def f(x, n):
+        u, i, total = x, 0, 0.0
+        while i < n and u.sum() < 60:
+            u = u[::-1] + 1
+            if u[0] > 2:
+                total += u[-1]
+            else:
+                u = u[::-1] * 2
+            i += 1
+        return total, u
+
+    same_as_eager(f, *(lambda n=n: [whole((7,), n), n] for n in (1, 2, 9)), executors=(EVERYTHING,))
+
+
+def test_masked_arrays_that_become_shorter():
+    def f(x, out, n):
+        z, k = x, np.arange(len(x))
+        for i in range(n):
+            keep = z > i
+            out[i] = k[keep].sum()
+            z, k = z[keep], k[keep]
+        return out
+
+    same_as_eager(
+        f, lambda: [whole((50,)), np.zeros(5), 5], lambda: [whole((50,)), np.zeros(5), 3], executors=(EVERYTHING,)
+    )
+
+
+# Rows and columns that are read while the whole is written
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda a: a[::-1, ::-1]])
+def test_a_row_and_a_column_are_copied_before_the_whole_is_written(layout):
+    def f(a, n):
+        for k in range(n):
+            a[:] = np.minimum(a, np.add.outer(a[:, k], a[k, :]))
+            a[1:] += a[0] * 2 - a[1:, k : k + 1]
+            a[:, 1:] -= a[:, :1] * (a[k, 1] > 0)
+
+    native(f, lambda: [layout(whole((12, 12))), 9])
+
+
+def test_more_than_a_row_is_read_of_what_is_written():
+    def f(a, n):
+        for k in range(n):
+            a[:] = a[::-1] + a[:, ::-1] * 0.5 + a[k]
+            a[2:5] = a[:3] * a[k : k + 3].sum(axis=0)
+            a[:, 0] = a @ a[0]
+
+    native(f, lambda: [whole((12, 12)), 4])
+
+
+# Reductions whose neighbours stay
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i2", "?", "c16"])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+def test_reductions_of_rows_that_stay(dtype, layout):
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a[i : i + 3].sum(axis=0)[1] + (a * a[:, i : i + 1]).sum(axis=(0, 1))
+            out[i] += a.prod(axis=1)[i] + a.any(axis=0)[1]
+            out[i] -= a.sum(axis=2)[i, 2] > i
+
+    native(f, lambda: [layout(whole((5, 6, 7)).astype(dtype)), whole((3, 7)).astype(complex), 3])
+
+
+def test_extremes_of_rows_that_stay():
+    def f(a, out, n):
+        for i in range(n):
+            out[i] = a.max(axis=0) - a[i:].min(axis=0) + np.abs(a).max(axis=1)[i]
+
+    native(f, lambda: [whole((6, 6)), whole((3, 6)), 3])
+
+
+# Lengths that do not fit
+
+
+def test_arrays_of_indices_that_do_not_fit_raise_as_in_numpy():
+    def of_values(x, k, v, n):
+        for i in range(n):
+            x[k[: i + 2]] = v[: i + 3]
+
+    def of_indices(m, k, v, n):
+        for i in range(n):
+            m[k[: i + 2], k[: i + 3]] = v[0]
+
+    def of_what_is_read(m, k, v, n):
+        for i in range(n):
+            v[i] = m[k[: i + 2], k[: i + 3]].sum()
+
+    k = np.arange(5)
+    same_as_eager(of_values, lambda: [whole((9,)), k, whole((9,)), 3], executors=(EVERYTHING,))
+    same_as_eager(of_indices, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))
+    same_as_eager(of_what_is_read, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))

@@ -156,13 +156,73 @@ def test_what_is_gathered_does_not_spoil_the_rest():
     assert "index_put" not in prims_of(g)
 
 
-def test_the_maximum_of_nothing_is_an_error():
-    def f(x):
-        return x[x > 0].max()
+@pytest.mark.parametrize("function", [np.max, np.min])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "int64", "float16", "float32", "float64"])
+def test_extremes(dtype, function):
+    def f(x, y, m):
+        return function(x[m]), function(x[m] - y[m] if x.dtype != bool else x[m])
 
-    compare(f, x_and_y()[0], gathers=True)
-    with pytest.raises(ValueError, match="zero-size array"):
-        tnp.jit(f)(-np.ones(3))
+    x, y = x_and_y((50,), dtype)
+    limits = np.finfo(dtype) if x.dtype.kind == "f" else None if dtype == "bool" else np.iinfo(dtype)
+    for k, extreme in enumerate([True, False] if limits is None else [limits.min, limits.max]):
+        x[k] = extreme
+    m = make_array((50,), dtype="bool")
+    jitted = compare(f, x, y, m, exact=True)
+    only = np.zeros(50, dtype=bool)
+    for k in (0, 1, 7):
+        only[:], only[k] = False, True
+        with np.errstate(all="ignore"):
+            assert_same(jitted(x, y, only), f(x, y, only), exact=True)
+    if x.dtype.kind == "f":
+        x[2] = np.nan
+        only[:3] = True
+        assert np.isnan(jitted(x, y, only)[0])
+        x[:] = function(np.array([-np.inf, np.inf])) * -1  # what never wins, and is all there is
+        assert_same(jitted(x, y * 0, m), f(x, y * 0, m), exact=True)
+
+
+def test_the_maximum_of_nothing_is_an_error():
+    def f(x, y):
+        y += 1
+        x[x < -5] = 0
+        top = x[x > 0].max()
+        y += top
+        return top
+
+    compare(f, *x_and_y())
+    for g in (f, tnp.jit(f)):
+        x, y = -np.arange(9.0), np.zeros(3)
+        with pytest.raises(ValueError, match="zero-size array to reduction operation maximum which has no identity"):
+            g(x, y)
+        assert np.array_equal(y, np.ones(3)) and np.array_equal(x[6:], np.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+def test_variances(dtype):
+    def f(x, m):
+        return x[m].var(), x[m].std(), x[m].var(ddof=1), (x[m] * 2).std(ddof=3)
+
+    x, m = make_array((50,), dtype=dtype), make_array((50,), dtype="bool")
+    jitted = compare(f, x, m)
+    few = np.zeros(50, dtype=bool)
+    for n in range(4):
+        few[:n] = True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy warns of the variance of nothing
+            expected = f(x, few)
+        assert_same(jitted(x, few), expected, exact=False)
+
+
+def test_reductions_of_rows():
+    def f(x, m):
+        return x[m].max(axis=0), x[m].min(axis=1).sum(), x[m].var(axis=0), x[m].var(axis=1).sum(), x[m].std()
+
+    compare(f, make_array((12, 5), dtype="float64"), make_array((12,), dtype="bool"))
+    compare(f, make_array((4, 3, 5), dtype="float64"), make_array((4, 3), dtype="bool"))
+
+
+def test_extremes_of_complex_numbers_are_gathered():
+    compare(lambda x, m: x[m].max(), make_array((9,), dtype="complex128"), make_array((9,), dtype="bool"), gathers=True)
 
 
 def test_values_of_another_mask():
@@ -281,7 +341,7 @@ def test_a_store_before_an_error_is_kept():
 
 
 OPERATIONS = ("x[m] = y[m] * 2", "x[m] += y[m]", "x[~m] = 0", "x[k] -= x[k] / 2", "y[m] = x[m]", "s = s + x[k].sum()",
-              "m = m & (x > y)", "x[m] = -x[m]", "y = y + x", "t = x[m]", "x[0] = x[k].size", "y[1:] = x[:-1]",
+              "m = m & (x > y)", "x[m] = -x[m]", "s = s + x[m].max(initial=0.0)", "s = s + x[x >= x.min()].min()", "y = y + x", "t = x[m]", "x[0] = x[k].size", "y[1:] = x[:-1]",
               "x[m & k] = y[m & k] + 1", "y[k] = s", "m[2:] = k[2:]", "x[m] = x[m][::-1]")  # fmt: skip
 
 

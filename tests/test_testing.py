@@ -9,6 +9,7 @@ import pytest
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
+from tnp.looking.copies import copied
 from tnp.testing import (
     DecorateInfo,
     OpInfo,
@@ -22,7 +23,6 @@ from tnp.testing import (
     variants,
 )
 from tnp.testing.__main__ import main
-from tnp.testing.arrays import copied
 
 test_right = make_tests(operations.RIGHT, operations.OWN)
 

@@ -274,3 +274,17 @@ def test_random_prims_draw_anew_at_every_call(executor, prim, parameters, mean, 
     np.testing.assert_allclose([first.mean(), first.std()], [mean, std], atol=0.07)
     if prim == "uniform":
         assert first.min() >= parameters[0] and first.max() < parameters[1] and first.max() > parameters[1] - 0.01
+
+
+@pytest.mark.parametrize("layout", [np.s_[::-1], np.s_[::-2], np.s_[::2]])
+def test_writes_to_what_torch_must_copy_show_in_the_argument(layout):
+    pytest.importorskip("torch")
+
+    def f(a, i):
+        np.add.at(a, i, 1)
+        a[i] *= 2
+
+    a, b = np.arange(6.0)[layout], np.arange(6.0)[layout]
+    f(a, [0, 0])
+    tnp.jit(f, executors=["torch"])(b, [0, 0])
+    np.testing.assert_array_equal(a, b)

@@ -90,14 +90,14 @@ def test_attributes_are_the_modules(network):
         jitted.missing  # noqa: B018
 
 
-def test_gradients_run_eagerly_and_are_right(network):
+def test_gradients_of_parameters(network):
     jitted, x = tnp.jit(network), randn(5, 8)
-    with pytest.warns(tnp.EagerFallbackWarning, match="requires a gradient"):
-        jitted(x)["y"].sum().backward()
+    jitted(x)["y"].sum().backward()
     other = copy.deepcopy(network)
     other.zero_grad()
     other(x)["y"].sum().backward()
     for p, q in zip(network.parameters(), other.parameters()):
+        assert (p.grad is None) == (q.grad is None)
         _close(p.grad, q.grad) if q.grad is not None else None
 
 
@@ -131,3 +131,81 @@ def test_kinds_of_models(make, shape):
             _close(jitted(x), model(x))
     assert tnp.last_traces(jitted), tnp.explain(jitted)
     assert tnp.cache_info(jitted) == (1, 1, 1)
+
+
+def _second_hook(module, args, result):
+    return {"seen": len(args), **result}
+
+
+def test_hooks_see_what_is_passed_by_position_and_what_by_name(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    network.register_forward_hook(_second_hook)
+    with torch.no_grad():
+        assert jitted(x, twice=True)["seen"] == network(x, twice=True)["seen"] == 1
+        assert jitted(x=x)["seen"] == network(x=x)["seen"] == 0
+        _close(jitted(x=x, twice=True), network(x=x, twice=True))
+        assert tnp.last_traces(jitted)
+
+
+def test_objects_and_dicts_of_fields_that_a_module_makes_and_configurations_that_it_copies():
+    model = programs.Configured(programs.Settings(3))
+    jitted, x = tnp.jit(model), randn(2, 3)
+    with torch.no_grad():
+        for keywords in ({}, {"scaled": True}, {"scaled": True, "other": 1}, {}):
+            found, expected = jitted(x, **keywords), model(x, **keywords)
+            assert type(found) is programs.Output and list(found) == list(expected) == ["hidden", "cache"]
+            assert found["hidden"] is found.hidden and found["cache"] is found.cache and found.extra is None
+            _close(found.hidden, expected.hidden)
+            _close(found.cache.layers[0].keys, expected.cache.layers[0].keys)
+            assert found.cache.width == 6 and model.settings.width == 3
+        assert tnp.cache_info(jitted) == (1, 3, 3)
+        model.settings.width = 5
+        _close(jitted(x).hidden, model(x).hidden)
+    assert tnp.last_traces(jitted)
+
+
+class _Checked(torch.nn.Module):
+    def forward(self, x, mask):
+        if not torch.compiler.is_compiling() and bool(mask.all()):
+            return x
+        return torch.where(mask, x, 0.0)
+
+
+def test_a_shortcut_by_value_is_left_out_where_the_module_asks_for_compilers():
+    jitted, x, mask = tnp.jit(_Checked()), randn(3), torch.tensor([True, False, True])
+    for m in (mask, torch.ones(3, dtype=torch.bool)):
+        _close(jitted(x, m), _Checked()(x, m))
+    assert tnp.cache_info(jitted) == (1, 1, 1) and not torch.compiler.is_compiling()
+    assert tnp.last_traces(jitted)
+
+
+def _changes(model, x):
+    """Ways to change a module after which what was compiled may not hold, each done in place."""
+    yield model.head[0].weight.data.zero_
+    yield lambda: setattr(model.head[0], "weight", torch.nn.Parameter(torch.ones(4, 8)))
+    yield lambda: setattr(model.blocks[0], "scale", torch.full((), 2.0))
+    yield lambda: setattr(model.blocks[0], "scale", torch.full((8,), 2.0))
+    yield lambda: model.blocks[0].norm.weight.data.resize_(8)
+    yield lambda: setattr(model.blocks[0].norm, "weight", torch.nn.Parameter(torch.arange(16.0)[::2]))
+    yield lambda: setattr(model.head, "1", torch.nn.Tanh())
+    yield lambda: model.head[3].register_forward_hook(lambda module, args, result: result * 3)
+    yield model.double
+    yield lambda: model.requires_grad_(False)
+    yield model.float
+
+
+def test_modules_changed_between_calls(network):
+    jitted, x = tnp.jit(network), randn(5, 8)
+    with torch.no_grad():
+        jitted(x)
+        for change in _changes(network, x):
+            change()
+            given = x.to(network.head[0].weight.dtype)
+            _close(jitted(given), network(given))
+        with torch.inference_mode():
+            _close(jitted(x), network(x))
+    _close(jitted(x), network(x))
+    assert tnp.last_traces(jitted)
+    network.requires_grad_(True)
+    jitted(x)["y"].sum().backward()
+    assert network.head[3].weight.grad is not None

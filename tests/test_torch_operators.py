@@ -43,4 +43,4 @@ def test_operators_in_prims(info):
 
 
 def test_an_operator_by_its_name():
-    assert check_op(opinfos.named("torch.acos"), "default", "float32", only=0) == 1
+    assert check_op(opinfos.named("torch.acos"), "default", "float32", only=[0]) == 1

@@ -61,6 +61,7 @@ OF_A_LIBRARY = (
     "lang/torch",
     "frontend/torch",
     "testing/torch",
+    "looking/torch",
 )
 
 

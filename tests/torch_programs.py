@@ -1,5 +1,9 @@
 """Programs of tensors, and of tensors and arrays, that the tests of the torch language run: functions with source."""
 
+import copy
+import dataclasses
+from collections import OrderedDict
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -187,3 +191,64 @@ class Recurrent(nn.Module):
         for t in range(y.shape[1]):
             state = self.cell(y[:, t], state)
         return state
+
+
+@dataclasses.dataclass
+class Output(OrderedDict):
+    """A dict of its fields that are not ``None``, as libraries of models return them."""
+
+    hidden: torch.Tensor = None
+    cache: object = None
+    extra: object = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) is not None:
+                self[field.name] = getattr(self, field.name)
+
+
+class Cache:
+    def __init__(self, settings):
+        self.layers = []
+        self.width = settings.width
+
+    def update(self, x):
+        self.layers.append(Layer(x))
+        return torch.cat([layer.keys for layer in self.layers])
+
+
+class Layer:
+    def __init__(self, keys):
+        self.keys = keys
+
+
+class Settings:
+    """Attributes have other names."""
+
+    names = {"size": "width"}  # noqa: RUF012
+
+    def __init__(self, width, kinds=("a", "b")):
+        self.width = width
+        self.kinds = list(kinds)
+
+    def __getattribute__(self, name):
+        return super().__getattribute__({"size": "width"}.get(name, name))
+
+    def __setattr__(self, name, value):
+        super().__setattr__({"size": "width"}.get(name, name), value)
+
+
+class Configured(nn.Module):
+    def __init__(self, settings):
+        super().__init__()
+        self.settings = settings
+        self.inner = nn.Linear(settings.size, settings.size)
+
+    def forward(self, x, *, scaled=False, **rest):
+        settings = copy.deepcopy(self.settings)
+        settings.size = 2 * self.settings.width
+        cache = Cache(settings)
+        x = cache.update(self.inner(x)) * settings.width + len(rest)
+        if scaled and "width" in settings.__dict__:
+            x = x / self.settings.size
+        return Output(hidden=x, cache=cache)

@@ -4,9 +4,9 @@ from tnp import extend
 from tnp.api import (
     CacheInfo,
     cache_info,
-    explain,
     get_num_threads,
     jit,
+    last_backward_traces,
     last_prologue_traces,
     last_traces,
     set_num_threads,
@@ -23,6 +23,7 @@ from tnp.core.errors import (
 )
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.looking import draw, examine, explain, profile
 from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
@@ -36,6 +37,8 @@ __all__ = [
     "NoExecutorError",
     "TraceError",
     "cache_info",
+    "draw",
+    "examine",
     "explain",
     "extend",
     "get_all_executors",
@@ -47,8 +50,10 @@ __all__ = [
     "jacobian",
     "jit",
     "jvp",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
+    "profile",
     "put_grad",
     "put_grads",
     "register_grad",

@@ -9,47 +9,50 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tnp.core import check
+from tnp.core import check, logs
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
+    RaisedWhenAsked,
     TraceCheckError,
     TraceError,
-    UserLocation,
     hide_frames_of,
     user_stack_level,
 )
 from tnp.core.printing import compile_source
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import OpTags, call_outside_trace_with
+from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.frontend import state
-from tnp.frontend.acquire import acquire
+from tnp.frontend.acquire import Acquired, acquire
+from tnp.frontend.asking import Asked
 from tnp.frontend.sources import MISS, Prologue
+from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
+from tnp.training import Training, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
-from tnp.transforms.claim import FusedSymbol
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
+from tnp.transforms.split import split
 
 __all__ = [
     "CacheInfo",
     "Jitted",
     "cache_info",
-    "explain",
     "get_num_threads",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "set_num_threads",
@@ -60,22 +63,40 @@ hide_frames_of(np.__path__[0])
 
 
 class CacheInfo(NamedTuple):
-    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept."""
+    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept.
+
+    >>> from tnp import CacheInfo
+    >>> CacheInfo(hits=3, misses=1, size=1).hits
+    3
+    """
 
     hits: int
     misses: int
     size: int
 
 
-@dataclass
-class _Entry:
-    """One compiled program, or (``run`` is ``None``) the finding that calls of its kind run eagerly."""
+@dataclass(eq=False)
+class Form:
+    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
 
+    parameters: list[str]
+    apply: Callable[..., Any]
+    runs: tuple[Callable[..., Any], ...] = ()
+
+
+@dataclass
+class Entry:
+    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+
+    form: Form
     prologue: Prologue
     run: Callable[..., Any]
     traces: list[Trace] = field(default_factory=list)
     eager_reason: str | None = None
     seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
+    question: Question | None = None
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -85,9 +106,11 @@ MAX_PROGRAMS = 64
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
+    __qualname__: str
+
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
-        fastmath: bool = False,
+        fastmath: bool = False, specialisations: int = SPECIALISATIONS,
     ) -> None:  # fmt: skip
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
@@ -96,18 +119,21 @@ class Jitted:
         self._always = _executors_named(always_executors)
         self._strict = strict
         self._fastmath = fastmath
-        self._entries: tuple[_Entry, ...] = ()
-        self._runs: tuple[Callable[..., Any], ...] = ()
+        self._specialisations = specialisations
+        self._entries: tuple[Entry, ...] = ()
+        self._last: Entry | None = None
         self._lock = threading.RLock()
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
+        #: errors that only tracing met, with the number of calls that ran eagerly for them
+        self._met_tracing: dict[str, int] = {}
         self._warned = False
         self._make_binder()
 
     def _make_binder(self) -> None:
         try:
-            signature = inspect.signature(self._signature_source())
+            signature = inspect.signature(self.__tnp_function__)
         except (TypeError, ValueError):
             signature = inspect.Signature(
                 [
@@ -115,17 +141,17 @@ class Jitted:
                     inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
                 ]
             )
-        self._parameters = list(signature.parameters)
-        self._bind, self._apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
-    def _signature_source(self) -> Any:
-        """What is called with the arguments."""
-        return self.__tnp_function__
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        """The form of a call, and the values that are passed in it."""
+        return self._form, self._bind(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
@@ -134,25 +160,25 @@ class Jitted:
                 self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
             args = self._bind(*args, **kwargs)
         try:
-            for run in self._runs:
+            for run in self._form.runs:
                 result = run(*args)
                 if result is not MISS:
                     self._hits += 1
                     return result
-            return self._call_slowly(args)
+            return self._call_slowly(self._form, args)
         except LateGuardFailed as failure:
-            return self._start_over(args, failure)
+            return self._start_over(self._form, args, failure)
 
-    def _call_slowly(self, values: tuple[Any, ...]) -> Any:
+    def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if state.running() is not None:
-            return self._apply(self.__tnp_function__, values)
+            return form.apply(self.__tnp_function__, values)
         with self._lock:
             for entry in self._entries:
-                if entry.prologue.first_failure(values) is None:
+                if entry.form is form and entry.question is None and entry.prologue.first_failure(values) is None:
                     break
             else:
-                entry = self._compile(values)
+                entry = self._compile(form, values)
         result = entry.run(*values)
         if result is not MISS:
             return result
@@ -160,47 +186,65 @@ class Jitted:
         failure = entry.prologue.first_failure(values)
         if check.enabled():
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _start_over(self, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+    def entry_for(self, form: Form, values: tuple[Any, ...]) -> Entry | None:
+        """The program that a call runs; ``None`` if there is none yet."""
+        programs: Iterable[Entry] = self._entries
+        while True:
+            fits = (e for e in programs if e.form is form and e.prologue.first_failure(values) is None)
+            entry = next(fits, None)
+            if entry is None or entry.question is None:
+                return entry
+            value = entry.question.answer(values)
+            if value is MISS:
+                return None
+            programs = entry.question.programs_for(value)
+
+    def traced(self, form: Form, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
+        """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
+        acquired = self._acquired(form, values, Prologue(form.parameters), self._answers(form, values))
+        return acquired.trace, self._program(acquired)[1][-1]
+
+    def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+        self._entries = entries
+        for form in {id(e.form): e.form for e in entries}.values():
+            form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
         with self._lock:
             for i, entry in enumerate(self._entries):
-                if entry.eager_reason is None and entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(entry.prologue, NeedsEager(str(failure)))
-                    self._entries = (*self._entries[:i], made, *self._entries[i + 1 :])
-                    self._runs = tuple(e.run for e in self._entries)
+                if entry.form is not form or entry.eager_reason is not None:
+                    continue
+                if entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
+                    self._set_entries((*self._entries[:i], made, *self._entries[i + 1 :]))
                     break
-        return self._apply(self.__tnp_function__, values)
+        return form.apply(self.__tnp_function__, values)
 
-    def _compile(self, values: tuple[Any, ...]) -> _Entry:
+    def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
+        again = ""
         if self._entries:
-            failure = self._entries[0].prologue.first_failure(values)
-            self._recompiled.append(f"not {failure}" if failure else "other arguments")
-        prologue = Prologue(self._parameters)
+            last = self._entries[0]
+            failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
+            again = f"not {failure}" if failure else "other arguments"
+            self._recompiled.append(again)
+        prologue = Prologue(form.parameters)
+        answers = self._answers(form, values)
         try:
-            behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
-            with grad_transforms_of([*self._named_executors(), *behind]):
-                acquired = acquire(
-                    self.__tnp_function__, self._parameters, self._apply, values, prologue=prologue, strict=self._strict
-                )
-            executors = self._executor_list(acquired.trace)
-            numbers = len(acquired.trace.value_guards)
-            traces = compile_trace(acquired.trace, _backend(executors))
-            acquired.guard_numbers(numbers)
-            program = traces[-1].python_callable()
-            if any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
-                program = _keeping_errstate(program)
-            inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-            run = prologue.compile(inputs, program, executors[0].check_arrays)
-            entry = _Entry(prologue, run, traces, seconds=time.perf_counter() - start)
+            acquired = self._acquired(form, values, prologue, answers)
+            run, traces, training = self._program(acquired)
+            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
+        except RaisedWhenAsked as reason:
+            return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:
-            entry = self._eager_entry(prologue, reason)
+            entry = self._eager_entry(form, prologue, reason)
         except TraceCheckError:
             raise
         except (TraceError, NoExecutorError, ExtensionError) as error:
@@ -209,40 +253,122 @@ class Jitted:
             raise
         except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-            return self._once_eagerly(error)
-        self._entries = (entry, *self._entries[: MAX_PROGRAMS - 1])
-        self._runs = tuple(e.run for e in self._entries)
+            return self._once_eagerly(form, error)
+        self._last = entry
+        self._keep(entry, answers.steps)
+        self._tell(entry, time.perf_counter() - start, again)
         return entry
 
-    def _eager_entry(self, prologue: Prologue, reason: NeedsEager) -> _Entry:
+    def _tell(self, entry: Entry, seconds: float, again: str) -> None:
+        """Logs a new program."""
+        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        kind = "program" if entry.eager_reason is None else "eager"
+        logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
+        if logs.on(logs.guards):
+            if again:
+                logs.guards.debug("%s is compiled again: %s", name, again)
+            for guard in entry.prologue.guards:
+                logs.guards.debug("%s is valid for: %s", name, guard.description)
+
+    def _answers(self, form: Form, values: tuple[Any, ...]) -> Answered:
+        """What tracing gets where it asks for values in this call."""
+        mine = [e for e in self._entries if e.form is form]
+        return Answered(mine, values, functools.partial(self._question, form))
+
+    def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
+        """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
+        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        with grad_transforms_of([*self._named_executors(), *behind]):
+            return acquire(
+                self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
+                differentiate=split, answers=answers if self._specialisations else None,
+            )  # fmt: skip
+
+    def _program(
+        self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
+    ) -> tuple[Callable[..., Any], list[Trace], Training | None]:
+        """The function that checks a program's guards and runs it, the program's traces after each pass, and what trains it."""
+        executors = self._executor_list(acquired.trace)
+        if isinstance(acquired, Asked) and acquired.is_light:
+            executors = [e for e in executors if not hasattr(e, "can_fuse")]
+        numbers = len(acquired.trace.value_guards)
+        training = None
+        program: Callable[..., Any]
+        if isinstance(acquired, Acquired) and acquired.differentiated is not None:
+            training = Training(acquired.differentiated, lambda t: _backend(self._executor_list(t)))
+            traces, program = training.traces, training.run
+        else:
+            traces = compile_trace(acquired.trace, _backend(executors))
+            program = traces[-1].python_callable()
+            if acquired.requires_gradients:
+                program = without_gradients(program)
+        acquired.guard_numbers(numbers)
+        if around is not None:
+            program = around(program)
+        elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+            program = _keeping_errstate(program)
+        inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training
+
+    def _question(self, form: Form, asked: Asked, family: Family | None) -> Question:
+        """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
+        compute, *_ = self._program(asked, functools.partial(repeatable, draws=asked.draws))
+        family = family or Family(self._specialisations, functools.partial(self._beyond, form))
+        return Question(asked, compute, family)
+
+    def _keep(self, entry: Entry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
+        """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
+        questions = [q for q, _ in steps]
+        is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
+        if is_new and entry.eager_reason is not None:
+            steps = []  # nothing has been compiled for any value, so there is no need to compute one
+        for at, (question, value) in reversed(list(enumerate(steps))):
+            question.add(value, entry)
+            around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
+            entry = next((e for e in around if e.question is question), None) or Entry(
+                entry.form, question.prologue, question.run, question=question
+            )
+        if steps:
+            questions[0].family.count += 1
+        self._set_entries((entry, *[e for e in self._entries if e is not entry][: MAX_PROGRAMS - 1]))
+
+    def _beyond(self, form: Form, *values: Any) -> Any:
+        """A call whose value has no program, and is to get none."""
+        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that")
+        self._warn_once(text)
+        return form.apply(self.__tnp_function__, values)
+
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
         text = (
             f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
         )
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
+        self._warn_once(text)
+        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        return Entry(form, prologue, run, eager_reason=text)
+
+    def _warn_once(self, text: str) -> None:
         if not self._warned:
             self._warned = True
             warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
-        run = prologue.compile(self._parameters, lambda *values: self._apply(self.__tnp_function__, values))
-        return _Entry(prologue, run, eager_reason=text)
 
-    def _once_eagerly(self, error: BaseException) -> _Entry:
+    def _once_eagerly(self, form: Form, error: BaseException) -> Entry:
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
-            result = self._apply(self.__tnp_function__, values)
+            result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            if not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not",
-                    EagerFallbackWarning,
-                    stacklevel=user_stack_level(),
-                )
+            text = f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not"
+            self._warn_once(text)
+            self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
+            logs.tell(logs.Event("eager", self.__qualname__, 0.0, text))
             return result
 
-        return _Entry(Prologue(self._parameters), run, eager_reason=f"tracing raised {error!r}")
+        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
 
     def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
@@ -266,6 +392,7 @@ class Jitted:
             "always_executors": self._always,
             "strict": self._strict,
             "fastmath": self._fastmath,
+            "specialisations": self._specialisations,
         }
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -316,7 +443,7 @@ def _is_found_by_name(jitted: Jitted) -> bool:
 def _check_compilable(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
-    kinds = {
+    kinds: dict[str, Callable[[Any], bool]] = {
         "a generator": inspect.isgeneratorfunction,
         "a coroutine": inspect.iscoroutinefunction,
         "an asynchronous generator": inspect.isasyncgenfunction,
@@ -399,7 +526,7 @@ def _backend(executors: Iterable[Any]) -> Backend:
 
 def jit(
     function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
-    device: str | None = None, strict: bool = False, fastmath: bool = False,
+    device: str | None = None, strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -417,6 +544,8 @@ def jit(
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
+        specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled
+            at most, for each kind of arguments. Calls that lead to others run eagerly, as do all such programs with 0.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
@@ -436,11 +565,24 @@ def jit(
         if executors is not None:
             raise ValueError("jit takes device= or executors=, not both: executors run where they run")
         executors = registry.executors_of_device(device)
-    options = {"executors": executors, "always_executors": always_executors, "strict": strict, "fastmath": fastmath}
+    options: dict[str, Any] = {
+        "executors": executors,
+        "always_executors": always_executors,
+        "strict": strict,
+        "fastmath": fastmath,
+        "specialisations": specialisations,
+    }
+    if type(specialisations) is not int or specialisations < 0:
+        raise ValueError(f"specialisations is a count, not {specialisations!r}")
     if function is None:
         return lambda f: jit(f, **options)
     if isinstance(function, Jitted):
         function = function.__tnp_function__
+    return jitted_function(function, **options)
+
+
+def jitted_function(function: Any, **options: Any) -> Jitted:
+    """What :func:`jit` makes of a function or a module."""
     if _is_module(function):
         from tnp.modules import JittedModule
 
@@ -464,17 +606,17 @@ def trace() -> Callable[..., Trace]:
 
     def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
         jitted = function if isinstance(function, Jitted) else Jitted(function)
-        values = jitted._bind(*args, **kwargs)
-        prologue = Prologue(jitted._parameters)
+        form, values = jitted._formed(args, kwargs)
+        prologue = Prologue(form.parameters)
         try:
-            return acquire(jitted.__tnp_function__, jitted._parameters, jitted._apply, values, prologue=prologue).trace
+            return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 
     return make
 
 
-def _jitted(f: Any) -> Jitted:
+def jitted_behind(f: Any) -> Jitted:
     """The jitted function behind ``f``, which may be a method bound to an instance."""
     while isinstance(f, functools.partial):
         f = f.func
@@ -483,94 +625,84 @@ def _jitted(f: Any) -> Jitted:
     return f
 
 
-def _entry(f: Any) -> _Entry:
-    f = _jitted(f)
-    if not f._entries:
-        raise RuntimeError(f"{f!r} has not been called, so nothing has been compiled")
-    return f._entries[0]
+def _entry(f: Any) -> Entry:
+    jitted = jitted_behind(f)
+    if jitted._last is None:
+        raise RuntimeError(f"{jitted!r} has not been called, so nothing has been compiled")
+    return jitted._last
 
 
 def last_traces(f: Any) -> list[Trace]:
     """The traces of the program that ``f`` compiled last, after each pass; the last one is what runs.
 
     Empty if that call was found to run eagerly. Raises ``RuntimeError`` if ``f`` has not been called.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: np.sort(x), executors=["numpy"])
+    >>> f(np.array([2.0, 1.0]))
+    array([1., 2.])
+    >>> [b.sym.qualified_name for b in tnp.last_traces(f)[-1].body]
+    ['np.sort']
     """
     return list(_entry(f).traces)
 
 
+def last_backward_traces(f: Any) -> list[Trace]:
+    """The traces of the backward program of the program that ``f`` compiled last, after each pass; the last one is what runs.
+
+    Empty if that program's results are not differentiated. If no gradient was asked for yet, it is compiled now.
+
+    >>> import torch, tnp
+    >>> f = tnp.jit(lambda x: torch.sin(x).sum())
+    >>> f(torch.zeros(3, requires_grad=True)).backward()
+    >>> "cos" in str(tnp.last_backward_traces(f)[0])
+    True
+    """
+    training = _entry(f).training
+    return [] if training is None else list(training.backward_traces() or [])
+
+
 def last_prologue_traces(f: Any) -> list[str]:
-    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches."""
-    return [_entry(f).run.__tnp_source__]
+    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches.
+
+    Raises ``RuntimeError`` if ``f`` has not been called.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x + 1, executors=["numpy"])
+    >>> f(np.ones(3)).shape
+    (3,)
+    >>> "x.shape == (3,)" in tnp.last_prologue_traces(f)[0]
+    True
+    """
+    run: Any = _entry(f).run
+    return [run.__tnp_source__]
 
 
 def cache_info(f: Any) -> CacheInfo:
-    """Hits, misses and the number of programs of a jitted function."""
-    f = _jitted(f)
-    return CacheInfo(f._hits, f._misses, len(f._entries))
+    """Hits, misses and the number of programs of a jitted function, as :class:`CacheInfo`.
 
-
-class Explanation(str):
-    """A text that shows itself as it is in an interactive session."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def explain(f: Any) -> Explanation:
-    """What was compiled, as text: each program's operations by executor, regions with their loops, opaque calls, guards, and
-    why it recompiled.
+    Raises ``TypeError`` for what is no jitted function.
 
     >>> import numpy as np, tnp
-    >>> f = tnp.jit(lambda x: np.sin(x) + 1)
-    >>> f(np.zeros(3))
-    array([1., 1., 1.])
-    >>> print(tnp.explain(f))  # doctest: +ELLIPSIS
-    <lambda>: 1 program, 0 hits, 1 miss
-    program 0 (compiled in ... ms)
-      executors: llvm 1
-      ...
+    >>> f = tnp.jit(lambda x: x + 1)
+    >>> f(np.ones(3)).shape, f(np.zeros(3)).shape, f(np.ones(4)).shape
+    ((3,), (3,), (4,))
+    >>> tnp.cache_info(f)
+    CacheInfo(hits=1, misses=2, size=2)
     """
-    f = _jitted(f)
-    name = getattr(f, "__qualname__", "function")
-    lines = [f"{name}: {_count(len(f._entries), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
-    for i, entry in enumerate(f._entries):
-        if entry.eager_reason is not None:
-            lines += [f"program {i}: eager", f"  {entry.eager_reason}"]
-            continue
-        lines.append(f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)")
-        lines += [f"  {line}" for line in _claims(entry.traces)]
-        for b in entry.traces[-1].body:
-            if isinstance(b.sym, FusedSymbol):
-                lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
-                lines += [f"    {line}" for line in b.sym.describe()]
-        lines.append("  guards:")
-        lines += [f"    {g.description}" for g in entry.prologue.guards]
-    lines += [f"recompiled because {reason}" for reason in f._recompiled]
-    return Explanation("\n".join(lines))
+    f = jitted_behind(f)
+    return CacheInfo(f._hits, f._misses, len(programs_of(f)))
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
-
-
-#: how the ids of symbols begin that are opaque calls, and what their functions are in
-_OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
-
-
-def _claims(traces: list[Trace]) -> list[str]:
-    counts: dict[str, int] = {}
-    for b in traces[-1].body:
-        if b.sym.executor is not None:
-            counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
-    lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
-    for b in traces[0].bound_symbols:
-        kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
-        if kind in _OPAQUE and OpTags.RANDOM not in b.sym.tags:
-            where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: {_OPAQUE[kind]}.{function}{where}")
-    return lines
+def programs_of(f: Jitted) -> list[tuple[Entry, list[str]]]:
+    """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
+    found: list[tuple[Entry, list[str]]] = []
+    for entry in f._entries:
+        if entry.question is None:
+            found.append((entry, []))
+        else:
+            found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.question.leaves()]
+    return found
 
 
 _single: dict[Any, Jitted] = {}
@@ -585,7 +717,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return state.current().call(symbol, args, kwargs)
 
         call.__name__ = call.__qualname__ = symbol.name
-        call.__tnp_operation__ = symbol
+        vars(call)["__tnp_operation__"] = symbol
         # Called a few times on arrays of many shapes, one operation is not worth compiling.
         single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
         jitted = _single[symbol] = Jitted(call, executors=single)
@@ -600,6 +732,13 @@ def set_num_threads(n: int) -> None:
     """Sets how many threads a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
 
     Raises ``ValueError`` for less than 1.
+
+    >>> import tnp
+    >>> before = tnp.get_num_threads()
+    >>> tnp.set_num_threads(1)
+    >>> tnp.get_num_threads()
+    1
+    >>> tnp.set_num_threads(before)
     """
     from tnp.executors.llvm import threads
 

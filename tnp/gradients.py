@@ -7,6 +7,7 @@ inside a jitted function, jitted, and differentiated again. Called outside of tr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from tnp.core.views import Path, Step, update
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
-from tnp.transformed import Transformed, call, leaves_of, mapped, own_handles, transformed
+from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
@@ -28,6 +29,8 @@ from tnp.transforms.batching.walk import Walk, run_batched
 
 __all__ = ["grad", "hessian", "jacobian", "jvp", "value_and_grad", "vjp"]
 
+#: the core functions of the table, which the type checker does not see
+_elementwise: Any = clang
 #: the rows of a Jacobian of a program with loops are computed at once if no array on the way then has more elements
 AT_ONCE = 2**24
 
@@ -52,9 +55,9 @@ class Variables:
         tracer = self.tracer
         if x is None:
             return None
-        if isinstance(x, np.ndarray) and type(x) is not TracedArray:
+        if isinstance(x, np.ndarray) and not is_traced(x):
             x = tracer.array_handle(x)
-        elif isinstance(x, np.generic) and type(x) is not TracedArray:
+        elif isinstance(x, np.generic) and not is_traced(x):
             x = tracer.call(lnp.asarray, (x,), {})[()]
         if type(x) is TracedArray:
             value = x.__tnp_value__()
@@ -129,7 +132,11 @@ class Traced:
         for i, v in self.variables.items():
             given[i] = v.value
         start = len(tracer.trace.statements)
-        self.result = call(function, given, kwargs)
+        tracer.differentiating += 1
+        try:
+            self.result = call(function, given, kwargs)
+        finally:
+            tracer.differentiating -= 1
         self.leaves = [self._value(x) for x in leaves_of(self.result)]
         self.program = Program(start)
         check_numbers(self.program, self.proxies, what)
@@ -159,12 +166,12 @@ class Traced:
 
 def _scalar_output(value: Any, what: str) -> Proxy | None:
     """The proxy of a function's value, ``None`` if it is a constant. Raises :class:`GradientError` unless it is a real scalar."""
-    if type(value) in (float, int, bool) or (isinstance(value, np.generic) and type(value) is not TracedArray):
+    if type(value) in (float, int, bool) or (isinstance(value, np.generic) and not is_traced(value)):
         return None
     if type(value) not in (TracedArray, TracedNumber):
         kind = type(value).__name__
         raise GradientError(f"{what} needs a function with a real scalar for its value, not a {kind}", user_location())
-    proxy = value.__tnp_value__()
+    proxy: Proxy = value.__tnp_value__()
     way = "sum it, or use tnp.jacobian or tnp.vjp"
     if isinstance(proxy, TensorProxy) and proxy.ndim:
         raise GradientError(
@@ -172,7 +179,7 @@ def _scalar_output(value: Any, what: str) -> Proxy | None:
             user_location(),
         )
     if not is_differentiable(proxy) or _is_complex(proxy):
-        kind = proxy.dtype.name if isinstance(proxy, TensorProxy) else proxy.python_type.__name__
+        kind = proxy.dtype.name if isinstance(proxy, TensorProxy) else _python_type(proxy).__name__
         raise GradientError(
             f"{what} needs a function with a real floating-point value, and this one's is {kind}", user_location()
         )
@@ -180,7 +187,11 @@ def _scalar_output(value: Any, what: str) -> Proxy | None:
 
 
 def _is_complex(p: Proxy) -> bool:
-    return (p.dtype.kind == "c") if isinstance(p, TensorProxy) else p.python_type is complex
+    return (p.dtype.kind == "c") if isinstance(p, TensorProxy) else _python_type(p) is complex
+
+
+def _python_type(p: Proxy) -> type:
+    return p.python_type if isinstance(p, NumberProxy) else object
 
 
 def _ones(p: Proxy) -> TensorProxy:
@@ -350,7 +361,8 @@ def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[
     >>> tnp.jvp(lambda x: x ** 2, (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
     (array([1., 9.]), array([2., 0.]))
     """
-    return _pushing(function)(tuple(primals), tuple(tangents))
+    value, tangent = _pushing(function)(tuple(primals), tuple(tangents))
+    return value, tangent
 
 
 def _pushing(function: Any) -> Transformed:
@@ -410,7 +422,7 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
     shape = sizes.concrete(out.shape, "tnp.jacobian") if isinstance(out, TensorProxy) else ()
     variables = traced.proxies
     own = [p.shape if isinstance(p, TensorProxy) else () for p in variables]
-    count = sizes.product(shape)
+    count = math.prod(shape)
     if not isinstance(out, Proxy):
         rows: list[TensorProxy | None] = [None] * len(variables)
     elif count == 1:
@@ -422,7 +434,7 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
     return own_handles(tracer, rows, like, traced.program.stop)
 
 
-def _rows_at_once(tracer: Tracer, traced: Traced, out: Proxy, count: int) -> list[TensorProxy | None] | None:
+def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[TensorProxy | None] | None:
     """The walk backwards mapped over all seeds; ``None`` if that takes too much memory, cannot be mapped, or does not pay.
 
     Measured: of straight lines, in turn is as fast or faster (the Hessian of 200 variables of Rosenbrock's function in a tenth of the
@@ -437,14 +449,14 @@ def _rows_at_once(tracer: Tracer, traced: Traced, out: Proxy, count: int) -> lis
         found = traced.program.pull_back(traced.proxies, [(out, seed)])
     finally:
         trace.pop_body()
-    largest = max(
+    largest: Any = max(
         (p.numel for b in scratch for p in b.flat_outputs if isinstance(p, TensorProxy) and sizes.is_known(p.shape)),
         default=0,
     )
     if count * largest > AT_ONCE:
         return None
     at = clang.arange(count, dtype=dtypes.int64)
-    unit = clang.convert(clang.eq(clang.expand_dims(at, (1,)), clang.expand_dims(at, (0,))), out.dtype)
+    unit = clang.convert(_elementwise.eq(clang.expand_dims(at, (1,)), clang.expand_dims(at, (0,))), out.dtype)
     seeds = clang.reshape(unit, (count, *out.shape))
     before = len(trace.statements)
     try:
@@ -455,19 +467,20 @@ def _rows_at_once(tracer: Tracer, traced: Traced, out: Proxy, count: int) -> lis
     return [None if r is None else Walk(count, {}).array(r) for r in rows]
 
 
-def _rows_in_turn(traced: Traced, out: Proxy, count: int) -> list[TensorProxy | None]:
+def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | None]:
     """One walk backwards a row, in a loop of the program."""
     variables = traced.proxies
     at = clang.reshape(clang.arange(count, dtype=dtypes.int64), out.shape)
     inits = [clang.full((count, *getattr(p, "shape", ())), 0, dtype=zeros_for(p).dtype) for p in variables]
 
     def row(index: Any, *matrices: TensorProxy) -> list[TensorProxy]:
-        seed = clang.convert(clang.eq(at, index), out.dtype)
+        seed = clang.convert(_elementwise.eq(at, index), out.dtype)
         found = traced.program.pull_back(variables, [(out, seed)])
         place = Path([Step(prims.select, (0, index))])
         return [m if g is None else update(m, g, place) for m, g in zip(matrices, found)]
 
-    return list(rolled(0, count, 1, inits, row))
+    made: Any = rolled(0, count, 1, inits, row)
+    return list(made)
 
 
 def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:

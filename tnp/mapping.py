@@ -6,7 +6,8 @@ The function is traced once, on values that stand for one element; then its prog
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Retrace, Variables
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
-from tnp.transformed import Transformed, call, leaves_of, mapped, own_handles, transformed
+from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed
 from tnp.transforms.batching import Batched, run_batched
 
 __all__ = ["vmap"]
@@ -64,18 +65,19 @@ class _Mapping:
         self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], in_axes: Any
     ) -> None:
         self.tracer = tracer
+        self.result: Any
+        self.found: Sequence[TensorProxy | None]
+        self.start: int
         self.length: sizes.Dim | None = None
         self.batched: dict[str, TensorProxy] = {}
         axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
         if len(axes) != len(args):
             raise _error(f"in_axes has {len(axes)} entries for {len(args)} arguments")
         elements = [
-            mapped(lambda x, path, axis=axis, i=i: self._element(x, axis, f"argument {i}{path}"), a)
+            mapped(functools.partial(self._element, axis, f"argument {i}"), a)
             for i, (a, axis) in enumerate(zip(args, axes))
         ]
-        keywords = {
-            k: mapped(lambda x, path, k=k: self._element(x, 0, f"argument {k}{path}"), a) for k, a in kwargs.items()
-        }
+        keywords = {k: mapped(functools.partial(self._element, 0, f"argument {k}"), a) for k, a in kwargs.items()}
         if self.length is None:
             raise _error("there is nothing to map over: every axis is None")
         region = Region(tracer, Variables())
@@ -95,12 +97,12 @@ class _Mapping:
         self.start = len(tracer.trace.statements)
         self.found = run_batched(program, self.batched, self.length, values)
 
-    def _element(self, x: Any, axis: Any, name: str) -> Any:
-        """What stands for one element of ``x`` while the function is traced."""
-        tracer = self.tracer
+    def _element(self, axis: Any, argument: str, x: Any, path: str) -> Any:
+        """What stands for one element of ``x``, at ``path`` in an argument, while the function is traced."""
+        tracer, name = self.tracer, argument + path
         if axis is None or x is None:
             return x
-        if isinstance(x, np.ndarray) and type(x) is not TracedArray:
+        if isinstance(x, np.ndarray) and not is_traced(x):
             x = tracer.array_handle(x)
         if type(axis) is not int or type(x) is not TracedArray or not -x.ndim <= axis < x.ndim:
             raise _error(

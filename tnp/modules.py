@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from keyword import iskeyword
 from typing import Any
 
-from tnp.api import Jitted
+from tnp.api import Form, Jitted
+from tnp.core.errors import LateGuardFailed
+from tnp.core.printing import compile_source
+from tnp.frontend.sources import MISS
 
 __all__ = ["JittedModule"]
 
@@ -17,14 +22,14 @@ class JittedModule(Jitted):
     Attributes are the module's: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``, submodules. Methods that return
     the module return this.
 
-    Gradients are not computed by programs yet: where they are on and something requires them, a call runs eagerly, and its
-    results have their ``grad_fn``.
+    Where parameters or arguments require gradients, results have a ``grad_fn``: a program that goes back is compiled when gradients
+    are first asked for, and any optimizer of torch's trains the module.
 
     >>> import torch, tnp
     >>> model = tnp.jit(torch.nn.Linear(2, 1))
-    >>> with torch.no_grad():
-    ...     model(torch.ones(3, 2)).shape
-    torch.Size([3, 1])
+    >>> model(torch.ones(3, 2)).sum().backward()
+    >>> model.bias.grad
+    tensor([3.])
     >>> sorted(model.state_dict())
     ['bias', 'weight']
     """
@@ -32,6 +37,34 @@ class JittedModule(Jitted):
     def __init__(self, module: Any, **options: Any) -> None:
         super().__init__(module, **options)
         self.__name__ = self.__qualname__ = type(module).__name__
+        #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
+        self._forms: dict[Any, Form] = {}
+
+    def _make_binder(self) -> None:
+        """There is none: what a module is called with goes to its hooks as it is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            form, args = self._formed(args, kwargs)
+        else:
+            form = self._forms.get(len(args)) or self._formed(args, kwargs)[0]
+        try:
+            for run in form.runs:
+                result = run(*args)
+                if result is not MISS:
+                    self._hits += 1
+                    return result
+            return self._call_slowly(form, args)
+        except LateGuardFailed as failure:
+            return self._start_over(form, args, failure)
+
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        key = (len(args), *kwargs) if kwargs else len(args)
+        form = self._forms.get(key)
+        if form is None:
+            module: Any = self.__tnp_function__
+            form = self._forms[key] = _form(inspect.signature(module.forward), len(args), list(kwargs))
+        return form, (*args, *kwargs.values())
 
     def __getattr__(self, name: str) -> Any:
         if name == "__tnp_function__":
@@ -48,8 +81,17 @@ class JittedModule(Jitted):
 
         return method
 
-    def _signature_source(self) -> Any:
-        return self.__tnp_function__.forward
-
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def _form(signature: inspect.Signature, positional: int, keywords: list[str]) -> Form:
+    """The form of calls with so many arguments by position and these by name, under the names that ``forward`` has for them."""
+    plain = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    wanted = [*plain[:positional], *(f"args{i}" for i in range(len(plain), positional)), *keywords]
+    names: list[str] = []
+    for i, name in enumerate(wanted):
+        names.append(name if name.isidentifier() and not iskeyword(name) and name not in names else f"argument{i}")
+    passed = [f"values[{i}]" for i in range(positional)]
+    passed.append(f"**{{{', '.join(f'{k!r}: values[{positional + i}]' for i, k in enumerate(keywords))}}}")
+    return Form(names, compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {}))

@@ -23,7 +23,7 @@ from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import zeros_for
 
-__all__ = ["Transformed", "call", "leaves_of", "mapped", "own_handles", "transformed"]
+__all__ = ["Transformed", "call", "is_traced", "leaves_of", "mapped", "own_handles", "transformed"]
 
 #: transforms whose functions take the arguments of the function that they are made of
 _CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
@@ -56,20 +56,20 @@ class Transformed(Jitted):
         if transform.__name__ in _CALLED_AS_THE_FUNCTION and is_user_function(
             getattr(function, "__tnp_function__", function)
         ):
-            program.__signature__ = inspect.signature(function)
+            vars(program)["__signature__"] = inspect.signature(function)
         # A function made of a jitted one runs on the executors of that one.
         super().__init__(program, **function.options if isinstance(function, Jitted) else {})
 
-    def _eager_entry(self, prologue: Any, reason: NeedsEager) -> Any:
+    def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(
             f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
             reason.location,
         ) from None
 
-    def _once_eagerly(self, error: BaseException) -> Any:
+    def _once_eagerly(self, form: Any, error: BaseException) -> Any:
         raise error
 
-    def _start_over(self, values: tuple[Any, ...], failure: Any) -> Any:
+    def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:
         raise self._error(f"{self.__qualname__}: {failure}") from None
 
     def __reduce__(self) -> Any:
@@ -99,11 +99,17 @@ def transformed(
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    return Runtime(_nothing).call(function, *args, **kwargs)
+    nobody: Any = _nothing
+    return Runtime(nobody).call(function, *args, **kwargs)
 
 
 def _nothing() -> None:
     """Whose globals and closure a runtime has that belongs to no function."""
+
+
+def is_traced(x: Any) -> bool:
+    """Whether ``x`` stands for an array that is being traced; ``isinstance`` says of such that they are ndarrays."""
+    return type(x) is TracedArray
 
 
 def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:

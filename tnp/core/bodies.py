@@ -38,8 +38,10 @@ class Body:
         results = map_proxies(lambda p: names.get(p.name, p), self.results)
         return Body(self.args, [b.substitute(names) for b in self.bound_symbols], results)
 
-    def has_tag_inside(self, tag: OpTags) -> bool:
-        return any(b.has_tag_inside(tag) for b in self.bound_symbols)
+    @property
+    def tags_inside(self) -> frozenset[OpTags]:
+        """The tags of all that the body does."""
+        return frozenset().union(*(b.tags_inside for b in self.bound_symbols))
 
     def __tnp_children__(self) -> list[Any]:
         return list(self.captures)

@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
 
-__all__ = ["check_results", "check_trace", "enabled"]
+__all__ = ["check_trace", "checked_results", "enabled"]
 
 
 def enabled() -> bool:
@@ -22,8 +22,8 @@ def enabled() -> bool:
     return os.environ.get("TNP_CHECK", "") not in ("", "0")
 
 
-def check_results(operation: str, executor: str, library: str, expected: Any, results: Any) -> None:
-    """Raises :class:`TraceCheckError` unless what an executor's operation returned is what its meta promises.
+def checked_results(operation: str, executor: str, library: str, expected: Any, results: Any) -> Any:
+    """``results``, if what an executor's operation returned is what its meta promises. Raises :class:`TraceCheckError` if not.
 
     ``expected`` are proxies, in tuples as ``results`` are. Of arrays the ``library`` (``"numpy"``, ``"torch"``), shape and dtype are
     compared, as far as they are known before the program runs; what is no array to the program is not looked at.
@@ -34,10 +34,10 @@ def check_results(operation: str, executor: str, library: str, expected: Any, re
             returned = f"{len(results)} results" if isinstance(results, (tuple, list)) else _described(results)
             raise TraceCheckError(f"{what} returned {returned}, where its meta promises {len(expected)} results")
         for e, r in zip(expected, results):
-            check_results(operation, executor, library, e, r)
-        return
+            checked_results(operation, executor, library, e, r)
+        return results
     if not isinstance(expected, TensorProxy):
-        return
+        return results
     dtype = str(getattr(results, "dtype", "")).rpartition(".")[2]
     shape = tuple(getattr(results, "shape", ("?",)))
     fits = len(shape) == expected.ndim and all(type(d) is not int or d == n for d, n in zip(expected.shape, shape))
@@ -47,6 +47,7 @@ def check_results(operation: str, executor: str, library: str, expected: Any, re
         raise TraceCheckError(
             f"{what} returned {_described(results)} for {expected.name}, where its meta promises {promised}"
         )
+    return results
 
 
 def _described(x: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 
 __all__ = [
     "AmbiguousView",
@@ -24,6 +24,7 @@ __all__ = [
     "NeedsValue",
     "NoDeviceError",
     "NoExecutorError",
+    "RaisedWhenAsked",
     "TraceCheckError",
     "TraceError",
     "TransformError",
@@ -53,6 +54,8 @@ class TransformError(TraceError):
 
     def __init__(self, message: str, location: UserLocation | None = None) -> None:
         super().__init__(f"{message} (at {location})" if location is not None else message)
+        self.reason = message
+        self.location = location
 
 
 class GradientError(TransformError):
@@ -78,7 +81,14 @@ class BatchError(TransformError):
 
 
 class NoExecutorError(RuntimeError):
-    """No executor in the list runs an operation; says which refused it."""
+    """No executor in the list runs an operation; says which refused it.
+
+    >>> import numpy as np, tnp
+    >>> tnp.jit(lambda x: np.sin(x), executors=["python"], always_executors=[])(np.ones(2))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    tnp.core.errors.NoExecutorError: Could not find executor for bound symbol ...
+    """
 
 
 class ExtensionError(RuntimeError):
@@ -103,7 +113,17 @@ class TraceCheckError(AssertionError):
 
 
 class EagerFallbackWarning(UserWarning):
-    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function."""
+    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function.
+
+    >>> import warnings
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x.tolist())
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     _ = f(np.ones(2000))
+    >>> [w.category.__name__ for w in said]
+    ['EagerFallbackWarning']
+    """
 
 
 class LateGuardFailed(Exception):
@@ -127,6 +147,14 @@ class NeedsValue(NeedsEager):
     """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …)."""
 
 
+class RaisedWhenAsked(NeedsEager):
+    """What the program computes before a value that tracing asks for raised ``error``: the program's own, whose place is there."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"it raises {error!r}")
+        self.error = error
+
+
 class AmbiguousView(NeedsEager):
     """A write to memory of which tnp cannot tell whether another array shares it."""
 
@@ -140,14 +168,27 @@ class NeedsOpaque(NeedsEager):
 
 
 class UserLocation:
-    """A line of the user's program."""
+    """A line of the user's program: the one that ``code``'s instruction at ``offset`` was compiled from."""
 
-    __slots__ = ("filename", "line", "name")
+    __slots__ = ("code", "offset")
 
-    def __init__(self, filename: str, line: int, name: str) -> None:
-        self.filename = filename
-        self.line = line
-        self.name = name
+    def __init__(self, code: CodeType, offset: int) -> None:
+        self.code = code
+        self.offset = offset
+
+    @property
+    def filename(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def name(self) -> str:
+        return self.code.co_name
+
+    @property
+    def line(self) -> int:
+        """Looked up when it is asked for: every operation has a location, and few are shown."""
+        lines = (line for begin, end, line in self.code.co_lines() if begin <= self.offset < end and line is not None)
+        return next(lines, self.code.co_firstlineno)
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line} in {self.name}"
@@ -185,7 +226,7 @@ def user_location() -> UserLocation:
         last, frame = frame, frame.f_back
     found = frame if frame is not None else last
     assert found is not None
-    return UserLocation(found.f_code.co_filename, found.f_lineno, found.f_code.co_name)
+    return UserLocation(found.f_code, found.f_lasti)
 
 
 def user_stack_level() -> int:

@@ -200,10 +200,12 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
         statement = bsym.sym.printer(bsym, context)
     else:
         statement = call_string(bsym.sym, bsym.args, bsym.kwargs, context)
+        if not comments:
+            statement = _checked(bsym, statement, context)
         if bsym.flat_outputs:
             statement = f"{targets(bsym.output)} = {statement}"
     if not comments:
-        return [statement, *_checks(bsym, context)]
+        return [statement]
     if isinstance(bsym.output, Proxy):
         statement += f'  # {bsym.output.name}: "{bsym.output.type_string()}"'
     lines = [statement]
@@ -214,23 +216,16 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
     return lines
 
 
-def _checks(bsym: BoundSymbol, context: dict[str, Any]) -> list[str]:
-    """Under ``TNP_CHECK=1``, the line that compares what an executor's operation returned with what its meta promised."""
+def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:
+    """Under ``TNP_CHECK=1``, the call of an executor's operation with what it returns compared to what its meta promised."""
     sym = bsym.sym
-    if (
-        sym.executor is None
-        or sym.fn is None
-        or sym.printer is not None
-        or not check.enabled()
-        or not bsym.flat_outputs
-    ):
-        return []
-    context["check_results"] = check.check_results
+    if sym.executor is None or sym.fn is None or not check.enabled() or not bsym.flat_outputs:
+        return call
+    context["checked_results"] = check.checked_results
     arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
     own = "torch" if any(p.lang.name == "torch" for p in arrays) else "numpy"
-    expected = name_of(bsym.output, context)
     names = f"{sym.name!r}, {sym.executor.name!r}, {sym.executor.array_kind or own!r}"
-    return [f"check_results({names}, {expected}, {targets(bsym.output)})"]
+    return f"checked_results({names}, {name_of(bsym.output, context)}, {call})"
 
 
 def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:

@@ -80,14 +80,21 @@ class NumberProxy(Proxy):
     def type_string(self) -> str:
         return self.python_type.__name__
 
-    def known(self) -> bool | int | float | complex:
-        """The value, which the trace from now on depends on (a guard compares it at each call).
+    def __str__(self) -> str:
+        """What messages of errors say: the value in the call being traced, where it is known."""
+        return repr(self) if self.value is None else str(self.value)
 
-        Raises :class:`NeedsValue` if it is known only at run time.
+    def known(self) -> bool | int | float | complex:
+        """The value, which the trace from now on depends on (a guard compares it at each call, or the trace asks for it).
+
+        Raises :class:`NeedsValue` if it is known only at run time, and cannot be asked for.
         """
-        if self.value is None:
-            raise NeedsValue(f"the number {self.name} is known only when the program runs")
         trace = current_trace()
+        if self.value is None:
+            if trace is not None and trace.ask is not None:
+                asked: bool | int | float | complex = trace.ask(self)
+                return asked
+            raise NeedsValue(f"the number {self.name} is known only when the program runs")
         if trace is not None:
             trace.depend_on_value(self)
         return self.value
@@ -177,6 +184,7 @@ class TensorProxy(Proxy):
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 from tnp.core import langs
 from tnp.core.current import state
 from tnp.core.errors import NeedsOpaque, UserLocation
-from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
 
@@ -33,6 +33,8 @@ class OpTags(Enum):
     UPDATE = auto()
     #: the first argument's memory as an array of another library
     CONVERSION = auto()
+    #: a copy of it, where the other library has no arrays that lie so (negative strides)
+    MAY_COPY = auto()
     #: changes something outside the program or depends on it: kept, once, in order
     EFFECT = auto()
     #: asks for the time: what stands before it is computed before it, and what stands behind it after it
@@ -45,6 +47,8 @@ class OpTags(Enum):
     FACTORY = auto()
     #: draws random numbers
     RANDOM = auto()
+    #: what it returns does not depend on its arguments as far as derivatives go (``x.detach()``)
+    DETACHES = auto()
     #: shape manipulation
     SHAPE_OP = auto()
     #: reduces dimensions
@@ -100,6 +104,11 @@ class Symbol:
 
     #: the operator of Python's that a use stands for, where an executor may run that
     operator: str | None = None
+    #: results belong to the language of the arguments, as those of an extension's operation do
+    follows_arguments: bool = False
+    #: of an operation without a gradient rule, the one that pulls cotangents back through it:
+    #: ``(cotangents, which tensors among the inputs, args, kwargs)`` → their cotangents
+    pulls_back: Symbol | None = None
 
     def __init__(
         self,
@@ -132,11 +141,16 @@ class Symbol:
         trace = state.trace
         if trace is None:
             return _outside_trace[0](self, args, kwargs)
+        language = _language_of((args, kwargs)) if self.follows_arguments else self.language
         if self.is_prim:
-            output = self.meta(*args, **kwargs)
+            if language is None:
+                output = self.meta(*args, **kwargs)
+            else:
+                with langs.language_context(language):
+                    output = self.meta(*args, **kwargs)
             trace.record(BoundSymbol(self, args, kwargs, output))
             return output
-        before = None if self.language is None else langs.set_current(self.language)
+        before = None if language is None else langs.set_current(language)
         scope = trace.push_scope()
         kept: list[BoundSymbol] = []
         try:
@@ -175,6 +189,12 @@ class Symbol:
         return f"{self.namespace.prefix}.{self.name}" if self.namespace is not None else self.name
 
 
+def _language_of(x: Any) -> langs.Language | None:
+    """The language of the arrays in ``x``; of several the one with the highest rank, ``None`` if there are no arrays."""
+    found: list[langs.Language] = [p.lang for p in flat_proxies(x) if isinstance(p, TensorProxy)]
+    return max(found, key=lambda language: language.rank, default=None)
+
+
 def _find_symbol(import_line: str, qualified_name: str) -> Any:
     scope: dict[str, Any] = {}
     exec(import_line, scope)
@@ -188,7 +208,7 @@ def _find_symbol(import_line: str, qualified_name: str) -> Any:
 class BoundSymbol:
     """A use of a symbol: ``output = sym(*args, **kwargs)``, and what it does in terms of ``subsymbols``."""
 
-    __slots__ = ("_inputs", "_outputs", "args", "kwargs", "location", "output", "subsymbols", "sym")
+    __slots__ = ("_inputs", "_outputs", "_tags", "args", "kwargs", "location", "output", "subsymbols", "sym")
 
     def __init__(
         self,
@@ -207,6 +227,7 @@ class BoundSymbol:
         self.location = location
         self._inputs: tuple[Proxy, ...] | None = None
         self._outputs: tuple[Proxy, ...] | None = None
+        self._tags: frozenset[OpTags] | None = None
 
     @property
     def flat_inputs(self) -> tuple[Proxy, ...]:
@@ -220,19 +241,26 @@ class BoundSymbol:
 
     @property
     def flat_outputs(self) -> tuple[Proxy, ...]:
+        """The proxies among the results, in order."""
         if self._outputs is None:
             self._outputs = tuple(flat_proxies(self.output))
         return self._outputs
 
     def has_tag(self, tag: OpTags) -> bool:
+        """Whether the symbol has ``tag``."""
         return tag in self.sym.tags
+
+    @property
+    def tags_inside(self) -> frozenset[OpTags]:
+        """The tags of the symbol, and of those that it is made of or runs."""
+        if self._tags is None:
+            bodies = [a for a in self.args if hasattr(a, "tags_inside")] if OpTags.CONTROL_FLOW in self.sym.tags else ()
+            self._tags = self.sym.tags.union(*(x.tags_inside for x in (*self.subsymbols, *bodies)))
+        return self._tags
 
     def has_tag_inside(self, tag: OpTags) -> bool:
         """Whether the symbol, or one that it is made of or runs, has ``tag``."""
-        if tag in self.sym.tags or any(s.has_tag_inside(tag) for s in self.subsymbols):
-            return True
-        runs = self.args if OpTags.CONTROL_FLOW in self.sym.tags else ()
-        return any(a.has_tag_inside(tag) for a in runs if hasattr(a, "bound_symbols"))
+        return tag in self.tags_inside
 
     def replace(self, **changes: Any) -> BoundSymbol:
         """A copy with other ``sym``, ``args``, ``kwargs``, ``output``, ``subsymbols`` or ``location``."""
@@ -240,8 +268,8 @@ class BoundSymbol:
         return BoundSymbol(**fields)
 
     def substitute(self, names: dict[str, Any]) -> BoundSymbol:
-        """A copy, subsymbols included, in which proxies are replaced by name."""
-        if not names:
+        """A copy, subsymbols included, in which proxies are replaced by name; itself if there are none of them."""
+        if not names or not self._mentions(names):
             return self
 
         def swap(p: Proxy) -> Any:
@@ -255,6 +283,12 @@ class BoundSymbol:
             [s.substitute(names) for s in self.subsymbols],
             self.location,
         )
+
+    def _mentions(self, names: dict[str, Any]) -> bool:
+        for p in (*self.flat_inputs, *self.flat_outputs):
+            if p.name in names:
+                return True
+        return any(s._mentions(names) for s in self.subsymbols)
 
     def remade(self, *fields: Any) -> BoundSymbol:
         """A bound symbol of this kind with these fields."""
@@ -279,6 +313,8 @@ def flat_proxies(x: Any) -> list[Proxy]:
 
 
 def _collect(x: Any, found: list[Proxy]) -> None:
+    if type(x) in _ATOMS:
+        return
     if isinstance(x, Proxy):
         found.append(x)
     elif type(x) in _SEQUENCES or isinstance(x, (tuple, list)):
@@ -294,10 +330,14 @@ def _collect(x: Any, found: list[Proxy]) -> None:
 
 
 _SEQUENCES = frozenset((tuple, list))
+#: kinds of values that hold nothing, which most constants are of
+_ATOMS = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:
     """``x`` with ``f`` applied to the proxies in nested tuples, lists, dicts and slices."""
+    if type(x) in _ATOMS:
+        return x
     if isinstance(x, Proxy):
         return f(x)
     if isinstance(x, tuple):

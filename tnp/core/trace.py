@@ -57,6 +57,10 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
+        #: values that were computed while gradients were off: no derivative goes through them
+        self.detached: set[str] = set()
+        #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
+        self.ask: Callable[[NumberProxy], Any] | None = None
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added
@@ -76,6 +80,7 @@ class Trace:
         new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
         new.row_major = other.row_major
         new.read_only = other.read_only
+        new.detached = other.detached
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True
         return new
@@ -135,6 +140,11 @@ class Trace:
     def statements(self) -> list[BoundSymbol]:
         """The innermost open body: where the statement being traced will be recorded."""
         return self._bodies[-1]
+
+    @property
+    def open_bodies(self) -> list[list[BoundSymbol]]:
+        """The open bodies of loops and branches, the outermost first."""
+        return self._bodies[1:]
 
     @property
     def scope(self) -> list[BoundSymbol]:
@@ -197,6 +207,12 @@ class Trace:
         return self.python()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the program with syntax colours."""
+        from tnp.core.rendering import python_as_html
+
+        return python_as_html(self.python())
 
 
 @contextmanager

@@ -178,6 +178,7 @@ class OperatorExecutor(Executor):
                 executor=self,
                 fn=fn,
             )
+            symbol.follows_arguments = True
             self.operators[name] = symbol
             self.implementations[symbol.id] = Implementation(symbol)
         return symbol
@@ -224,8 +225,10 @@ class OperatorExecutor(Executor):
         if op is None and execution_transform is None and in_place is None and grad_transform is None:
             raise ValueError("register_implementation needs op=, execution_transform= or grad_transform=")
         for what, symbol in (("op", op), ("in_place", in_place)):
-            if symbol is not None and not isinstance(symbol, Symbol):
-                raise TypeError(f"{what}= takes an operation, as register_operator returns one, not {symbol!r}")
+            if symbol is not None and (not isinstance(symbol, Symbol) or symbol.executor is None):
+                raise TypeError(
+                    f"{what}= takes an executor's operation, as register_operator returns one, not {symbol!r}"
+                )
         functions = {
             "checker": checker,
             "execution_transform": execution_transform,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.elementwise_table import ROWS
+from tnp.core.prims.control_flow import unbound_error
 from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
 from tnp.core.proxies import is_number
@@ -94,3 +95,19 @@ _assert = executor.register_operator(
     "assert_", meta=prims.registry["assert_"].meta, fn=lambda *args: None, tags=prims.registry["assert_"].tags, printer=_print_assert
 )  # fmt: skip
 executor.register_implementation(prims.registry["assert_"], _assert)
+
+
+def _print_check_bound(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    is_bound, name = bsym.args
+    error = literal(unbound_error, context)
+    return f"if not {literal(is_bound, context)}: raise {error}({name!r})"
+
+
+_check_bound = executor.register_operator(
+    "check_bound",
+    meta=prims.registry["check_bound"].meta,
+    fn=lambda *args: None,
+    tags=prims.registry["check_bound"].tags,
+    printer=_print_check_bound,
+)
+executor.register_implementation(prims.registry["check_bound"], _check_bound)

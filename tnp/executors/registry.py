@@ -26,6 +26,7 @@ __all__ = [
     "add_always_executor",
     "add_default_executor",
     "add_operator_executor",
+    "availability",
     "deregister_executor",
     "executors_of_device",
     "get_all_executors",
@@ -220,11 +221,29 @@ def known_names() -> list[str]:
     return sorted({*_executors, *_OWN, *_installed()})
 
 
+def availability() -> dict[str, str]:
+    """Every executor by name, and why it is not there (``""`` for one that is)."""
+    found = {}
+    for name in known_names():
+        try:
+            is_here = get_executor(name) is not None
+            own = _OWN.get(name)
+            found[name] = "" if is_here or own is None else f"the package {own.needs} is not installed"
+        except ExtensionError as error:
+            found[name] = str(error)
+    return found
+
+
 # Those used by default, and always
 
 
 def get_default_executors() -> tuple[Executor, ...]:
-    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others."""
+    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others.
+
+    >>> import tnp
+    >>> tnp.get_default_executors()
+    (<executor llvm>,)
+    """
     return _found(_default)
 
 
@@ -257,6 +276,12 @@ def set_default_executors(executors: Iterable[Executor | str]) -> None:
     """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
 
     Functions compile anew only for arguments of a new kind. Raises ``ValueError`` for unknown names.
+
+    >>> import tnp
+    >>> tnp.set_default_executors(["numpy"])
+    >>> tnp.get_default_executors()
+    (<executor numpy>,)
+    >>> tnp.set_default_executors(["llvm"])
     """
     _set(_default, resolve(executors))
 
@@ -290,8 +315,9 @@ def remove_always_executor(executor: Executor | str) -> None:
 
 
 def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
-    (found,) = resolve([executor])
-    return [e for e in listed if _name(e) != found.name]
+    if isinstance(executor, str) and executor not in map(_name, listed):
+        resolve([executor])  # raises if there is none
+    return [e for e in listed if _name(e) != _name(executor)]
 
 
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:

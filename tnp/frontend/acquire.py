@@ -5,26 +5,33 @@ from __future__ import annotations
 import dataclasses
 import time
 import types
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
-from tnp.core.elementwise_table import by_name
-from tnp.core.errors import NeedsEager
-from tnp.core.prims.elementwise import number_function
-from tnp.core.printing import literal
-from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
+from tnp.frontend.asking import Answers
 from tnp.frontend.either import TracedEither
+from tnp.frontend.guards import guard_numbers
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
 from tnp.frontend.libraries import capturing, library_of_language, library_of_value
-from tnp.frontend.objects import Construct, attributes_of, is_plain_object, is_shadow, stored_attributes
+from tnp.frontend.objects import (
+    Construct,
+    attributes_of,
+    is_copy,
+    is_made_of_attributes,
+    is_plain_object,
+    is_shadow,
+    stored_attributes,
+)
 from tnp.frontend.results import is_sealed
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
@@ -32,7 +39,10 @@ from tnp.frontend.sources import Prologue, Source
 from tnp.frontend.tracer import Tracer, is_traced
 from tnp.lang import numpy as lnp
 
-__all__ = ["Acquired", "acquire"]
+__all__ = ["Acquired", "Differentiate", "acquire"]
+
+#: makes something of a trace and the names of its arguments that require gradients
+Differentiate = Callable[[Trace, set[str]], Any]
 
 
 @dataclasses.dataclass
@@ -42,6 +52,9 @@ class Acquired:
     trace: Trace
     prologue: Prologue
     inputs: Inputs
+    #: whether gradients are on and arguments require them, and what ``differentiate`` made of the trace then
+    requires_gradients: bool = False
+    differentiated: Any = None
 
     @property
     def expressions(self) -> dict[str, str]:
@@ -51,7 +64,7 @@ class Acquired:
     def guard_numbers(self, known: int) -> None:
         """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
         numbers = list(self.trace.value_guards.values())[known:]
-        _guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
+        guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
 
 
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
@@ -61,30 +74,51 @@ ROUNDS_AGAIN = 1_000
 
 def acquire(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, strict: bool = False,
+    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None, answers: Answers | None = None,
 ) -> Acquired:  # fmt: skip
     """Traces ``function`` for the arguments ``values`` of ``parameters``.
 
+    If arguments require gradients, ``differentiate`` gets the trace and their names while what it makes may still depend on
+    the values of numbers.
+
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
-    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then.
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
+    that tracing asks for; without it, a program that needs one runs eagerly.
     """
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
+
+    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
+        prologue.clear()
+        if answers is not None:
+            answers.begin()
+        trace = Trace()
+        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
+        tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
+        if postpones:
+            tracers[-1].asking.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
+        return _acquire(function, parameters, call, values, tracers[-1], differentiate)
+
+    def may_write_out(tracer: Tracer) -> bool:
+        return tracer.rolled and tracer.rolled_rounds <= ROUNDS_AGAIN
+
+    def may_say(tracer: Tracer) -> bool:
+        """Libraries look at values for shortcuts that they leave out where a compiler is at work."""
+        return tracer.inputs.guarded_state
+
+    tracers: list[Tracer] = []
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return attempt(asks=True, postpones=True)
     except NeedsEager as needed:
-        if not tracer.rolled or tracer.rolled_rounds > ROUNDS_AGAIN:
+        rolls, says_compiling = not may_write_out(tracers[-1]), isinstance(needed, NeedsValue) and may_say(tracers[-1])
+        if rolls and not says_compiling:
             raise
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
-    prologue.clear()
-    trace = Trace()
-    tracer = Tracer(trace, Inputs(trace, prologue), strict=strict)
-    tracer.rolls = False
     try:
-        return _acquire(function, parameters, call, values, tracer)
+        return attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
     except NeedsEager:
-        raise reason from None  # what is in the way of the program as it is written
+        if answers is None or not isinstance(reason, NeedsValue):
+            raise reason from None  # what is in the way of the program as it is written
+    return attempt(asks=True, says_compiling=says_compiling)
 
 
 def _acquire(
@@ -93,6 +127,7 @@ def _acquire(
     call: Callable[..., Any],
     values: tuple[Any, ...],
     tracer: Tracer,
+    differentiate: Differentiate | None,
 ) -> Acquired:
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
@@ -109,21 +144,27 @@ def _acquire(
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
             _check_containers(inputs)
-            _finish(trace, inputs, tracer, result)
+            differentiated = _finish(trace, inputs, tracer, result, differentiate)
     finally:
         langs.set_current(language)
         state.set_current(before)
         inputs.release()
+        tracer.asking.answers = None  # it has the caller's arguments
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
-    return Acquired(trace, prologue, inputs)
+    requires = tracer.gradients is not None and bool(tracer.gradients.roots)
+    return Acquired(trace, prologue, inputs, requires, differentiated)
 
 
 def _no_function() -> None:
     """Whose globals and closure a runtime has that belongs to no function."""
 
 
-def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
-    """Stores what was written into the caller's memory and objects, and returns the result."""
+def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, differentiate: Differentiate | None) -> Any:
+    """Stores what was written into the caller's memory and objects, and returns the result. Gives what ``differentiate`` makes."""
+    gradients = tracer.gradients
+    if gradients is not None:
+        gradients.finish()
+        gradients.check_results()
     tracer.flush()
     for storage in inputs.storages:
         library = library_of_language(storage.value.lang) if storage.dirty else None
@@ -139,13 +180,17 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any) -> None:
     output = _output(result)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    _guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
     prims.python_return(output)
     trace.output = output
     trace.bound_symbols[:0] = unpacking
+    differentiated = None
+    if differentiate is not None and gradients is not None and gradients.roots:
+        differentiated = differentiate(trace, gradients.roots)
+    guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
+    return differentiated
 
 
 def _check_scopes(trace: Trace, output: Any) -> None:
@@ -191,6 +236,15 @@ def _check_containers(inputs: Inputs) -> None:
             raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
 
 
+def _key(x: Any) -> Any:
+    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    if type(x) is tuple:
+        return tuple(map(_key, x))
+    if type(x) is TracedNumber:
+        return x.proxy.known()
+    return x.known_scalar() if type(x) is TracedArray else x
+
+
 def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
     if type(x) is TracedRange:
@@ -214,6 +268,8 @@ def _output(x: Any) -> Any:
         items = [_output(y) for y in x]
         return kind(*items) if hasattr(x, "_fields") else tuple(items)
     if is_shadow(x):
+        if is_copy(x):
+            raise NeedsEager(f"it returns a copy of an object of the class {kind.__name__}")
         source, real_kind, _ = stored_attributes(x)
         return inputs.object_proxy(source, real_kind)
     if isinstance(x, np.generic):
@@ -229,59 +285,28 @@ def _output(x: Any) -> Any:
     if kind is list:
         return [_output(y) for y in x]
     if kind is dict:
-        return {k: _output(y) for k, y in x.items()}
-    if is_plain_object(x) and not callable(x):
+        return {_key(k): _output(y) for k, y in x.items()}
+    if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):
+        if not _holds_traced(x):  # it may be one that the program got hold of unseen
+            raise NeedsEager(f"it returns a new {kind.__name__}")
         attributes = attributes_of(x)
-        if any(is_traced(v) or is_plain_object(v) for v in attributes.values()):
+        if not isinstance(x, dict):
             return Construct(kind, {k: _output(v) for k, v in attributes.items()})
-        raise NeedsEager(f"it returns a new {kind.__name__}")
+        fields = tuple(k for k, v in attributes.items() if dict.get(x, k, _output) is v)
+        items = {k: _output(v) for k, v in dict.items(x)}
+        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, items, fields)
     if pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
     raise NeedsEager(f"it returns a {kind.__name__}")
 
 
-def _guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
-    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
-    producers: dict[str, BoundSymbol] = {}
-
-    def collect(bsyms: Any) -> None:
-        for b in bsyms:
-            collect(b.subsymbols)
-            for body in bodies_of(b):
-                collect(body.bound_symbols)
-            for p in b.flat_outputs:
-                if isinstance(p, NumberProxy):
-                    producers.setdefault(p.name, b)
-
-    if numbers:
-        collect(program)
-    expressions = dict(inputs.expressions)
-
-    def describe(x: Any) -> str:
-        if not isinstance(x, Proxy) or x.name in inputs.expressions:
-            return x.name if isinstance(x, Proxy) else str(x)
-        b = producers[x.name]
-        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
-
-    def expression(x: Any) -> str:
-        if not isinstance(x, Proxy):
-            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
-        if x.name not in expressions:
-            b = producers[x.name]
-            function = inputs.prologue.constant(_number_function(b), "number")
-            text = f"{function}({', '.join(expression(a) for a in b.args)})"
-            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
-        return expressions[x.name]
-
-    for number in numbers:
-        inputs.number_guard(expression(number), describe(number), number)
-
-
-def _number_function(b: BoundSymbol) -> Callable[..., Any]:
-    if b.sym.name == "convert_number":
-        python_type = b.args[1]
-        return lambda x, _: python_type(x)
-    function = number_function(by_name[b.sym.name])
-    assert function is not None
-    return function
+def _holds_traced(x: Any) -> bool:
+    """Whether a value of the trace is in ``x``, or in what it is made of."""
+    if is_traced(x) or is_shadow(x):
+        return True
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_traced, x))
+    return (isinstance(x, dict) and any(map(_holds_traced, dict.values(x)))) or (
+        is_made_of_attributes(x) and any(map(_holds_traced, attributes_of(x).values()))
+    )

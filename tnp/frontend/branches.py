@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import prims
@@ -13,8 +13,9 @@ from tnp.core.proxies import Proxy
 from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
-from tnp.frontend.payloads import payload_of
-from tnp.frontend.regions import UNBOUND, Region, Retrace
+from tnp.frontend.maybe import TracedMaybe, nothing_like, split
+from tnp.frontend.payloads import Payload, payload_of
+from tnp.frontend.regions import UNBOUND, Region, Retrace, Variables
 from tnp.frontend.results import mark_shared
 from tnp.frontend.trials import CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
 from tnp.frontend.values import either_of, output_handle, parts_of, proxy_of
@@ -34,6 +35,8 @@ class Branch(Trial):
         #: why it is no operation, if it is none
         self.reason = ""
         self.rest, self.tail = rest, tail
+        #: of each side, what variables are bound to at its end
+        self.ends: list[dict[str, tuple[Any, Any]]] = []
         #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
         self.mixed: dict[str, Kinds] = {}
 
@@ -96,6 +99,7 @@ class Branch(Trial):
                 raise
             scopes.append(r.close())
             r.restore_variables()
+        self.ends = ends
         merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
         code, pairs = self._join_codes(*codes, region)
         written = [k for k in proxies if any(k in s for s in stores)]
@@ -115,6 +119,7 @@ class Branch(Trial):
 
     def _proxies_of(self, name: str, value: Any) -> Any:
         """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""
+        value, _ = split(value)
         if value is UNBOUND:
             return None
         if type(value) is tuple and not name.isidentifier():
@@ -132,7 +137,10 @@ class Branch(Trial):
             return code, proxy, None
         condition = code.condition.proxy if isinstance(code, Leaving) else code is not None
         how = code.how if isinstance(code, Leaving) else code
-        return code, proxy, (condition, payload_of(how, region) if isinstance(how, Returned) else None)
+        return code, proxy, (condition, self._payload(how, region))
+
+    def _payload(self, how: Any, region: Region) -> Payload | None:
+        return payload_of(how, region, self.variables, self.names) if isinstance(how, Returned) else None
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
@@ -141,7 +149,21 @@ class Branch(Trial):
         if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
             self.variables[name] = x
             return None
+        if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
+            return self._merge_maybe(name, a, b, region)
         return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
+
+    def _merge_maybe(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
+        """As :meth:`_merge`, of a variable that is not bound on one side, or may not be."""
+        ((x, is_x), p), ((y, is_y), q) = (split(a[0]), a[1]), (split(b[0]), b[1])
+        if x is UNBOUND:
+            x, p = y, nothing_like(q)
+        elif y is UNBOUND:
+            y, q = x, nothing_like(p)
+        if p is None or q is None or name in self.mixed:
+            raise Failure(f"{name} is bound on one side only")
+        pairs, make = self._bring_together(name, (x, p), (y, q), region, f"{name} is of another kind on either side")
+        return [*pairs, (is_x, is_y)], lambda *made: TracedMaybe(make(*made[:-1]), TracedNumber(made[-1]))
 
     def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
         (x, p), (y, q) = a, b
@@ -155,7 +177,8 @@ class Branch(Trial):
                 self.mixed[name] = kinds
             raise Failure(reason)
         _check_mergeable(x, y, region)
-        return [(p, q)], lambda proxy: _either(proxy, x, y)
+        shared = [v for v, end in zip((x, y), self.ends) if type(v) is TracedArray and not _is_alone(v, end, region)]
+        return [(p, q)], lambda proxy: _either(proxy, x, y, shared)
 
     def _bring_tuples_together(self, name: str, a: Any, b: Any, region: Region, reason: str) -> Any:
         items: list[Any] = []
@@ -179,7 +202,7 @@ class Branch(Trial):
         (x, p, _), (y, q, _) = a, b
         returning = isinstance(x, Returned) and isinstance(y, Returned)
         if self.tail in ("body", "side") and not returning:
-            return _leaving(a, b)
+            return _leaving(a, b, self.variables)
         if x is y:
             return x, []
         if self.tail == "function":
@@ -196,7 +219,7 @@ class Branch(Trial):
         raise Failure("it jumps on one side")
 
 
-def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], variables: Variables) -> tuple[Any, Any]:
     """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`."""
     (x, _, (p, value)), (y, _, (q, other)) = a, b
     if x is None and y is None:
@@ -215,7 +238,7 @@ def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any]) -> tuple[Any, Any
     nothing = [t() for t in known.types]
     sides = [nothing if v is None else v.numbers for v in (value, other)]
     pairs = [(p, q), *zip(*sides)]
-    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made))), pairs
+    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made), variables)), pairs
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:
@@ -228,13 +251,29 @@ def _check_mergeable(x: Any, y: Any, region: Region) -> None:
             raise Failure("it chooses between arrays that share memory with others")
 
 
-def _either(proxy: Proxy, x: Any, y: Any) -> Any:
-    """What the program holds for a value that is one of two."""
+def _is_alone(x: TracedArray, end: dict[str, tuple[Any, Any]], region: Region) -> bool:
+    """Whether an array is memory that a side of a branch has made, and nothing else that it leaves (``end``) looks at."""
+    storage = x.storage
+    fresh = storage.serial >= region.serial and storage.origin is None and not storage.maybe_shared and not x.path
+    found = [split(v)[0] for value, _ in end.values() for v in _leaves(value)]
+    return fresh and sum(type(v) is TracedArray and v.storage is storage for v in found) <= 1
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if type(x) is tuple:
+        for y in x:
+            yield from _leaves(y)
+    else:
+        yield x
+
+
+def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:
+    """What the program holds for a value that is one of two; it may be the memory of those that are ``shared``."""
     handle = x if type(x) is TracedArray and not x.scalar else None
     made = output_handle(proxy, handle)
     if handle is not None:
         if not same_layout(x, y):
             made._strides = None
-        for v in (x, y):
+        for v in shared:
             mark_shared(made.storage, v.storage)
     return made

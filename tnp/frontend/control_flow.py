@@ -41,6 +41,8 @@ UNROLLED_AROUND = 5
 WARN_ROUNDS = 1_000
 #: rounds that a loop may be written out for; one of more runs eagerly, with the rest of the call
 MAX_ROUNDS = 10_000
+#: the same where the program is compiled for a number of rounds that is a value
+MAX_ROUNDS_ASKED_FOR = 64
 #: rounds that are peeled for variables to settle
 PEELED = 3
 
@@ -93,7 +95,7 @@ class ControlFlow:
                 return None if code is BREAK else code
             rounds = rounds.behind_first()
         if not rounds.known:
-            raise NeedsValue(f"a loop has bounds that are known only when the program runs, and {reason}")
+            return self.for_(_with_known_bounds(rounds, reason), body, orelse, names, stores)
         indices = rounds.indices()
         _check_unrolling(len(indices), reason)
         return _as_python(map(rounds.item, indices), body, orelse)
@@ -307,8 +309,22 @@ def _not(x: Any) -> Any:
 def _plain_code(code: Any) -> Any:
     """The code of a round that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
     if isinstance(code, Leaving):
-        raise NeedsValue("it leaves a loop on a value that is known only when the program runs")
+        try:
+            return code.how if code.condition else None
+        except NeedsValue:
+            raise NeedsValue("it leaves a loop on a value that is known only when the program runs") from None
     return None if code is CONTINUE else code
+
+
+def _with_known_bounds(rounds: Rounds, reason: str) -> Rounds:
+    """Rounds whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
+    try:
+        known = rounds.indices()
+    except NeedsValue:
+        raise NeedsValue(f"a loop has bounds that are known only when the program runs, and {reason}") from None
+    if len(known) > MAX_ROUNDS_ASKED_FOR:
+        raise NeedsEager(f"a loop has {len(known):,} rounds in this call, maybe others in another, and {reason}")
+    return Rounds(known.start, known.stop, known.step, rounds.item)
 
 
 def _in_turns(

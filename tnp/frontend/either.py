@@ -2,7 +2,7 @@
 
 ``s = 0.0`` and then ``s += x[i]`` in a branch; ``max(x[i], 0.0)``. The two kinds are equal in value and differ in a few things:
 what they promote to beside a float32 array, division by zero, how they print. So a value of either kind is carried as its value and
-a flag. It may be used where both kinds give the same; used anywhere else, it makes the call run eagerly.
+a flag. It may be used where both kinds give the same; used anywhere else, the program is compiled for the kind that it has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import intervals, langs, prims
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.lang import numpy as lnp
@@ -62,17 +62,30 @@ class TracedEither:
         flag = self.flag.proxy if type(self.flag) is TracedNumber else self.flag
         return lnp.scalar_or_number(self.scalar.__tnp_value__(), flag, self.python_type)
 
-    def beside(self, *dtypes: Any) -> TracedArray:
-        """The value as an operand beside arrays of those dtypes. Raises :class:`NeedsEager` if its kind matters there."""
-        if not all(_promotes_alike(self.kinds, d) for d in dtypes):
-            raise self.matters()
-        return self.scalar
+    def beside(self, *dtypes: Any) -> Any:
+        """The value as an operand beside arrays of those dtypes: as what it is in this call, if its kind matters there."""
+        return self.scalar if all(_promotes_alike(self.kinds, d) for d in dtypes) else self.settled()
 
-    def stored_in(self, a: TracedArray) -> TracedArray:
+    def stored_in(self, a: TracedArray) -> Any:
         """The value as what an assignment into ``a`` stores."""
-        if not np.can_cast(self.scalar.dtype, a.dtype, "same_kind"):
-            raise self.matters()
-        return self.scalar
+        return self.scalar if np.can_cast(self.scalar.dtype, a.dtype, "same_kind") else self.settled()
+
+    def settled(self) -> Any:
+        """The scalar or the number that the value is in this call, which the trace then is for.
+
+        Raises :class:`NeedsEager` where that cannot be asked for.
+        """
+        try:
+            is_scalar = bool(self.flag)
+        except NeedsValue:
+            raise self.matters() from None
+        if is_scalar:
+            return self.scalar
+        tracer = state.current()
+        number = tracer.call(prims.item, (self.scalar,), {})
+        if number.proxy.python_type is self.python_type:
+            return number
+        return tracer.call(prims.convert_number, (number, self.python_type), {})
 
     def matters(self) -> NeedsEager:
         name = self.python_type.__name__
@@ -80,16 +93,46 @@ class TracedEither:
             f"it matters whether a value is a {name} or a NumPy scalar, which is known when the program runs"
         )
 
-    def _refuse(self, *_: Any) -> Any:
-        raise self.matters()
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self.matters()
+        return getattr(self.settled(), name)
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = __hash__ = __str__ = __format__ = __round__ = _refuse
-    __array__ = __iter__ = __len__ = __getitem__ = _refuse
+    def __bool__(self) -> bool:
+        return bool(self.scalar)
+
+    def __float__(self) -> float:
+        return float(self.scalar)
+
+    def __int__(self) -> int:
+        return int(self.scalar)
+
+    def __complex__(self) -> complex:
+        return complex(self.scalar)
+
+    def __index__(self) -> int:
+        return operator.index(self.settled())
+
+    def __hash__(self) -> int:
+        return hash(self.scalar)
+
+    def __str__(self) -> str:
+        return str(self.settled())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.settled(), spec)
+
+    def __round__(self, *digits: Any) -> Any:
+        return state.current().runtime.call(round, self.settled(), *digits)
+
+    def __iter__(self) -> Any:
+        return iter(self.settled())
+
+    def __len__(self) -> int:
+        return len(self.settled())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.settled()[key]
 
     def __repr__(self) -> str:
         return f"<traced {self.python_type.__name__} or {self.scalar.dtype.name}>"
@@ -191,7 +234,7 @@ def operate(method: str, *args: Any) -> Any:
         dtypes = [x.dtype for x in arrays]
         return tracer.operate(method, *(a.beside(*dtypes) if type(a) is TracedEither else a for a in args))
     if not _is_alike_for_both(method, args):
-        raise found[0].matters()
+        return tracer.operate(method, *(a.settled() if type(a) is TracedEither else a for a in args))
     operands = [a.scalar if type(a) is TracedEither else a for a in args]
     result = tracer.operate(method, *operands)
     flags = [a.flag for a in found]
@@ -217,16 +260,18 @@ def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
     return float in types and method in ("add", "sub", "mul")
 
 
-def as_operands(is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a function with those of either kind as operands, where it is a ufunc, to which both kinds are alike."""
-    found = next(a for a in (*args, *kwargs.values()) if type(a) is TracedEither)
+def as_operands(
+    is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a function with those of either kind as operands: to a ufunc both kinds are alike."""
     dtypes = [a.dtype for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
     plain = all(type(a) in (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray) for a in args)
-    if not is_ufunc or not plain or any(type(a) is TracedEither for a in kwargs.values()):
-        raise found.matters()
+    alike = is_ufunc and plain and not any(type(a) is TracedEither for a in kwargs.values())
     if any(type(a) is TracedEither and a.python_type is not float for a in args) and not dtypes:
-        raise found.matters()
-    return tuple(a.beside(*dtypes) if type(a) is TracedEither else a for a in args)
+        alike = False
+    settled = {k: v.settled() if type(v) is TracedEither else v for k, v in kwargs.items()}
+    operands = ((a.beside(*dtypes) if alike else a.settled()) if type(a) is TracedEither else a for a in args)
+    return tuple(operands), settled
 
 
 def _binary(method: str, reflected: bool) -> Callable[[Any, Any], Any]:

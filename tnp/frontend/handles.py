@@ -38,7 +38,18 @@ class Storage:
     ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
     """
 
-    __slots__ = ("lost", "maybe_shared", "origin", "serial", "source", "value", "version", "writable", "written")
+    __slots__ = (
+        "has_detached_view",
+        "lost",
+        "maybe_shared",
+        "origin",
+        "serial",
+        "source",
+        "value",
+        "version",
+        "writable",
+        "written",
+    )
 
     def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
         self.value = value
@@ -51,6 +62,8 @@ class Storage:
         #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
         self.lost = False
         self.source: Any = None
+        #: whether there is a tensor on it of which autograd does not know that it is one
+        self.has_detached_view = False
         #: tells which of two storages was made first
         self.serial = next(serials)
 
@@ -65,6 +78,8 @@ class Storage:
                 "use .copy() to make them separate"
             )
         tracer = _tracer.running()
+        if tracer is not None and tracer.gradients is not None:
+            tracer.gradients.check_write(self, value)
         if tracer is not None and tracer.regions:
             tracer.regions[-1].writes(self)
         self.written = True
@@ -184,6 +199,8 @@ class TracedArray:
     real = property(_getter("real"), _setter("real"))
     imag = property(_getter("imag"), _setter("imag"))
     flat = property(_getter("flat"), _setter("flat"))
+    #: what torch._dynamo.mark_static_address sets, as caches of models do with theirs
+    _dynamo_static_input_type = property(_getter("_dynamo_static_input_type"), _setter("_dynamo_static_input_type"))
 
     @property
     def ndim(self) -> int:
@@ -220,6 +237,20 @@ class TracedArray:
 
     # What Python may ask of an array's value
 
+    def _asked(self, what: str) -> Any:
+        """The value of the one element, as a Python number; the trace is for that value then."""
+        n = sizes.product(self.shape_)
+        if type(n) is not int or n != 1:
+            raise self._needs_value(what)
+        return _tracer.current().asking.value(self.__tnp_value__(), what)
+
+    def known_scalar(self, what: str = "Python") -> Any:
+        """What NumPy has in place of a 0-d array, with the value that the trace is for."""
+        if self.shape_ or self.library is not None:
+            raise self._needs_value(what)
+        value = self.dtype.type(self._asked(what))
+        return value if self.scalar else np.asarray(value)
+
     def _needs_value(self, what: str) -> NeedsValue:
         return NeedsValue(f"{what} needs the value of {self._proxy.name}, which is known only when the program runs")
 
@@ -229,32 +260,38 @@ class TracedArray:
             raise ValueError(
                 "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
             )
-        raise self._needs_value("a condition")
+        return bool(self._asked("a condition"))
+
+    def _single(self, what: str) -> Any:
+        """As :meth:`_asked`, of a 0-d array: what NumPy makes of others depends on its version."""
+        if self.shape_:
+            raise self._needs_value(what)
+        return self._asked(what)
 
     def __float__(self) -> float:
-        raise self._needs_value("float()")
+        return float(self._single("float()"))
 
     def __int__(self) -> int:
-        raise self._needs_value("int()")
+        return int(self._single("int()"))
 
     def __complex__(self) -> complex:
-        raise self._needs_value("complex()")
+        return complex(self._single("complex()"))
 
     def __index__(self) -> int:
         if self.shape_ or self._element_type.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         known = _tracer.current().known_scalar(self)
-        if known is None:
-            raise self._needs_value("an index")
-        return int(known)
+        return int(self._asked("an index") if known is None else known)
 
     def __format__(self, spec: str) -> str:
-        raise self._needs_value("formatting")
+        return format(self.known_scalar("formatting"), spec)
 
     def __str__(self) -> str:
-        raise self._needs_value("str()")
+        return str(self.known_scalar("str()"))
 
     def __repr__(self) -> str:
+        if _tracer.running() is not None:  # the program asks: what it gets is a text of its own
+            return repr(self.known_scalar("repr()"))
         kind = "scalar" if self.scalar else "array"
         return f'<traced {kind} {self._proxy.name}: "{self._proxy.type_string()}">'
 
@@ -262,7 +299,7 @@ class TracedArray:
         if self.library is not None:  # by identity
             return object.__hash__(self)
         if self.scalar:
-            raise self._needs_value("hash()")
+            return hash(self.known_scalar("hash()"))
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __contains__(self, x: Any) -> bool:
@@ -332,10 +369,15 @@ class TracedNumber:
         return str(self._known())
 
     def __repr__(self) -> str:
+        if _tracer.running() is None:  # in the message of an error that tracing raised
+            return f"<traced {self.proxy.python_type.__name__} {self.proxy.name}>"
         return repr(self._known())
 
     def __round__(self, ndigits: int | None = None) -> Any:
         return round(self._known(), ndigits) if ndigits is not None else round(self._known())
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self  # a number does not change
 
     def __getattr__(self, name: str) -> Any:
         if name == "real":

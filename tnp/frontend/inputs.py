@@ -14,6 +14,7 @@ import math
 import re
 import types
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from tnp.core.views import Path
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
+from tnp.frontend.rewriter import is_library_class
 from tnp.frontend.sources import ArrayKind, Prologue, Source
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_dtype
@@ -84,6 +86,7 @@ class Inputs:
         self.trace = trace
         self.prologue = prologue
         self.storages: list[Storage] = []
+        self._constant_numbers = False
         #: the expression that fetches each input proxy
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
@@ -106,6 +109,8 @@ class Inputs:
         self.guarded_state = False
         #: stand-ins for objects of the user's classes
         self.shadows: list[Any] = []
+        #: copies that the program made of those
+        self.copies: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
@@ -157,7 +162,7 @@ class Inputs:
         if isinstance(value, _CHANGEABLE):
             raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
         if is_plain_object(value):
-            return self.lift_instance(value, self.prologue.let(source))
+            return self.lift_instance(value, self.prologue.let(source), constant_numbers=is_library_class(kind))
         self.guard_identity(value, source)
         return value
 
@@ -195,9 +200,21 @@ class Inputs:
         function, arguments, keywords = parts
         return functools.partial(function, *arguments, **keywords)
 
-    def _lift_number(self, value: Any, source: Source) -> TracedNumber:
+    @contextmanager
+    def numbers_as(self, *, constant: bool) -> Iterator[None]:
+        """While numbers that are lifted are constants, which are guarded, or inputs."""
+        before, self._constant_numbers = self._constant_numbers, constant
+        try:
+            yield
+        finally:
+            self._constant_numbers = before
+
+    def _lift_number(self, value: Any, source: Source) -> Any:
         kind = type(value)
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
+        if self._constant_numbers:
+            self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
+            return value
         proxy = NumberProxy(self.name_of(source), kind, value)
         self._add(proxy, source)
         if source.description.startswith(("global ", "closure variable ")):
@@ -304,18 +321,21 @@ class Inputs:
             name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
             self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
 
-    def guard_class(self, kind: type, *, data: bool = False) -> None:
+    def guard_class(self, kind: type, *, data: bool = False, bases: tuple[type, ...] = ()) -> None:
         """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
-        with ``data``, the numbers and strings, too. Python calls operators and ``super()``'s methods without asking tnp."""
+        with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
         for c in kind.__mro__:
             if c in self._classes or not is_made_by_statement(c):
                 continue
             self._classes.add(c)
             kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
             found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
+            if c in bases:  # of many methods, those that Python and the class call by themselves
+                found = {n: v for n, v in found.items() if n.startswith("_")}
             name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
             values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
-            condition = f"{same}({name}.__dict__, {len(c.__dict__)}, {names}, {values})"
+            count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
+            condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
             self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
 
     def _lift_object(self, value: Any, source: Source) -> TracedObject:
@@ -352,6 +372,10 @@ class Inputs:
         self.containers.append(_Lifted(made, list(items), source, type(value)))
         return made
 
+    def watch(self, made: dict[Any, Any], source: Source) -> None:
+        """Sees to it that a program that changes a dict made for it runs eagerly."""
+        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict))
+
     def _lift_node(self, value: Any, source: Source) -> Any:
         """A container that optree takes apart."""
         children, metadata, unflatten = pytree.flatten(value)
@@ -375,7 +399,7 @@ class Inputs:
     def _key(self, key: Any) -> str:
         return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
 
-    def lift_instance(self, value: Any, source: Source, **shadowing: Any) -> Any:
+    def lift_instance(self, value: Any, source: Source, *, bases: tuple[type, ...] = (), **shadowing: Any) -> Any:
         """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
         known = self._by_identity.get(id(value))
         if known is not None:
@@ -384,7 +408,7 @@ class Inputs:
             return known[1]
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        self.guard_class(type(value))
+        self.guard_class(type(value), bases=bases)
         made = shadow(value, source, self, **shadowing)
         self._by_identity[id(value)] = (value, made, source.expression)
         self.shadows.append(made)
@@ -421,6 +445,10 @@ class Inputs:
         if not known and type(lifted) is TracedArray:
             self._captured.append(lifted.storage)
         return lifted
+
+    def value_of(self, a: TracedArray) -> Any:
+        """The very array that a handle stands for, if that is an input."""
+        return next((value for value, handle, _ in self._by_identity.values() if handle is a), None)
 
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""
@@ -459,18 +487,22 @@ class Inputs:
         self._arrays.clear()
         self.same.clear()
         self._defaults.clear()
-        for made in self.shadows:
+        for made in (*self.shadows, *self.copies):
             release(made)
 
     def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
         value = number.value
-        if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
-            text = "float('nan')" if value != value else f"float('{value!r}')"
-            condition = f"same_float({expression}, {text})"
-        else:
-            condition = f"{expression} == {value!r}"
+        condition = _equality(expression, value)
         self.prologue.guard(condition, f"{description} == {value!r}, which the program's shape depends on")
+
+
+def _equality(expression: str, value: Any) -> str:
+    """The condition that a number is ``value``."""
+    if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
+        text = "float('nan')" if value != value else f"float('{value!r}')"
+        return f"same_float({expression}, {text})"
+    return f"{expression} == {value!r}"
 
 
 def _identifier(description: str) -> str:

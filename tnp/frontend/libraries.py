@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tnp.frontend.sources import Source
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["Library", "capturing", "library_of_function", "library_of_language", "library_of_value"]
+__all__ = ["Library", "capturing", "library_of_function", "library_of_language", "library_of_value", "uncaptured"]
 
 #: packages, and the modules that register their libraries
 _MODULES = {"torch": "tnp.frontend.torch"}
@@ -35,6 +35,10 @@ class Library:
     def __init__(self, language: langs.Language) -> None:
         self.language = language
         _libraries[language.name] = self
+
+    def uncaptured(self) -> AbstractContextManager[Any]:
+        """Around what is no part of the program that is being traced."""
+        return nullcontext()
 
     # Functions
 
@@ -140,6 +144,14 @@ def capturing(tracer: Tracer) -> AbstractContextManager[Any]:
     for package in _MODULES:
         if package in sys.modules and getattr(sys.modules[package], "__version__", None) is not None:
             return _loaded(package).capture(tracer)
+    return nullcontext()
+
+
+def uncaptured() -> AbstractContextManager[Any]:
+    """In :func:`capturing`, around what is no part of the program."""
+    for package in _MODULES:
+        if package in _libraries:
+            return _libraries[package].uncaptured()
     return nullcontext()
 
 

@@ -12,8 +12,9 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.maybe import TracedMaybe, nothing_like, split
 from tnp.frontend.payloads import Payload, payload_of
-from tnp.frontend.regions import Region
+from tnp.frontend.regions import UNBOUND, Region
 from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
 from tnp.frontend.trials import (
@@ -51,6 +52,8 @@ class Loop(Trial):
         self.lifts = lifts
         #: the variables that are a number or a scalar, and the kinds
         self.mixed: dict[str, Kinds] = {}
+        #: the variables that may be unbound, and of each a proxy of what it is bound to
+        self.maybe: dict[str, Any] = {}
         #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
@@ -79,9 +82,11 @@ class Loop(Trial):
             raise Failure("what follows needs values that it computes")
         if code in self.tracer.unrollable:
             raise Failure(self.tracer.unrollable[code])
+        unbound_reads = self.tracer.unbound_reads
         try:
             return self.attempt()
         except Failure as failure:
+            failure.settles = failure.settles or self.tracer.unbound_reads > unbound_reads
             if not failure.settles and not isinstance(failure, TakeTurns):
                 self.tracer.unrollable[code] = failure.reason
             raise
@@ -111,6 +116,20 @@ class Loop(Trial):
         carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
         entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
 
+    def _carry_maybe(
+        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> None:
+        """Carries a variable that may be unbound: what it is bound to, and whether it is."""
+        held, is_bound = split(value)
+        if held is UNBOUND:
+            nothing = nothing_like(self.maybe[name])
+            held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
+        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=())
+        if made is None or name in self.mixed:
+            raise Failure(f"{name} may be unbound")
+        inits[name], carried[name], entries[name] = made
+        inits[_bound(name)], carried[_bound(name)] = is_bound, NumberProxy(self.trace.make_name("n"), bool)
+
     def _may_assume(self) -> bool:
         """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
         of a scalar's dtype, as the 0 is of ``s = 0``. What shows to be no such integer is in ``counting`` from then on."""
@@ -126,6 +145,7 @@ class Loop(Trial):
             len(self.rebound),
             len(self.owned),
             len(self.mixed),
+            len(self.maybe),
             len(self.counting),
             sum(map(len, self.varying.values())),
         )
@@ -145,6 +165,11 @@ class Loop(Trial):
         entries: dict[str, Any] = {}
         for name in self.names:
             value = self.variables[name]
+            if type(value) is TracedMaybe:
+                self.maybe.setdefault(name, proxy_of(value.value))
+            if name in self.maybe:
+                self._carry_maybe(name, value, inits, carried, entries)
+                continue
             if type(value) is TracedEither:
                 self.mixed[name] = value.kinds
             if name in self.mixed:
@@ -160,8 +185,9 @@ class Loop(Trial):
             if made is not None:
                 inits[name], carried[name], entries[name] = made
         memory = {key: s.value for key, s in self.storages.items()}
-        for name, init in inits.items():
-            if isinstance(init, TensorProxy) and not init.scalar and id(self.variables[name].storage) in memory:
+        for name in inits:
+            held, _ = split(self.variables[name]) if name in self.variables else (None, None)
+            if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         proxies = self.storage_proxies()
         low, high = (None, None) if self.rounds is None else self.rounds.interval()
@@ -171,7 +197,8 @@ class Loop(Trial):
             region.lose(self.variables[name].storage)
         self.carry_storages(region, proxies)
         for name, handle in entries.items():
-            self.variables[name] = handle
+            flag = carried.get(_bound(name))
+            self.variables[name] = handle if flag is None else TracedMaybe(handle, TracedNumber(flag))
         tested, condition = self._trace_test(region)
         self.tracer.repeats *= self._repeats
         try:
@@ -251,7 +278,7 @@ class Loop(Trial):
             return code.condition.proxy, None
         if self.tells:
             raise Failure("it returns, and has an else")
-        return code.condition.proxy, payload_of(code.how, region)
+        return code.condition.proxy, payload_of(code.how, region, self.variables, self.names)
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -261,6 +288,13 @@ class Loop(Trial):
         handles: dict[str, TracedArray | None] = {}
         for name in self.names:
             value = self.variables[name]
+            if name in self.maybe:
+                held, results[_bound(name)] = split(value)
+                results[name] = proxy_of(held)
+                if results[name] is None or not fits(carried[name], results[name]):
+                    raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+                handles[name] = settled(name, held, entries, region, self.loose)
+                continue
             if name in self.mixed:
                 end = either(value, self.mixed[name])
                 if end is None:
@@ -276,6 +310,10 @@ class Loop(Trial):
                     self.rebound.add(name)
                 if type(before) in CONSTANTS and type(value) is type(before) and value == before:
                     continue
+                if before is UNBOUND and (self.lifts or type(value) is TracedMaybe):
+                    like = proxy_of(split(value)[0])
+                    if nothing_like(like) is not None:
+                        self.maybe[name] = like
                 raise Failure(f"{name} changes from round to round", settles=True)
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
@@ -316,7 +354,7 @@ class Loop(Trial):
         arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
         written = [n for n, x in arrays.items() if x.storage.written]
         for name in written:  # what is handed on to one of them is written a round later
-            handle = self.variables[name]
+            handle, _ = split(self.variables[name])
             written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
         if not all(arrays[n].storage.writable for n in written):
             raise Failure("it writes to what another variable was bound to")
@@ -372,16 +410,19 @@ class Loop(Trial):
         surely_ran = self.rounds is not None and self.rounds.known
         for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
-            if name in self.mixed:
+            if name in self.maybe:
+                flag = args[names.index(_bound(name))]
+                self.variables[name] = TracedMaybe(self.variables[name], TracedNumber(flag))
+            elif name in self.mixed:
                 self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
             for source in sources if surely_ran else [name, *sources]:
-                before = region.values[source]
+                before, _ = split(region.values[source])
                 if handle is not None and type(before) is TracedArray and not before.storage.lost:
                     mark_shared(self.variables[name].storage, before.storage)
         self.commit(written)
         if not told:
             return None
-        how = BREAK if returned is None else returned.rebuilt(list(told[1:]))
+        how = BREAK if returned is None else returned.rebuilt(list(told[1:]), self.variables)
         return Leaving(TracedNumber(told[0]), how)
 
     def _count_rounds(self) -> None:
@@ -395,6 +436,11 @@ def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
     return [
         prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
     ]
+
+
+def _bound(name: str) -> str:
+    """Under what it stands whether a variable is bound that may not be."""
+    return f"{name} is bound"
 
 
 def _flag(name: str) -> str:

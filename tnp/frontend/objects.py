@@ -7,12 +7,17 @@ real object.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import enum
 import operator
 import types
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tnp.core.errors import NeedsEager
+from tnp.frontend.handles import TracedNumber
 from tnp.frontend.sources import Source
 
 if TYPE_CHECKING:
@@ -22,7 +27,9 @@ __all__ = [
     "CODE_TYPES",
     "Construct",
     "guard_code",
+    "is_copy",
     "is_made_by_statement",
+    "is_made_of_attributes",
     "is_plain_object",
     "is_shadow",
     "real_object",
@@ -46,8 +53,8 @@ def is_made_by_statement(kind: type) -> bool:
 
 
 def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
-    """Whether a class's dictionary has ``count`` entries, and these very values."""
-    return len(found) == count and all(map(operator.is_, map(found.get, names), values))
+    """Whether a class's dictionary has ``count`` entries, and these very values; the one that ``copy`` adds is not counted."""
+    return len(found) - ("__slotnames__" in found) == count and all(map(operator.is_, map(found.get, names), values))
 
 
 def is_plain_object(value: Any) -> bool:
@@ -67,7 +74,7 @@ def is_plain_object(value: Any) -> bool:
 class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
-    __slots__ = ("constant_numbers", "inputs", "parts", "read", "real", "source", "stored")
+    __slots__ = ("changed", "constant_numbers", "copies", "inputs", "parts", "read", "real", "source", "stored")
 
     def __init__(
         self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...], constant_numbers: bool
@@ -81,6 +88,54 @@ class _Shadowed:
         self.inputs = inputs
         self.read: dict[str, Any] = {}
         self.stored: dict[str, Any] = {}
+        #: of a copy that the program made of the object: how what the object is made of is copied
+        self.copies: Callable[[Any], Any] | None = None
+        #: of such a copy, where attributes are looked up by code of the class: an object that is stored to
+        self.changed: Any = None
+
+    def look_up(self, name: str) -> Any:
+        """An attribute of an object whose class looks attributes up itself."""
+        found = getattr(self.real, name)
+        if self.changed is not None:
+            now = getattr(self.changed, name)
+            if now is not found:
+                return now
+        return self.lifted(found, name)
+
+    def to_change(self, name: str) -> Any:
+        """What an attribute is stored to, or deleted from, of a copy whose class looks attributes up itself."""
+        if self.copies is None:
+            raise NeedsEager(
+                f"it assigns {name!r} of {self.source.description}, whose class looks attributes up itself"
+            )
+        if self.changed is None:
+            self.changed = copy.copy(self.real)
+        self.read.clear()  # it may be looked up under another name
+        return self.changed
+
+    def lifted(self, found: Any, name: str, source: Source | None = None) -> Any:
+        """What the attribute ``name`` is to the program, which reads it now, from ``source`` if that is not the attribute."""
+        with self.inputs.numbers_as(constant=self.constant_numbers):
+            lifted = self.inputs.lift(found, source or self.source.attribute(name))
+        if self.copies is not None:
+            lifted = self.copies(lifted)
+        self.read[name] = lifted
+        return lifted
+
+    def dictionary(self) -> dict[str, Any]:
+        """The object's ``__dict__``, all in it lifted. The program may not change it."""
+        e, description = self.source.expression, self.source.description
+        held = self.real.__dict__
+        keys = self.inputs.prologue.constant(list(held), "keys")
+        self.inputs.prologue.guard(f"list({e}.__dict__) == {keys}", f"{description} has the attributes {list(held)}")
+        made = {k: self.lifted(v, k, Source(f"{e}.__dict__[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
+        if self.changed is not None:
+            now = self.changed.__dict__
+            made = {k: v for k, v in made.items() if k in now}
+            made.update({k: v for k, v in now.items() if held.get(k, _MISSING) is not v})
+        made.update(self.stored)
+        self.inputs.watch(made, self.source)
+        return made
 
     def guard_code(self, name: str, descriptor: Any) -> None:
         """The trace holds only while ``name`` is this method, property or other descriptor of the class, or is missing."""
@@ -144,6 +199,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     if known is not None:
         return known
 
+    looks_up_itself = kind.__getattribute__ is not object.__getattribute__ and type not in kind.__mro__
+
     def __getattribute__(self: Any, name: str) -> Any:
         state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
         if name in ("_tnp_shadowed", "__class__"):
@@ -157,8 +214,12 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         if name in state.parts:
             return state.whole_part(name)
         if name == "__dict__":
-            raise NeedsEager(f"it reads __dict__ of {state.source.description}")
+            if state.parts:
+                raise NeedsEager(f"it reads __dict__ of {state.source.description}")
+            return state.dictionary()
         descriptor = _class_attribute(kind, name)
+        if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
+            return state.look_up(name)
         found = _MISSING if isinstance(descriptor, property) else _instance_attribute(state.real, name)
         lifted = state.in_part(name) if found is _MISSING and descriptor is _MISSING else _MISSING
         if lifted is not _MISSING:
@@ -169,11 +230,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
                 state.guard_code(name, descriptor)
                 return object.__getattribute__(self, name)
             found = descriptor  # data of the class
-        lifted = state.inputs.lift(found, state.source.attribute(name))
-        if state.constant_numbers:
-            lifted = state.inputs.tracer.known(lifted)
-        state.read[name] = lifted
-        return lifted
+        return state.lifted(found, name)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
@@ -184,10 +241,16 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         parameters = getattr(kind, "__dataclass_params__", None)
         if parameters is not None and parameters.frozen:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        if looks_up_itself:
+            setattr(state.to_change(name), name, value)
+            return
         state.stored[name] = value
 
     def __delattr__(self: Any, name: str) -> None:
-        raise NeedsEager("it deletes an attribute of an argument")
+        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
+        if not looks_up_itself or state.copies is None:
+            raise NeedsEager("it deletes an attribute of an argument")
+        delattr(state.to_change(name), name)
 
     body = {
         "__slots__": ("_tnp_shadowed",),
@@ -195,6 +258,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
         "__hash__": object.__hash__,
+        "__copy__": lambda self: _copied(self, lambda x: x),
+        "__deepcopy__": lambda self, memo: memo.setdefault(id(self), _copied(self, _deeply)),
         **methods,
     }
     try:
@@ -217,6 +282,38 @@ def shadow(
     made = object.__new__(_shadow_class(type(real), methods or {}))
     object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
     return made
+
+
+def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
+    """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
+    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    if state.parts:
+        raise NeedsEager(f"it copies {state.source.description}, a module")
+    made = object.__new__(type(x))
+    own = _Shadowed(state.real, state.source, state.inputs, (), state.constant_numbers)
+    before = state.copies
+    own.copies = copies if before is None else lambda v: copies(before(v))
+    own.stored = {name: copies(value) for name, value in state.stored.items()}
+    own.changed = copy.copy(state.changed)
+    object.__setattr__(made, "_tnp_shadowed", own)
+    state.inputs.copies.append(made)
+    return made
+
+
+def _deeply(x: Any) -> Any:
+    """What a deep copy has in place of an attribute ``x``."""
+    if is_shadow(x):
+        return _copied(x, _deeply)
+    if x is None or type(x) in (TracedNumber, bool, int, float, complex, str, bytes, list, tuple, dict):
+        return copy.deepcopy(x)
+    if isinstance(x, (type, *CODE_TYPES)) or isinstance(x, enum.Enum) or type(x).__module__ == "torch":
+        return copy.deepcopy(x)
+    raise NeedsEager(f"it copies an object that holds a {type(x).__name__}")
+
+
+def is_copy(x: Any) -> bool:
+    """Whether a shadow is a copy that the program made of an object."""
+    return object.__getattribute__(x, "_tnp_shadowed").copies is not None
 
 
 def is_shadow(x: Any) -> bool:
@@ -247,33 +344,59 @@ def release(x: Any) -> None:
 
 
 class Construct:
-    """An object that the program made and returns: rebuilt at each call from its class and its attributes."""
+    """An object that the program made and returns: rebuilt at each call from its class and its attributes.
 
-    __slots__ = ("attributes", "kind")
+    If it is a dict, ``items`` are what is in it; attributes that are the very items of their name (a dataclass that is a dict
+    of its fields) stand in ``fields``.
+    """
 
-    def __init__(self, kind: type, attributes: dict[str, Any]) -> None:
+    __slots__ = ("attributes", "fields", "items", "kind")
+
+    def __init__(
+        self, kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
+    ) -> None:
         self.kind = kind
         self.attributes = attributes
+        self.items = items
+        self.fields = fields
 
     def __tnp_children__(self) -> list[Any]:
-        return [self.attributes]
+        return [self.attributes, self.items]
 
     def __tnp_rebuild__(self, children: list[Any]) -> Construct:
-        return Construct(self.kind, children[0])
+        return Construct(self.kind, *children, self.fields)
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
         from tnp.core.printing import literal
 
         context["_construct"] = construct
-        return f"_construct({literal(self.kind, context)}, {literal(self.attributes, context)})"
+        parts = [literal(self.kind, context), literal(self.attributes, context)]
+        if self.items is not None:
+            parts += [literal(self.items, context), literal(self.fields, context)]
+        return f"_construct({', '.join(parts)})"
 
 
-def construct(kind: type, attributes: dict[str, Any]) -> Any:
-    """An instance of ``kind`` with these attributes, its ``__init__`` not run."""
-    made = object.__new__(kind)
+def construct(
+    kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
+) -> Any:
+    """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
+    if items is None:
+        made = object.__new__(kind)
+    else:
+        base = OrderedDict if issubclass(kind, OrderedDict) else dict
+        made = base.__new__(kind)
+        for key, value in items.items():
+            base.__setitem__(made, key, value)
+        attributes = {**{name: items[name] for name in fields}, **attributes}
     for name, value in attributes.items():
         object.__setattr__(made, name, value)
     return made
+
+
+def is_made_of_attributes(x: Any) -> bool:
+    """Whether all that there is to ``x`` are its attributes, and its items if it is a dict: no class of its is a library's in C."""
+    kinds = [c for c in type(x).__mro__ if c not in (object, dict, OrderedDict)]
+    return bool(kinds) and all(c.__flags__ & (1 << 9) for c in kinds) and not isinstance(x, (type, BaseException))
 
 
 def attributes_of(x: Any) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """What a program returns from inside of a loop, taken apart into numbers that the loop can carry.
 
 A value that is returned in one round only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
-that it is equal to), and so are tuples of them; what is the same in each round need not be carried at all.
+that it is equal to), and so are tuples of them; what is the same in each round need not be carried at all; and an array that a variable is
+bound to when the body ends is that variable's value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.core import prims
@@ -14,8 +15,8 @@ from tnp.core.proxies import NumberProxy
 from tnp.frontend import state
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.frontend.regions import Region
-from tnp.frontend.trials import CONSTANTS, Failure, Returned
+from tnp.frontend.regions import Region, Variables
+from tnp.frontend.trials import CONSTANTS, Failure, Returned, is_same_array
 from tnp.lang import numpy as lnp
 
 __all__ = ["Payload", "payload_of"]
@@ -42,10 +43,12 @@ class Payload:
     def types(self) -> list[type]:
         return [n.python_type if isinstance(n, NumberProxy) else type(n) for n in self.numbers]
 
-    def rebuilt(self, numbers: list[Any]) -> Returned:
-        """The code of a return, of other numbers. Raises :class:`Failure` if they cannot be put together."""
+    def rebuilt(self, numbers: list[Any], variables: Variables) -> Returned:
+        """The code of a return, of other numbers and of what ``variables`` are bound to. Raises :class:`Failure` if they cannot be
+        put together."""
         parts = iter([TracedNumber(n) if isinstance(n, NumberProxy) else n for n in numbers])
-        return Returned(_rebuilt(self.template, parts), Payload(self.template, numbers))
+        template = _bound(self.template, variables)
+        return Returned(_rebuilt(template, parts), Payload(template, numbers))
 
 
 class _Same:
@@ -61,20 +64,54 @@ class _Same:
     __hash__ = None
 
 
-def payload_of(code: Returned, region: Region) -> Payload:
-    """What is returned taken apart, at the end of ``region``."""
+class _Variable:
+    """In a template: the array that a variable is bound to when the body ends."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Variable) and self.name == other.name
+
+    __hash__ = None
+
+
+def _same_array(x: TracedArray) -> _Same:
+    return _Same(x, (id(x.storage), repr(x.path), x.shape_))
+
+
+def _bound(template: Any, variables: Variables) -> Any:
+    if type(template) is tuple:
+        return tuple(_bound(t, variables) for t in template)
+    return _same_array(variables[template.name]) if isinstance(template, _Variable) else template
+
+
+def payload_of(code: Returned, region: Region, variables: Variables, names: Sequence[str]) -> Payload:
+    """What is returned taken apart, at the end of ``region``, which binds ``names`` among ``variables``."""
     if code.payload is not None:
-        found: Payload = code.payload
-        return found
-    value = code.value
-    numbers: list[Any] = []
-    return Payload(_template(value, region, numbers), numbers)
+        numbers, template = code.payload.numbers, code.payload.template
+    else:
+        numbers = []
+        template = _template(code.value, numbers)
+    return Payload(_at_end(template, region, variables, names), numbers)
 
 
-def _template(x: Any, region: Region, numbers: list[Any]) -> Any:
+def _at_end(template: Any, region: Region, variables: Variables, names: Sequence[str]) -> Any:
+    """A template with its arrays as what they are when the region ends: a variable's, or what was there before."""
+    if type(template) is tuple:
+        return tuple(_at_end(t, region, variables, names) for t in template)
+    x = template.value if isinstance(template, _Same) else None
+    if type(x) is not TracedArray:
+        return template
+    found = (n for n in names if is_same_array(variables[n], x))
+    name = next(found, None)
+    return _Variable(name) if name is not None else template if x.storage.serial < region.serial else _UNKNOWN
+
+
+def _template(x: Any, numbers: list[Any]) -> Any:
     kind = type(x)
     if kind is tuple:
-        return tuple(_template(y, region, numbers) for y in x)
+        return tuple(_template(y, numbers) for y in x)
     if kind is TracedNumber or kind in (bool, int, float, complex):
         numbers.append(x.proxy if kind is TracedNumber else x)
         return "number", x.proxy.python_type if kind is TracedNumber else kind
@@ -87,8 +124,8 @@ def _template(x: Any, region: Region, numbers: list[Any]) -> Any:
         return "either", *x.kinds
     if kind in CONSTANTS:
         return _Same(x, repr(x))
-    if kind is TracedArray and x.storage.serial < region.serial:
-        return _Same(x, (id(x.storage), repr(x.path), x.shape_))
+    if kind is TracedArray:
+        return _same_array(x)
     return _UNKNOWN
 
 

@@ -31,11 +31,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 
-__all__ = ["is_user_data", "is_user_function", "rewrite"]
+__all__ = ["is_library_class", "is_user_data", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
 
@@ -45,6 +46,8 @@ _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exe
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
 )
+#: folders in which installed packages are
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
 _OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep
 #: its functions call operations as a user's would
 _TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
@@ -53,12 +56,20 @@ _TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
 @functools.cache
 def _is_library_file(filename: str) -> bool:
     path = os.path.realpath(filename)
+    if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
+        return True
     return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
 
 
 def is_user_function(f: Any) -> bool:
     """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
     return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+def is_library_class(kind: type) -> bool:
+    """Whether a class is a library's, whose code gets no hooks and cannot do with numbers that stand for others."""
+    filename = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return filename is not None and _is_library_file(filename)
 
 
 def is_user_data(owner: Any, name: str) -> bool:
@@ -151,7 +162,18 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def _as_text(self, node: ast.expr) -> ast.expr:
-        """An argument; an f-string in parts, so that it can be made when the program runs."""
+        """An argument; a text made of values in parts (``f"{x}"``, ``"%g" % x``, ``"{}".format(x)``), so that it can be made when the
+        program runs."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            return self._hook("text_by", node, ast.copy_location(ast.Constant("%"), node), node.left, node.right)
+        if isinstance(node, ast.Call) and _is_hook(node, "call") and node.args:
+            found = node.args[0]
+            if isinstance(found, ast.Call) and _is_hook(found, "attribute") and _is_text(found.args[0]):
+                name = found.args[1]
+                if isinstance(name, ast.Constant) and name.value == "format":
+                    made = self._hook("text_by", node, name, found.args[0], *node.args[1:])
+                    made.keywords = node.keywords
+                    return made
         if not isinstance(node, ast.JoinedStr):
             return node
         parts: list[ast.expr] = []
@@ -314,6 +336,14 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
 
+def _is_text(x: ast.expr) -> bool:
+    return isinstance(x, ast.Constant) and isinstance(x.value, str)
+
+
+def _is_hook(x: ast.Call, name: str) -> bool:
+    return isinstance(x.func, ast.Attribute) and x.func.attr == name and _is_runtime(x.func.value)
+
+
 def _is_runtime(x: ast.expr) -> bool:
     return isinstance(x, ast.Name) and x.id == RUNTIME
 
@@ -384,6 +414,7 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
+        hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
     code = _compiled(node, f)
     return None if code is None else _renamed(code, code)

@@ -24,11 +24,12 @@ from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
-from tnp.frontend.effects import call_effect, is_effect, resolved, text
+from tnp.frontend.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.libraries import library_of_function, library_of_value
+from tnp.frontend.maybe import TracedMaybe
 from tnp.frontend.objects import guard_code, is_shadow
 from tnp.frontend.rewriter import is_user_data, is_user_function, rewrite
 from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
@@ -130,6 +131,11 @@ class Runtime(ControlFlow):
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
     text = staticmethod(text)
+    text_by = staticmethod(text_by)
+
+    def bound(self, x: Any, name: str) -> Any:
+        """``x``, what the variable ``name`` is bound to, where that may be nothing."""
+        return x.read(name) if type(x) is TracedMaybe else x
 
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """``f(*args, **kwargs)``, traced."""
@@ -137,7 +143,12 @@ class Runtime(ControlFlow):
         if state.running() is not None and is_effect(f):
             return call_effect(f, args, kwargs)
         args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
-        library = library_of_function(f) if kind in _FUNCTION_TYPES or isinstance(f, type) else None
+        known = (
+            kind in _FUNCTION_TYPES
+            or isinstance(f, type)
+            or (kind is types.MethodType and isinstance(f.__self__, type))
+        )
+        library = library_of_function(f) if known else None
         if library is not None:
             return library.call(state.current(), f, args, kwargs)
         own_call = getattr(kind, "__tnp_call__", None)
@@ -260,16 +271,18 @@ _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 
 
 def _check_on_trial(f: Any) -> None:
-    """Refuses a library's function in a loop or a branch that is only tried, unless all that it does can be undone."""
+    """Refuses a library's function where it is called in some calls of the program only, or in a loop or a branch that is only
+    tried, unless it does nothing but give a result, or all that it does can be undone."""
     tracer = state.running()
-    if tracer is None or not tracer.regions:
+    if tracer is None or not (tracer.regions or tracer.asking.answered):
         return
     if isinstance(f, type) and f.__module__ in sys.modules and is_user_data(sys.modules[f.__module__], f.__name__):
         return
     owner = getattr(f, "__self__", None)
     module = getattr(f, "__module__", None) or type(owner).__module__
     if module.partition(".")[0] not in _PURE_MODULES or (module == "builtins" and owner is builtins and f in _TAKING):
-        raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)} in a loop or a branch")
+        where = "in a loop or a branch" if tracer.regions else "after a value that decides what it does"
+        raise NeedsEager(f"it calls {getattr(f, '__qualname__', f)} {where}")
 
 
 def _is_impure(f: Any) -> bool:
@@ -483,9 +496,7 @@ def _isinstance(x: Any, kinds: Any) -> bool:
         return isinstance(x, kinds)
     scalar, python_type = x.kinds
     answers = isinstance(scalar.type(1), kinds), isinstance(python_type(1), kinds)
-    if answers[0] != answers[1]:
-        raise x.matters()
-    return answers[0]
+    return isinstance(x.settled(), kinds) if answers[0] != answers[1] else answers[0]
 
 
 def _sum(items: Any, /, start: Any = 0) -> Any:
@@ -506,14 +517,14 @@ def _len(x: Any) -> Any:
 
 def _type(x: Any, *rest: Any) -> Any:
     if type(x) is TracedEither:
-        raise x.matters()
+        x = x.settled()
     return x.__class__ if not rest else type(x, *rest)
 
 
 def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
         if ndigits is None:
-            raise NeedsEager("round() of a traced value to an int needs the value")
+            return round(x.known_scalar("round()"))
         if x.scalar and x._element_type.kind == "c":
             raise TypeError(f"type numpy.{x.dtype.name} doesn't define __round__ method")
         return state.current().call(lnp.round, (x, ndigits), {})

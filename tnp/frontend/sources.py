@@ -7,6 +7,7 @@ A prologue is a generated function with the user's parameters. It checks guards,
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,6 +98,18 @@ class Prologue:
         self._lets = 0
         #: of arrays, by expression, how many guards in a row say what it is, and what that is in short
         self._arrays: dict[str, tuple[int, ArrayKind]] = {}
+        #: arrays of another library that are looked at together: by expression their values and their guards; and what makes
+        #: of the values a function that says whether others are of their kinds, surely if it says so
+        self._alike: dict[str, tuple[Any, list[str]]] = {}
+        self._make_alike: Callable[[list[Any]], Callable[..., bool] | None] | None = None
+
+    def copy(self) -> Prologue:
+        """The steps so far, to go on from."""
+        made = Prologue(self.parameters)
+        made.steps, made.context = list(self.steps), dict(self.context)
+        made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
+        made._arrays = dict(self._arrays)
+        return made
 
     def constant(self, value: Any, hint: str = "c") -> str:
         """A name for an object in the prologue's context."""
@@ -127,6 +140,12 @@ class Prologue:
             self.guard(f"{e}.strides == {kind.strides}", f"{source.description} has strides {kind.strides}")
         self._arrays[e] = (len(self.steps) - before, kind)
 
+    def check_together(self, expression: str, value: Any, since: int, make: Any) -> None:
+        """Lets the guards of an array that were added since there were ``since`` steps be checked with those of others, at once
+        and at the end; ``make(values)`` makes the function that does it, or ``None``."""
+        self._alike[expression] = value, [s.condition for s in self.steps[since:] if isinstance(s, Guard)]
+        self._make_alike = make
+
     def let(self, source: Source) -> Source:
         """Fetches a value once; the source to use from then on is a local name."""
         if source.expression.isidentifier():
@@ -140,11 +159,14 @@ class Prologue:
     def guards(self) -> list[Guard]:
         return [s for s in self.steps if isinstance(s, Guard)]
 
-    def python(self, inputs: list[str], checks: list[list[ArrayKind]] | None = None) -> str:
+    def python(
+        self, inputs: list[str], checks: list[list[ArrayKind]] | None = None, alike: list[list[Any]] | None = None
+    ) -> str:
         """The prologue as source: returns the program's result, or ``MISS``.
 
         With ``checks``, arrays are first looked at by functions ``fits0``, ``fits1``, …, which return ``None`` if they do
-        not find what they were made for; that is appended to ``checks``.
+        not find what they were made for; that is appended to ``checks``. With ``alike``, those of :meth:`check_together` are
+        by ``alike0``, …, to which the values are appended.
         """
         lines = [f"def prologue({', '.join(self.parameters)}):"]
         body: list[str] = []
@@ -165,13 +187,32 @@ class Prologue:
                 body.append(f"if not ({' and '.join(plain)}): return MISS")
             pending.clear()
 
+        waiting: dict[str, list[str]] = {}
+        owner = {} if alike is None else {c: e for e, (_, conditions) in self._alike.items() for c in conditions}
+
+        def look() -> None:
+            if waiting:
+                assert alike is not None
+                slow = " and ".join(c for conditions in waiting.values() for c in conditions)
+                body.append(f"if not alike{len(alike)}({', '.join(waiting)}) and not ({slow}): return MISS")
+                alike.append([self._alike[e][0] for e in waiting])
+                waiting.clear()
+
         for step in self.steps:
+            text = step.condition if isinstance(step, Guard) else step[1]
+            if text in owner:
+                waiting.setdefault(owner[text], []).append(text)
+                continue
+            if any(re.search(rf"\b{e}\b", text) for e in waiting):  # it relies on what the array is
+                flush()
+                look()
             if isinstance(step, Guard):
-                pending.append(step.condition)
+                pending.append(text)
             else:
                 flush()
-                body.append(f"{step[0]} = {step[1]}")
+                body.append(f"{step[0]} = {text}")
         flush()
+        look()
         if body:
             lines.append("  try:")
             lines += [f"    {line}" for line in body]
@@ -193,12 +234,15 @@ class Prologue:
         """
         context = {**self.context, "computation": computation}
         checks: list[list[ArrayKind]] = []
-        source = self.python(inputs, checks)
+        groups: list[list[Any]] = []
+        self.python(inputs, checks, groups)
         made = [make_check(kinds) for kinds in checks] if make_check is not None else [None] * len(checks)
-        if any(check is None for check in made):
-            source = self.python(inputs)
-        else:
-            context.update({f"fits{i}": check for i, check in enumerate(made)})
+        alike = [self._make_alike(values) for values in groups] if self._make_alike is not None else []
+        quick = None not in made, None not in alike
+        source = self.python(inputs, [] if quick[0] else None, [] if quick[1] else None)
+        context.update({f"fits{i}": check for i, check in enumerate(made)})
+        context.update({f"alike{i}": check for i, check in enumerate(alike)})
+        self._alike = {e: (None, conditions) for e, (_, conditions) in self._alike.items()}
         return compile_source(source, "prologue", context)
 
     def first_failure(self, values: tuple[Any, ...]) -> str | None:

@@ -8,14 +8,15 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, langs, prims, sizes
+from tnp.core import clang, dtypes, intervals, langs, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
@@ -23,6 +24,7 @@ from tnp.core.views import Path, Step
 from tnp.frontend import either
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import Inputs
@@ -63,11 +65,26 @@ def _holds(dtype: DType, source: DType) -> bool:
     return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
 
 
+def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
+    """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
+    if number.python_type is bool:
+        return True
+    low, high = intervals.bounds(number)
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    whole = number.python_type is int and low is not None and high is not None
+    return whole and limits.min <= low and high <= limits.max
+
+
 class Tracer:
     """One trace being made: its inputs, and the meaning of operations on its handles."""
 
-    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False) -> None:
+    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False, answers: Answers | None = None) -> None:
         self.trace = trace
+        #: the values that Python has to know
+        self.asking = Asking(self, answers)
+        trace.ask = lambda number: self.asking.value(number, "Python")
+        #: how many functions are being differentiated: what is asked for would be a constant to them
+        self.differentiating = 0
         self.inputs = inputs
         self.strict = strict
         inputs.tracer = self
@@ -84,14 +101,22 @@ class Tracer:
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
+        #: times that a name was read that is not bound yet, on trial
+        self.unbound_reads = 0
         #: the hooks by which code that is no function's calls others
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
+        #: which values require gradients, and where those are off, as the library has it; ``None`` without one
+        self.gradients: Any = None
         #: whether a library's functions did nothing but compute when tracing began
         self.began_ordinary = True
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
+        #: whether libraries are told that a compiler is at work
+        self.says_compiling = False
+        #: how floating-point errors were reported when tracing began
+        self.settings: Any = np.geterr()
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
@@ -119,7 +144,7 @@ class Tracer:
         if isinstance(x, np.ndarray):
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither:
-            raise x.matters()
+            return self.value(x.settled(), seen)
         if kind not in _PLAIN and library_of_value(x) is not None:
             lifted = self.inputs.constant_of_library(x)
             return x if lifted is x else self.value(lifted, seen)
@@ -146,6 +171,8 @@ class Tracer:
             if returns in VIEWS:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)
                 if found is not None:
+                    if self.gradients is not None:
+                        self.gradients.viewed(found, self.trace.statements[start:])
                     return found
             made = fresh_handle(result, seen, row_major)
             return sealed(made) if returns == "view or read-only" else made
@@ -164,10 +191,12 @@ class Tracer:
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Records ``symbol`` on handles and gives handles of its results."""
+        if self.gradients is not None:
+            self.gradients.sync()
         library = library_of_language(symbol.language)
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
-        if any(type(a) is TracedEither for a in (*args, *kwargs.values())):
-            args = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
+        if _has_either(args) or (kwargs and _has_either(kwargs.values())):
+            args, kwargs = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
         out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
@@ -186,12 +215,14 @@ class Tracer:
             if library is not None:
                 return library.opaque_call(self, symbol, args, kwargs)
             return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
-        except NeedsValue:
-            known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
-            if not known:
+        except NeedsValue as needed:
+            result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+        except NeedsConcreteSize as needed:
+            # What is a view of an array would not be one of it with another shape.
+            views = info is None or library is not None or info.returns in VIEWS or info.returns == "update"
+            if views:
                 raise
-            proxies, keywords = map_proxies(lambda p: known.get(p.name, p), (proxies, keywords))
-            result = symbol(*proxies, **keywords)
+            result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
             self.store_updated(args[0], result)
             return None
@@ -199,6 +230,40 @@ class Tracer:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
         row_major = info.row_major if "F" not in keywords.values() else False
         return self.handle(result, seen, start, info.returns, row_major)
+
+    def _call_with_values(
+        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
+    ) -> Any:
+        """``symbol`` called with integer scalars among its arguments as numbers, since it needs to know one of them: those that are
+        inputs, and then those that the program computes, one by one."""
+        known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
+        asked = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
+        if not known and not asked:
+            raise needed
+        while True:
+            try:
+                values = map_proxies(lambda p: known.get(p.name, p), (args, kwargs))
+                return symbol(*values[0], **values[1])
+            except NeedsValue:
+                if not asked:
+                    raise
+                a = asked.pop(0)
+                known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
+
+    def _call_with_sizes(
+        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager
+    ) -> Any:
+        """``symbol`` called with arrays of the sizes that they have in this call, since it needs to know one of them."""
+        sized = {}
+        for name, a in seen.items():
+            if not sizes.is_known(a.shape_):
+                shape = tuple(n if type(n) is int else self.asking.value(n, f"{symbol.name}()") for n in a.shape_)
+                with langs.language_context(lnp.language):
+                    sized[name] = prims.reshape(a.__tnp_value__(), shape)
+        if not sized:
+            raise needed
+        args, kwargs = map_proxies(lambda p: sized.get(p.name, p), (args, kwargs))
+        return symbol(*args, **kwargs)
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -223,6 +288,8 @@ class Tracer:
                 if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
                     target.storage.replace(target.storage.value)
                 return
+        if self.gradients is not None:
+            self.gradients.sync()
         seen: dict[str, TracedArray] = {}
         if not all(map(sizes.is_known, _shapes((value, target)))):
             self.before_raising()
@@ -253,17 +320,24 @@ class Tracer:
                 if not limits.min <= value <= limits.max:
                     raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
             return value
+        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
+            self.before_raising()
         with langs.language_context(lnp.language):
             return lnp.as_array(value, dtype)
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
-        if any(type(a) is TracedEither for a in args):
+        kinds = set(map(type, args))
+        if TracedEither in kinds:
             return either.operate(method, *args)
         if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
             if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
                 args = (args[0], self.call(prims.item, (args[1],), {}))
-        if all(type(x) is TracedNumber or type(x) in (bool, int, float, complex) for x in args):
+                kinds = set(map(type, args))
+        if kinds <= _NUMBERS:
+            args = tuple(map(self.asking.known, args))
+            if not any(type(x) is TracedNumber for x in args):
+                return _PYTHON_OPERATORS[method](*args)
             if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
                 self.before_raising()
             result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
@@ -271,13 +345,14 @@ class Tracer:
         for x in args:
             if type(x) is TracedArray and x.library is not None:
                 return x.library.operate(self, method, *args)
-        if method == "mul" and any(map(_is_scalar, args)) and any(isinstance(x, (list, tuple)) for x in args):
+        has_scalar = any(map(_is_scalar, args))
+        if method == "mul" and has_scalar and any(isinstance(x, (list, tuple)) for x in args):
             raise NeedsEager("it multiplies a list by a scalar, which repeats it")
         if method == "pow":
             symbol, args = self._power(args)
         else:
             symbol = lnp.language.method(method)
-        scalars = all(_is_scalar(x) or type(x) in _OPERAND_TYPES - {TracedArray} for x in args)
+        scalars = has_scalar and all(_is_scalar(x) or type(x) in _NUMBERS for x in args)
         return self.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
 
     def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
@@ -533,6 +608,15 @@ class Tracer:
         return {k: self.known(v) for k, v in keywords.items()}
 
 
+#: by an operator's method, what it is on Python's numbers
+_PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
+    method: getattr(operator, f"__{dunder}__", divmod)
+    for dunder, method in (
+        *langs.BINARY_OPERATORS.items(),
+        *langs.UNARY_OPERATORS.items(),
+        *zip(langs.COMPARISONS, langs.COMPARISONS),
+    )
+}
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: kinds of values that are surely no array library's
@@ -541,7 +625,8 @@ _PLAIN = frozenset(
 )
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-_OPERAND_TYPES = frozenset((TracedArray, TracedNumber, TracedEither, bool, int, float, complex))
+_NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
+_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 _NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
 
 
@@ -566,11 +651,19 @@ def _rank(x: Any) -> int:
     return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
 
 
+def _has_either(args: Iterable[Any]) -> bool:
+    for a in args:
+        if type(a) is TracedEither:
+            return True
+    return False
+
+
 def _shapes(x: Any) -> list[tuple[Any, ...]]:
     """The shapes of the arrays in nested lists and tuples."""
-    if type(x) is TracedArray:
+    kind = type(x)
+    if kind is TracedArray:
         return [x.shape_]
-    return [shape for y in x for shape in _shapes(y)] if isinstance(x, (tuple, list)) else []
+    return [shape for y in x for shape in _shapes(y)] if kind not in _PLAIN and isinstance(x, (tuple, list)) else []
 
 
 #: operations that arrays of any size have

@@ -132,6 +132,7 @@ class Trial:
                 raise Failure(reason.reason) from None
             except Exception as error:
                 region.undo()
+                self.tracer.unbound_reads += isinstance(error, NameError)
                 raise Failure(f"tracing it raised {error!r}") from None
             except BaseException:
                 region.undo()

@@ -57,6 +57,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--gradients", action="store_true", help="the gradients, against differences")
     chosen = parser.parse_args(arguments)
     info = _named(chosen.name, chosen.source)
+    only = None if chosen.sample is None else (chosen.sample,)
     executors = [chosen.executor] if chosen.executor else list(info.executor_lists())
     if chosen.errors:
         print(f"{info.name}: {check_errors(info, device=chosen.device, source=chosen.source)} errors are as stated")
@@ -67,9 +68,9 @@ def main(arguments: list[str] | None = None) -> None:
             raise SystemExit(f"{info.name} is tested on {', '.join(info.executor_lists())}, not on {executor}")
         for dtype in [float64] if chosen.gradients else dtypes:
             if chosen.gradients:
-                count = check_gradient(info, executor, source=chosen.source, only=chosen.sample)
+                count = check_gradient(info, executor, source=chosen.source, only=only)
             else:
-                count = check_op(info, executor, dtype, device=chosen.device, only=chosen.sample, source=chosen.source)
+                count = check_op(info, executor, dtype, device=chosen.device, only=only, source=chosen.source)
             print(f"{info.name} on {executor}, {chosen.device}, {dtype}: {count} samples agree")
 
 

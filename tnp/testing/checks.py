@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,6 +72,11 @@ def check_sample(info: OpInfo, sample: SampleInput, executor: str, dtype: DType)
 
     Raises ``AssertionError`` where they differ in type, dtype, shape, values, or in what they did to the arguments; and
     lets errors and fallback warnings through.
+
+    >>> import numpy as np
+    >>> from tnp.core.dtypes import float64
+    >>> from tnp.testing import OpInfo, SampleInput, check_sample
+    >>> check_sample(OpInfo(np.sort), SampleInput(np.array([2.0, 1.0])), "llvm", float64)
     """
     jitted = tnp.jit(_call_of(info.op), executors=info.executor_lists()[executor])
     exact = executor == "numpy" and info.reference is info.op
@@ -103,17 +108,22 @@ def _command(info: OpInfo, source: str | None, *options: str) -> str:
 
 
 def check_op(
-    info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: int | None = None, source: str | None = None
-) -> int:
-    """Checks all samples of an operation (or the one numbered ``only``) on one executor, by name, with one dtype.
+    info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: Container[int] | None = None,
+    source: str | None = None,
+) -> int:  # fmt: skip
+    """Checks all samples of an operation (or those whose numbers are in ``only``) on one executor, by name, with one dtype.
 
     Returns how many there were. An error has a note with the command that reproduces it; ``source`` is the file that has
     the OpInfo, for that command.
+
+    >>> from tnp.testing import check_op, opinfos
+    >>> check_op(opinfos.named("rot90"), "numpy", "int32", only=range(3))
+    3
     """
     kind = as_dtype(dtype)
     count = 0
     for i, sample in enumerate(info.samples(kind, device=device)):
-        if only in (None, i):
+        if only is None or i in only:
             count += 1
             options = [f"--executor {executor}", f"--dtype {kind}", f"--sample {i}"]
             options += [f"--device {device}"] if device != "cpu" else []
@@ -122,19 +132,26 @@ def check_op(
     return count
 
 
-def check_gradient(info: OpInfo, executor: str, *, source: str | None = None, only: int | None = None) -> int:
+def check_gradient(
+    info: OpInfo, executor: str, *, source: str | None = None, only: Container[int] | None = None
+) -> int:
     """Compares the gradients of an operation with differences of its values, in float64, for each sample.
 
     Samples come from the generator with ``requires_grad=True``; the gradient is that of the result's elements, each with a weight of its
     own, by the arguments that are arrays of floating numbers. Returns how many samples there were; empty ones count, but
     say nothing. Raises ``NotImplementedError`` for tensors.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, check_gradient, shapes_generator
+    >>> check_gradient(OpInfo(np.tanh, sample_input_generator=shapes_generator((3,))), "numpy")
+    3
     """
     if info.torch_reference is not None:
         raise NotImplementedError("gradients of operations on tensors are not tested yet")
     kind = core_dtypes.float64
     count = 0
     for i, sample in enumerate(info.samples(kind, requires_grad=True)):
-        if only not in (None, i):
+        if only is not None and i not in only:
             continue
         count += 1
         command = _command(info, source, "--gradients", f"--executor {executor}", f"--sample {i}")
@@ -154,7 +171,12 @@ def _weighted(op: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]
 
 
 def check_errors(info: OpInfo, *, device: str = "cpu", source: str | None = None) -> int:
-    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were."""
+    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were.
+
+    >>> from tnp.testing import check_errors, opinfos
+    >>> check_errors(opinfos.named("rot90"))
+    2
+    """
     count = 0
     for sample, error, pattern in info.errors(device=device):
         count += 1
@@ -167,6 +189,10 @@ def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], p
     """Checks that a jitted call raises ``error`` with a message matching ``pattern``, its arguments as eager leaves them.
 
     Where this version of NumPy does something else, the call must do that.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, SampleInput, check_error
+    >>> check_error(OpInfo(np.fliplr), SampleInput(np.zeros(3)), ValueError, "2-d")
     """
     # Executors of its own may be needed to run it at all.
     own = tuple(e for e in info.executors or () if not (isinstance(e, str) and e in {**EXECUTORS, **TORCH_EXECUTORS}))

@@ -54,6 +54,8 @@ def assert_same(
         _assert_close(np.asarray(actual), np.asarray(expected), exact, rtol, what)
     elif "torch" in sys.modules and isinstance(expected, sys.modules["torch"].Tensor):
         _assert_tensors_close(actual, expected, exact, rtol, what)
+    elif "torch" in sys.modules and isinstance(expected, sys.modules["torch"].nn.Module):
+        assert_same(dict(actual.state_dict()), dict(expected.state_dict()), exact=exact, rtol=rtol, what=what)
     else:
         assert actual == expected, f"{what} is {actual!r}, not {expected!r}"
 
@@ -61,7 +63,7 @@ def assert_same(
 def _assert_tensors_close(actual: Any, expected: Any, exact: bool, rtol: float | None, what: str) -> None:
     import torch
 
-    tolerances: dict[str, float] = _OF_TENSORS.get(str(expected.dtype), {})
+    tolerances: dict[str, Any] = _OF_TENSORS.get(str(expected.dtype), {})
     if exact or rtol is not None:
         tolerances = {"rtol": 0.0, "atol": 0.0} if exact or rtol is None else {"rtol": rtol, "atol": rtol}
     torch.testing.assert_close(actual, expected, equal_nan=True, msg=lambda text: f"{what}: {text}", **tolerances)

@@ -11,7 +11,8 @@ from typing import Any
 from tnp.core import dtypes as core_dtypes
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType
-from tnp.testing.arrays import as_dtype, copied, make_array, make_tensor
+from tnp.looking.copies import copied
+from tnp.testing.arrays import as_dtype, make_array, make_tensor
 
 __all__ = ["ALL_DTYPES", "EXECUTORS", "TORCH_EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "opinfos"]
 
@@ -73,6 +74,13 @@ class DecorateInfo:
 
     ``test_name`` is ``"test_consistency"``, ``"test_gradients"`` or ``"test_errors"``; it, ``executors`` (names), ``dtypes`` (tnp's, NumPy's or
     torch's) and ``devicetypes`` (``DeviceType`` members or ``"cpu"``, ``"cuda"``) left ``None`` mean all.
+
+    >>> import numpy as np
+    >>> from tnp.core.dtypes import float16, float32
+    >>> from tnp.testing import DecorateInfo
+    >>> directive = DecorateInfo(print, "test_consistency", dtypes=(np.float16,))
+    >>> [directive.applies("test_consistency", "llvm", "cpu", d) for d in (float16, float32)]
+    [True, False]
     """
 
     decorator: Any
@@ -135,7 +143,7 @@ class OpInfo:
 
     def __post_init__(self) -> None:
         if not self.name:
-            self.name = getattr(self.op, "qualified_name", None) or getattr(self.op, "__name__", str(self.op))
+            self.name = str(getattr(self.op, "qualified_name", None) or getattr(self.op, "__name__", self.op))
         if self.numpy_reference is not None and self.torch_reference is not None:
             raise ValueError(f"the OpInfo of {self.name} has a numpy_reference and a torch_reference; which is right?")
         if self.dtypes is None:

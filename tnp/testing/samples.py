@@ -38,6 +38,12 @@ def elementwise_unary_generator(
     """0-d, empty, contiguous and strided arrays in the domain, a NumPy scalar; special values where there is no domain.
 
     With ``requires_grad`` without the special values, which have no derivative.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, elementwise_unary_generator
+    >>> info = OpInfo(np.arcsin, sample_input_generator=elementwise_unary_generator, domain=(-1, 1))
+    >>> len(list(info.samples("float32")))
+    12
     """
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
     for shape in ((), (0,), (5,), (2, 0, 3), (4, 3)):
@@ -64,6 +70,12 @@ def elementwise_binary_generator(
     values where there is no domain (and no ``requires_grad``), if ``special``.
 
     ``make_second(shape, **options)`` makes the second operands, where they have a domain of their own.
+
+    >>> import numpy as np
+    >>> from tnp.testing import OpInfo, elementwise_binary_generator
+    >>> info = OpInfo(np.hypot, sample_input_generator=elementwise_binary_generator)
+    >>> [np.shape(x) for x in list(info.samples("float32"))[4].args]
+    [(4, 1), (3,)]
     """
     options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
     make_second = make_second or op.make

@@ -46,6 +46,7 @@ def databases_operators(*, variants: bool = False) -> list[OpInfo]:
     from torch.testing._internal.common_methods_invocations import op_db
 
     found = []
+    op: Any
     for op in sorted(op_db, key=lambda op: str(op.formatted_name)):
         name = f"torch.{op.formatted_name}"
         kinds = tuple(to_dtype(d) for d in op.supported_dtypes("cpu") if _is_known(d))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from tnp.core import langs
+from tnp.core import langs, logs
 from tnp.core.bodies import is_control_flow, map_bodies, through
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
@@ -106,6 +106,14 @@ def is_view(bsym: BoundSymbol) -> bool:
     return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
+def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None:
+    """Logs who took an operation."""
+    if logs.on(logs.claims):
+        by = f"taken by {executor.name}" if executor is not None else "opened"
+        others = f"; refused by {', '.join(refused)}" if refused else ""
+        logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
+
+
 class _Claims:
     """One claiming: ``new`` grows by claimed operations. ``renamed`` are results that turned out to be other values, by name."""
 
@@ -132,6 +140,7 @@ class _Claims:
         for executor in executors:
             if hasattr(executor, "can_fuse"):
                 if executor.can_fuse(bsym):
+                    _tell(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
                 refused.append(executor.name)
@@ -147,13 +156,16 @@ class _Claims:
             if found.opens:
                 break
             if found.execution_transform is not None:
+                _tell(bsym, executor, refused)
                 self._transform(bsym, executor, found.execution_transform, executors)
                 return
             if found.op is None and found.in_place is None:
                 continue
+            _tell(bsym, executor, refused)
             self.new.bound_symbols.append(_claimed(bsym, found))
             return
         if bsym.subsymbols:
+            _tell(bsym, None, refused)
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -167,6 +179,7 @@ class _Claims:
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
             if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+                _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return
         # No executor takes it whole: what is in it is claimed as any program is.
@@ -246,7 +259,7 @@ class _Claims:
                 self.renamed[old.name] = names.get(made.name, made) if isinstance(made, Proxy) else made
         recorded = [b.substitute(names) for b in recorded]
         if recorded and not recorded[-1].subsymbols:
-            recorded[-1].subsymbols = bsym.subsymbols
+            recorded[-1] = recorded[-1].replace(subsymbols=bsym.subsymbols)
         self.running.append(key)
         for made in recorded:
             made.location = bsym.location

@@ -90,14 +90,16 @@ def with_arguments_used(trace: Trace) -> Trace:
     return new
 
 
-_KEPT_APART = (
-    OpTags.CONTROL_FLOW,
-    OpTags.EFFECT,
-    OpTags.RANDOM,
-    OpTags.FACTORY,
-    OpTags.PROGRAM,
-    OpTags.LATE_GUARD,
-    OpTags.UPDATE,
+_KEPT_APART = frozenset(
+    (
+        OpTags.CONTROL_FLOW,
+        OpTags.EFFECT,
+        OpTags.RANDOM,
+        OpTags.FACTORY,
+        OpTags.PROGRAM,
+        OpTags.LATE_GUARD,
+        OpTags.UPDATE,
+    )
 )
 
 
@@ -114,7 +116,7 @@ def common_subexpressions(trace: Trace) -> Trace:
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        if any(bsym.has_tag_inside(t) for t in _KEPT_APART) or any(p.name in returned for p in bsym.flat_outputs):
+        if not _KEPT_APART.isdisjoint(bsym.tags_inside) or any(p.name in returned for p in bsym.flat_outputs):
             kept.append(bsym)
             continue
         key = _key(bsym)

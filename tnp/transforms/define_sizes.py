@@ -18,6 +18,8 @@ def define_sizes(trace: Trace) -> Trace:
     """
     trace = in_bodies(define_sizes, trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
+    if not used and all(b.sym.name != prims.size.name for b in trace.bound_symbols):
+        return trace  # most programs
     defined = {p.name for p in trace.args}
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:

@@ -225,6 +225,8 @@ class Pass:
             for p in b.flat_outputs:
                 if isinstance(p, TensorProxy) and any(_may_repeat(p, a) or a.name in self.repeating for a in arrays):
                     self.repeating.add(p.name)
+        if OpTags.MAY_COPY in b.sym.tags and b.args[0].name not in self.c_ordered:
+            self.repeating.add(b.output.name)  # what is written there may not show in the argument
         for p in b.flat_outputs:
             if isinstance(p, TensorProxy):
                 self.set_roots(p.name, may_alias or frozenset((p.name,)))

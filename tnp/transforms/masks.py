@@ -12,6 +12,7 @@ So this pass works for operations that a fusing executor takes, whose code does 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -319,6 +320,18 @@ def _broadcast(attempt: _Attempt, b: BoundSymbol) -> None:
     attempt.masked[b.output.name] = _Masked(mask, a)
 
 
+@_rule("squeeze")
+def _squeeze(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, dims = b.args
+    found = attempt.masked.get(a.name)
+    if found is None or 0 in dims:
+        raise _Gather
+    rest = tuple(d - 1 + found.mask.ndim for d in dims)
+    shape = (*found.mask.shape, *b.output.shape[1:])
+    made = attempt.emit(prims.squeeze, found.full, rest, shape=shape, dtype=a.dtype)
+    attempt.masked[b.output.name] = _Masked(found.mask, made)
+
+
 @_rule("size")
 def _size(attempt: _Attempt, b: BoundSymbol) -> None:
     if b.output.name not in attempt.lengths:
@@ -329,6 +342,8 @@ def _size(attempt: _Attempt, b: BoundSymbol) -> None:
 #: what changes nothing, by reduction and kind of dtype
 _NEUTRAL = {"sum": {"i": 0, "u": 0, "f": -0.0, "c": complex(-0.0, -0.0)}, "prod": {"i": 1, "u": 1, "f": 1.0, "c": 1 + 0j},
             "any": {"b": False}, "all": {"b": True}}  # fmt: skip
+#: reductions of which NumPy has no result for nothing, and NumPy's ufunc
+_OF_SOME = {"amax": "maximum", "amin": "minimum"}
 
 
 @_rule("sum", "prod", "any", "all", "amax", "amin")
@@ -344,8 +359,64 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
         made = attempt.emit(b.sym, full, tuple(rest), shape=shape, dtype=b.output.dtype)
         attempt.masked[b.output.name] = _Masked(mask, made)
         return
-    neutral = _NEUTRAL.get(b.sym.name, {}).get(a.dtype.kind)
-    if neutral is None:  # of nothing, NumPy has no maximum
+    neutral = _neutral(b.sym.name, a.dtype)
+    if neutral is None:
         raise _Gather
     chosen = attempt.emit(prims.where, attempt.wide(mask, full.shape), full, neutral, shape=full.shape, dtype=a.dtype)
-    attempt.emit_into(b.output, b.sym, chosen, (*range(mask.ndim), *rest))
+    every = (*range(mask.ndim), *rest)
+    if b.sym.name not in _OF_SOME:
+        attempt.emit_into(b.output, b.sym, chosen, every)
+        return
+    some = attempt.emit(prims.any, mask, tuple(range(mask.ndim)), shape=(), dtype=mask.dtype)
+    found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
+    message = f"zero-size array to reduction operation {_OF_SOME[b.sym.name]} which has no identity"
+    # No region holds what raises: an executor of single operations runs it.
+    attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
+
+
+def _neutral(reduction: str, dtype: dtypes.DType) -> Any:
+    """What changes nothing in a reduction of values of that kind; ``None`` if nothing does."""
+    if reduction not in _OF_SOME:
+        return _NEUTRAL[reduction].get(dtype.kind)
+    if dtype.kind in "iu":
+        low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
+        return low if reduction == "amax" else low + 2**dtype.bits - 1
+    return {"b": reduction == "amin", "f": -math.inf if reduction == "amax" else math.inf}.get(dtype.kind)
+
+
+@_rule("var")
+def _var(attempt: _Attempt, b: BoundSymbol) -> None:
+    a, dims = b.args
+    correction = b.kwargs["correction"]
+    found = attempt.masked.get(a.name)
+    if found is None or type(correction) not in (int, float) or a.dtype.kind != "f" or a.dtype.bits < 32:
+        raise _Gather
+    mask, full, dtype, shape = found.mask, found.full, a.dtype, b.output.shape
+    rest = [d - 1 + mask.ndim for d in dims if d != 0]
+    if 0 not in dims:
+        outer = (*mask.shape, *shape[1:])
+        made = attempt.emit(b.sym, full, tuple(rest), shape=outer, dtype=dtype, correction=correction)
+        attempt.masked[b.output.name] = _Masked(mask, made)
+        return
+    every = (*range(mask.ndim), *rest)
+    kept = tuple(d for d in range(full.ndim) if d not in every)
+    wide = attempt.wide(mask, full.shape)
+
+    def total(x: TensorProxy) -> TensorProxy:
+        return attempt.emit(prims.sum, x, every, shape=shape, dtype=x.dtype)
+
+    def chosen(x: TensorProxy) -> TensorProxy:
+        return attempt.emit(prims.where, wide, x, 0.0, shape=full.shape, dtype=dtype)
+
+    def both(sym: Any, x: TensorProxy, y: Any) -> TensorProxy:
+        return attempt.emit(sym, x, y, shape=x.shape, dtype=dtype)
+
+    counted = total(attempt.emit(prims.convert_element_type, wide, dtypes.int64, shape=full.shape, dtype=dtypes.int64))
+    count = attempt.emit(prims.convert_element_type, counted, dtype, shape=shape, dtype=dtype)
+    mean = both(prims.div, total(chosen(full)), count)
+    spread = attempt.emit(prims.broadcast_in_dim, mean, full.shape, kept, shape=full.shape, dtype=dtype)
+    distance = chosen(both(prims.sub, full, spread))
+    squares = total(both(prims.mul, distance, distance))
+    if correction:
+        count = both(prims.maximum, both(prims.sub, count, float(correction)), 0.0)
+    attempt.emit_into(b.output, prims.div, squares, count)

@@ -45,7 +45,10 @@ def broadcast_to(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
 def broadcast(*arrays: TensorProxy) -> list[TensorProxy]:
     """The arrays in the shape that they broadcast to."""
     first = arrays[0].shape
-    if all(sizes.shapes_equal(a.shape, first) for a in arrays):
+    for a in arrays:
+        if not sizes.shapes_equal(a.shape, first):
+            break
+    else:
         return list(arrays)
     shape = sizes.broadcast(*(a.shape for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]

@@ -23,7 +23,7 @@ from tnp.core.printing import block_lines, literal, print_as_block
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["assert_", "cond", "for_loop", "while_loop"]
+__all__ = ["assert_", "check_bound", "cond", "for_loop", "unbound_error", "while_loop"]
 
 
 def is_condition(x: Any) -> bool:
@@ -156,6 +156,17 @@ def cond(condition: Any, then: Body, otherwise: Body, /, *inits: Any) -> tuple[P
 def assert_(condition: Any, /, *message: Any) -> None:
     """Raises ``AssertionError(*message)`` at run time unless ``condition``, a number or an array of one element, is true."""
     check(is_condition(condition), lambda: "assert_ needs a number, or an array of one element", TypeError)
+
+
+@prim(OpTags.EFFECT, OpTags.MAY_RAISE)
+def check_bound(is_bound: Any, name: str, /) -> None:
+    """Raises what reading the unbound variable ``name`` raises at run time, unless ``is_bound``, a number, is true."""
+    check(is_number(is_bound), lambda: "check_bound needs a number", TypeError)
+
+
+def unbound_error(name: str) -> UnboundLocalError:
+    """What Python raises where the variable ``name`` of a function is read and not bound."""
+    return UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
 
 
 # Printing: each as the Python statement that it is.

@@ -97,11 +97,14 @@ def _meta_of(row: Row) -> Callable[..., Any]:
                 raise TypeError(f"{row.name} does not take {type(x).__name__}")
         if not tensors:
             return _number_result(row, function, (a, b))
-        dtype = check_same_dtype(row.name, *tensors)
+        first = tensors[0]
+        dtype, shape = first.dtype, first.shape
         check_kind(dtype, row.takes, row.name)
-        shape = check_same_shape(row.name, *tensors)
-        device = check_same_device(row.name, *tensors)
-        return TensorProxy(shape=shape, device=device, dtype=_result_dtype(row, dtype))
+        if len(tensors) == 2:
+            check_same_dtype(row.name, *tensors)
+            check_same_device(row.name, *tensors)
+            shape = check_same_shape(row.name, *tensors)
+        return TensorProxy(shape=shape, device=first.device, dtype=_result_dtype(row, dtype))
 
     return binary
 

@@ -19,9 +19,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["folder", "load", "store"]
+__all__ = ["clear", "folder", "load", "store", "usage"]
 
 MAGIC = b"tnp object 1\n"
 DIGEST_BYTES = hashlib.sha256().digest_size
@@ -99,6 +100,34 @@ def store(key: str, image: bytes) -> None:
         _trim(path)
 
 
+def usage() -> tuple[int, int]:
+    """How many objects the folder has, and the bytes that they take on disk."""
+    objects = list(_objects(folder()))
+    return len(objects), sum(size for _, size, _ in objects)
+
+
+def clear() -> int:
+    """Removes all objects; returns how many went. Programs that have them loaded keep running."""
+    removed = 0
+    for _, _, file in _objects(folder()):
+        with contextlib.suppress(OSError):
+            os.unlink(file)
+            removed += 1
+    return removed
+
+
+def _objects(path: Path | None) -> Iterator[tuple[int, int, str]]:
+    """(time of last use, bytes on disk, file) of each object in a folder."""
+    if path is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(SUFFIX):
+                    yield status.st_mtime_ns, _size_on_disk(status.st_size), entry.path
+
+
 def _digest(key: str, image: bytes) -> bytes:
     return hashlib.sha256(key.encode() + image).digest()
 
@@ -132,17 +161,14 @@ def _size_on_disk(size: int) -> int:
 
 def _trim(path: Path) -> None:
     """Removes the objects not used for longest until the folder is well below its limit, and what crashes left."""
-    objects, total = [], 0
     with contextlib.suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                status = entry.stat(follow_symlinks=False)
-                if entry.name.endswith(".tmp") and status.st_mtime < time.time() - _STALE:
+                stale = entry.stat(follow_symlinks=False).st_mtime < time.time() - _STALE
+                if entry.name.endswith(".tmp") and stale:
                     os.unlink(entry.path)
-                elif entry.name.endswith(SUFFIX):
-                    size = _size_on_disk(status.st_size)
-                    objects.append((status.st_mtime_ns, size, entry.path))
-                    total += size
+    objects = list(_objects(path))
+    total = sum(size for _, size, _ in objects)
     limit = _limit()
     if total <= limit:
         return

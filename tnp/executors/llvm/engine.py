@@ -18,21 +18,32 @@ import contextlib
 import functools
 import hashlib
 import itertools
+import json
 import os
 import re
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tnp.executors.llvm import cache
 
-__all__ = ["Compiled", "Target", "Unavailable", "compile_ir", "define_symbol", "load_library", "target"]
+__all__ = [
+    "Compiled",
+    "Target",
+    "Unavailable",
+    "compile_ir",
+    "define_symbol",
+    "load_library",
+    "recall",
+    "remember",
+    "target",
+]
 
 #: Part of every cache key: raise it when IR of the same text is to become other machine code.
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 
 OLDEST_LLVM = 20
 
@@ -56,15 +67,25 @@ class Target:
     has_f16c: bool
 
 
+class Interface(NamedTuple):
+    """The functions that a module exports, and the symbols that it refers to."""
+
+    functions: list[str]
+    symbols: list[str]
+
+
 class Compiled:
     """The machine code of one module; it is unloaded when this object goes."""
 
-    def __init__(self, name: str, library: Any, functions: Iterable[str], from_cache: bool) -> None:
+    def __init__(self, name: str, library: Any, interface: Interface, key: str, from_cache: bool) -> None:
         self.name = name
+        self.interface = interface
+        #: the object file's name on the disk
+        self.key = key
         #: whether the object file came from the disk
         self.from_cache = from_cache
         self._library = library
-        self._addresses = {function: int(library[function]) for function in functions}
+        self._addresses = {function: int(library[function]) for function in interface.functions}
 
     def address(self, function: str) -> int:
         """Where ``function``, which the module defines and exports, begins. Raises ``KeyError`` for any other."""
@@ -205,18 +226,42 @@ def compile_ir(ir: str, name: str) -> Compiled:
     wanted = set(os.environ.get("TNP_DUMP", "").replace(",", " ").split())
     if "ir" in wanted:
         _dump(text, name, key, ".ll")
+    interface = _interface(ir)
     with _lock:
         if not wanted & {"opt", "asm"}:
             cached = cache.load(key)
             if cached is not None:
                 try:
-                    return _link(cached, ir, name, from_cache=True)
+                    return _link(cached, interface, name, key, from_cache=True)
                 except Unavailable:
                     pass  # what the object refers to may be missing here: the object made anew decides
         made = _object(text, name, key, wanted)
-        compiled = _link(made, ir, name, from_cache=False)
+        compiled = _link(made, interface, name, key, from_cache=False)
     cache.store(key, made)
     return compiled
+
+
+def remember(text: str, compiled: Compiled, note: Any) -> None:
+    """Has :func:`recall` find ``compiled``, and a ``note`` (of what JSON has), as ``text`` from now on, where there is a disk cache."""
+    content = json.dumps({"object": compiled.key, "interface": compiled.interface, "note": note})
+    cache.store(_key(text, target()), content.encode())
+
+
+def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
+    """What :func:`remember` was told with this text, by this process or another; ``None`` if it is not on the disk or does not link here."""
+    if os.environ.get("TNP_DUMP"):
+        return None  # nothing is written, so nothing could be shown
+    with _lock:
+        content = cache.load(_key(text, target()))
+        found = json.loads(content) if content is not None else None
+        image = cache.load(found["object"]) if found is not None else None
+        if image is None:
+            return None
+        try:
+            compiled = _link(image, Interface(*found["interface"]), name, found["object"], from_cache=True)
+        except Unavailable:
+            return None
+    return compiled, found["note"]
 
 
 def _key(text: str, machine: Target) -> str:
@@ -249,9 +294,26 @@ def _object(text: str, name: str, key: str, wanted: set[str]) -> bytes:
     _dispose(passes)
     if "opt" in wanted:
         _dump(str(module), name, key, ".opt.ll")
-    if "asm" in wanted:
-        _dump(_machine().emit_assembly(module), name, key, ".s")
-    return bytes(_machine().emit_object(module))
+    with _plain_addresses():
+        if "asm" in wanted:
+            _dump(_machine().emit_assembly(module), name, key, ".s")
+        return bytes(_machine().emit_object(module))
+
+
+@contextlib.contextmanager
+def _plain_addresses() -> Iterator[None]:
+    """Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves.
+
+    LLVM's search for better ones (loop strength reduction) takes a third of the time to generate code. It is switched by an option of
+    the whole process, so llvmlite's lock is held: code of others is generated as ever.
+    """
+    binding = _binding()
+    with _llvmlite_lock:
+        binding.set_option("tnp", "-disable-lsr=true")
+        try:
+            yield
+        finally:
+            binding.set_option("tnp", "-disable-lsr=false")
 
 
 def _dispose(passes: Any) -> None:
@@ -271,15 +333,19 @@ _EXTERNAL_GLOBAL = re.compile(r'^@"?([-\w.$]+)"? *= *external\b', re.MULTILINE)
 _LOCAL_LINKAGE = {"internal", "private", "linkonce", "linkonce_odr", "available_externally"}
 
 
-def _link(image: bytes, ir: str, name: str, from_cache: bool) -> Compiled:
-    """Links an object file, made from ``ir``, into the process."""
-    binding = _binding()
+def _interface(ir: str) -> Interface:
     functions = [f for linkage, f in _DEFINITION.findall(ir) if not _LOCAL_LINKAGE.intersection(linkage.split())]
+    return Interface(functions, list(dict.fromkeys(_DECLARATION.findall(ir) + _EXTERNAL_GLOBAL.findall(ir))))
+
+
+def _link(image: bytes, interface: Interface, name: str, key: str, from_cache: bool) -> Compiled:
+    """Links an object file into the process."""
+    binding = _binding()
     missing = []
     library = binding.JITLibraryBuilder().add_object_img(image).add_current_process()
-    for function in functions:
+    for function in interface.functions:
         library.export_symbol(function)
-    for symbol in dict.fromkeys(_DECLARATION.findall(ir) + _EXTERNAL_GLOBAL.findall(ir)):
+    for symbol in interface.symbols:
         address = binding.address_of_symbol(symbol)
         if address:
             library.import_symbol(symbol, address)
@@ -291,7 +357,7 @@ def _link(image: bytes, ir: str, name: str, from_cache: bool) -> Compiled:
         # without a name, it is a function that code generation refers to: __truncdfhf2, …
         reason = f"this process has no {', '.join(missing)}" if missing else str(e)
         raise Unavailable(f"{name} cannot be linked: {reason}") from e
-    return Compiled(name, linked, functions, from_cache)
+    return Compiled(name, linked, interface, key, from_cache)
 
 
 def _dump(text: str, name: str, key: str, suffix: str) -> None:

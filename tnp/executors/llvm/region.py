@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tnp.core import logs
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.llvm import engine, launcher, threads
-from tnp.executors.llvm.emit import Kernel, emit_kernel
+from tnp.executors.llvm.emit import emit_kernel
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
-from tnp.executors.llvm.schedule import Schedule, schedule
+from tnp.executors.llvm.schedule import schedule
 
 __all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
@@ -59,6 +62,11 @@ class NativeRegion:
         """
         raise NotImplementedError
 
+    def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
+        """What :meth:`make` gives, with the module's code."""
+        spec, ir, release = self.make(key)
+        return spec, engine.compile_ir(ir, self.name), release
+
     def error(self, args: Sequence[Any], record: int) -> BaseException:
         """The exception that is noted in the record at that address, see :mod:`~tnp.executors.llvm.launcher`."""
         raise NotImplementedError
@@ -83,8 +91,9 @@ class NativeRegion:
                 return False
             try:
                 threads.ensure_runtime()
-                spec, ir, release = self.make(key)
-                self._specs[key] = spec, engine.compile_ir(ir, self.name), release
+                start = time.perf_counter()
+                self._specs[key] = self.compiled(key)
+                logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)
                 return False
@@ -109,35 +118,54 @@ class FusedRegion(NativeRegion):
     def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
         super().__init__(name, region, updates, fast)
         self.graph = graph
-        self.kernels: dict[Any, Kernel] = {}
-        self.schedules: dict[Any, Schedule] = {}
 
     def describe(self) -> list[str]:
         """The loops of each kernel, and what they store."""
         lines = []
-        for key, plan in self.schedules.items():
+        for key in self._specs:
+            plan = schedule(self.graph, self._strides(key))
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
-            lines.append(f"kernel for strides {strides} ({self.kernels[key].cost:.3g} additions)")
+            lines.append(f"kernel for strides {strides} ({plan.cost():.3g} additions)")
             lines += [f"  {line}" for line in plan.describe()]
         return lines + super().describe()
 
+    def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
+        """As for any region; code on the disk is found by what the region does, without its IR."""
+        text = region_text(self.name, self.region, key, self.updates, self.fast, function_attributes())
+        found = engine.recall(text, self.name) if text is not None else None
+        if found is not None:
+            compiled, release = found
+            return self._spec(key, self._strides(key)), compiled, release
+        spec, compiled, release = super().compiled(key)
+        if text is not None:
+            engine.remember(text, compiled, release)
+        return spec, compiled, release
+
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
-        strides = strides_of_nodes(self.graph, [k[1] for k in key])
-        fresh = [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
-        for _, node in fresh:  # a view that leaves the region is a copy
-            strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
+        strides = self._strides(key)
+        spec = self._spec(key, strides)
         plan = schedule(self.graph, strides)
-        kernel = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
-        self.kernels[key] = kernel
-        self.schedules[key] = plan
+        ir = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
+        return spec, ir, plan.cost() > RELEASE_COST
+
+    def _fresh(self) -> list[tuple[int, Node]]:
+        """The outputs that are not in the memory of inputs, and their numbers."""
+        return [(k, n) for k, n in enumerate(self.graph.outputs) if k not in self.updates]
+
+    def _strides(self, key: Any) -> dict[Node, Strides]:
+        strides = strides_of_nodes(self.graph, [k[1] for k in key])
+        for _, node in self._fresh():  # a view that leaves the region is a copy
+            strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
+        return strides
+
+    def _spec(self, key: Any, strides: Mapping[Node, Strides]) -> launcher.Spec:
         written = set(self.updates.values())
         limits = [_limits(n, self.graph) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
         inputs = [
             input_of(p, k, j in written, limit) for j, (p, k, limit) in enumerate(zip(self.region.inputs, key, limits))
         ]
-        outputs = [output_of(self.region.outputs[k], strides[n]) for k, n in fresh]
-        spec = launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
-        return spec, kernel.ir, kernel.cost > RELEASE_COST
+        outputs = [output_of(self.region.outputs[k], strides[n]) for k, n in self._fresh()]
+        return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
 
 
 def _key(p: Any, x: Any) -> Any:

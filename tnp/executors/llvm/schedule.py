@@ -42,6 +42,10 @@ class Schedule:
         #: memory of the rows that a stage of a nest needs of the stage before
         self.windows: dict[Node, Window] = {}
 
+    def cost(self) -> float:
+        """What a call costs, in additions."""
+        return sum(s.cost() * s.iterations() for nest in self.nests for s in nest.statements())
+
     def describe(self) -> list[str]:
         """The nests as text: their loops, and inside those, what is computed."""
         lines = []

@@ -432,7 +432,9 @@ for _name, _prim in prims.registry.items():
 # Between the libraries, and memory for updates
 
 _CONVERSION = (OpTags.VIEW, OpTags.CONVERSION)
-to_tensor = _symbol("to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=_CONVERSION)
+to_tensor = _symbol(
+    "to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=(*_CONVERSION, OpTags.MAY_COPY)
+)
 to_ndarray = Symbol(
     "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=_CONVERSION, executor=numpy_executor,
     printer=_statement(lambda context, a: f"{_kernel('to_ndarray', context)}({a.name})"),

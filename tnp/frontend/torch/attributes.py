@@ -64,6 +64,8 @@ def _is_contiguous(tracer: Tracer, a: TracedArray, memory_format: Any = torch.co
 def _item(tracer: Tracer, a: TracedArray) -> Any:
     if _numel(tracer, a) != 1:
         raise RuntimeError("a Tensor with several elements cannot be converted to Scalar")
+    if tracer.gradients.requires(a.__tnp_value__()):
+        a = tracer.library_function(torch.detach, (a,), {})
     return tracer.call(prims.item, (a,), {})
 
 
@@ -100,20 +102,41 @@ def _refused(reason: str) -> Callable[..., Any]:
     return refuse
 
 
+def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
+    if tracer.inputs.trace_has_gradients:
+        raise NeedsEager("it asks whether a tensor requires a gradient")
+    return bool(tracer.gradients.requires(a.__tnp_value__()))
+
+
+def _unless_required(name: str, value: Any) -> Callable[..., Any]:
+    """An attribute that has ``value`` of what requires no gradient."""
+
+    def get(tracer: Tracer, a: TracedArray) -> Any:
+        if _requires_grad(tracer, a):
+            raise NeedsEager(f"it asks for .{name} of a tensor that requires a gradient")
+        return value
+
+    return get
+
+
+def _data(tracer: Tracer, a: TracedArray) -> Any:
+    return tracer.library_function(torch.detach, (a,), {})
+
+
 ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "H": lambda tracer, a: (
         _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a)
     ),
     "T": _reversed,
-    "data": _view_by("torch.detach"),
+    "data": _data,
     "device": _constant(torch.device("cpu")),
     "dtype": lambda tracer, a: to_torch_dtype(a._element_type),
-    "grad": _constant(None),
-    "grad_fn": _constant(None),
+    "grad": _unless_required("grad", None),
+    "grad_fn": _unless_required("grad_fn", None),
     "imag": _view_by("torch.imag"),
     "is_cpu": _constant(True),
     "is_cuda": _constant(False),
-    "is_leaf": _constant(True),
+    "is_leaf": _unless_required("is_leaf", True),
     "is_meta": _constant(False),
     "is_mkldnn": _constant(False),
     "is_mps": _constant(False),
@@ -127,17 +150,11 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "mT": _transposed,
     "nbytes": lambda tracer, a: _numel(tracer, a) * a._element_type.itemsize,
     "ndim": lambda tracer, a: len(a.shape_),
-    "output_nr": _constant(0),
+    "output_nr": _unless_required("output_nr", 0),
     "real": _view_by("torch.real"),
-    "requires_grad": lambda tracer, a: _requires_grad(tracer, a),
+    "requires_grad": _requires_grad,
     "shape": _shape,
 }
-
-
-def _requires_grad(tracer: Tracer, a: TracedArray) -> bool:
-    if tracer.inputs.trace_has_gradients:
-        raise NeedsEager("it asks whether a tensor requires a gradient")
-    return False
 
 
 METHODS: dict[str, Callable[..., Any]] = {

@@ -31,7 +31,7 @@ def _asks(code: CodeType, at: int) -> bool:
     instruction = next(i for i in dis.get_instructions(code) if i.offset == at)
     if instruction.opname.startswith("LOAD_ATTR"):
         return instruction.argval == "__class__"
-    if not instruction.opname.startswith("CALL"):
+    if not instruction.opname.startswith(("CALL", "PRECALL")):  # isinstance, once specialised, is run by the latter
         return False
     place = instruction.positions
     line = linecache.getline(code.co_filename, place.lineno) if place is not None and place.lineno else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,6 +95,22 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     return value
 
 
+def _kinds_of(values: list[torch.Tensor]) -> Callable[..., bool] | None:
+    """A function of C++ that says whether tensors have the types, dtypes, shapes, strides and so on of ``values``: what Dynamo's
+    guards are made of. ``None`` if torch has it no more."""
+    try:
+        from torch._C._dynamo.guards import TensorGuards
+
+        guards = TensorGuards(
+            *values,
+            dynamic_dims_sizes=[list(v.shape) for v in values],
+            dynamic_dims_strides=[list(v.stride()) for v in values],
+        )
+        return guards.check if guards.check(*values) else None
+    except (ImportError, TypeError, RuntimeError):
+        return None
+
+
 def _refusal(value: torch.Tensor) -> str | None:
     """Why a tensor is left to torch; ``None`` for those that are compiled."""
     if type(value) not in TENSORS:
@@ -113,6 +130,11 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         return known
     prologue, e, what = inputs.prologue, source.expression, source.description
     guard_state(inputs)
+    if value.requires_grad:
+        on = inputs.tracer.gradients.began_on
+        is_on = f"{prologue.constant(torch.is_grad_enabled, 'grad_enabled')}()"
+        prologue.guard(is_on if on else f"not {is_on}", f"gradients are {'on' if on else 'off'}")
+    before = len(prologue.steps)
     prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
     refusal = _refusal(value)
     plain = f"{prologue.constant(is_plain, 'is_plain')}({e})"
@@ -123,13 +145,10 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     prologue.guard(plain, f"{what} is a strided tensor on the CPU")
     prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
     dtype = to_dtype(value.dtype)
+    gradients = inputs.tracer.gradients
     if value.requires_grad:
-        is_on = prologue.constant(torch.is_grad_enabled, "grad_enabled")
-        if torch.is_grad_enabled():
-            prologue.guard(f"{e}.requires_grad and {is_on}()", f"{what} requires a gradient")
-            raise NeedsEager(f"{what} requires a gradient; call it under torch.no_grad()")
-        prologue.guard(f"{e}.requires_grad and not {is_on}()", f"{what} requires a gradient, and gradients are off")
-        inputs.trace_has_gradients = True
+        prologue.guard(f"{e}.requires_grad", f"{what} requires a gradient")
+        inputs.trace_has_gradients |= not gradients.began_on
     else:
         prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
     shape, strides = tuple(value.shape), tuple(value.stride())
@@ -138,7 +157,10 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
+    prologue.check_together(e, value, before, _kinds_of)
     proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
+    if value.requires_grad and gradients.began_on:
+        gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
     return inputs.add_array(
         value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 import types
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
 from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsEager, TraceError
@@ -22,9 +23,12 @@ from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
+from tnp.frontend.objects import is_shadow
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
+from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
+from tnp.frontend.torch.statistics import CHANGING
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.operands import as_tensor
@@ -46,6 +50,8 @@ _RUN_AT_ONCE = frozenset((
     torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
     torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
 ))  # fmt: skip
+#: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
+_DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: questions about a tensor, and the methods that answer them
 _QUESTIONS = {
     torch.is_floating_point: "is_floating_point",
@@ -77,9 +83,12 @@ class _Mode(TorchFunctionMode):
 
     def __enter__(self) -> Any:
         self.tracer.generator_state = torch.get_rng_state()
+        self.was_compiling = torch.compiler._is_compiling_flag
+        torch.compiler._is_compiling_flag = self.tracer.says_compiling  # as torch.export does
         return super().__enter__()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
         if _has_drawn(self.tracer):
             torch.set_rng_state(self.tracer.generator_state)
@@ -102,7 +111,12 @@ class TorchLibrary(Library):
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_ordinary()
+        tracer.gradients = Gradients(tracer)
         return _Mode(self, tracer)
+
+    def uncaptured(self) -> AbstractContextManager[Any]:
+        modes = _get_current_function_mode_stack()
+        return _pop_mode_temporarily() if modes and isinstance(modes[-1], _Mode) else nullcontext()
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)
@@ -110,11 +124,27 @@ class TorchLibrary(Library):
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, type):
             return self._construct(tracer, function, args, kwargs)
-        if type(function) is types.FunctionType and function not in _overridable() and symbol_of(function) is None:
+        if type(function) is types.MethodType:  # of a class
+            if function.__func__ is not torch.autograd.Function.apply.__func__:
+                return function(*args, **kwargs)
+            tracer.inputs.guard_class(function.__self__)
+            function = _as_function(function.__self__)
+        if (
+            type(function) is types.FunctionType
+            and function not in _autograd_functions.values()
+            and function not in _overridable()
+            and symbol_of(function) is None
+        ):
             if getattr(function, "__module__", "") == "torch.random" or function in _impure():
                 raise NeedsEager(f"it calls torch.{function.__name__}")
             # A helper of torch's, whose own calls come here.
             return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if function in CHANGING:
+            other, changed = CHANGING[function]
+            bound = inspect.signature(other).bind(*args, **kwargs)
+            bound.apply_defaults()
+            if any(bound.args[i] is not None for i in changed) and bound.arguments["training"]:
+                return other(*bound.args)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
             return self._call(tracer, function, args, kwargs)
 
@@ -136,6 +166,12 @@ class TorchLibrary(Library):
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:
                 return METHODS[name](tracer, first, *args[1:], **kwargs)
+        if (
+            function in _DETACH_UNSEEN
+            and type(first) is TracedArray
+            and tracer.gradients.requires(first.__tnp_value__())
+        ):
+            raise NeedsEager(f"it calls {name} on a tensor that requires a gradient")
         args, kwargs, in_place = _without_inplace(function, args, kwargs)
         if name.endswith("_") and not name.endswith("__"):
             function, in_place = self._functional(name), True
@@ -181,6 +217,8 @@ class TorchLibrary(Library):
     def _run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(function, "__name__", str(function))
         _check_sizes(args, kwargs, name)
+        if any(map(is_shadow, (*args, *kwargs.values()))):
+            raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
         args, kwargs = tracer.known(args), tracer.known_values(kwargs)
         seen: dict[str, TracedArray] = {}
         proxies, keywords = tracer.value(args, seen), tracer.value(kwargs, seen)
@@ -197,6 +235,7 @@ class TorchLibrary(Library):
         if tracer.strict:
             raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
         result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
+        tracer.gradients.called_opaquely(function, proxies, keywords)
         known = all(h.strides_ is not None for h in seen.values())
         return _with_strides(result, iter(outcome.strides.values()) if known else None)
 
@@ -287,7 +326,8 @@ class TorchLibrary(Library):
         return lambda *args, **kwargs: self.call(tracer, function, (a, *args), kwargs)
 
     def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
-        raise NeedsEager(f"it sets the attribute {name!r} of a tensor")
+        if not name.startswith("_dynamo_"):  # what torch._dynamo.mark_static_address leaves for another compiler
+            raise NeedsEager(f"it sets the attribute {name!r} of a tensor")
 
     def _operand(self, tracer: Tracer, x: Any) -> Any:
         """An operand of an operator: arrays of NumPy's are tensors, its scalars numbers."""
@@ -345,6 +385,7 @@ class TorchLibrary(Library):
             tracer.store(a, value, Step(getitem, (key_value,)))
             return
         tracer.before_raising()
+        tracer.gradients.sync()
         new = self.converted(tracer, tracer.value(value, {}), a)
         updated = by_id["torch.Tensor.__setitem__"].symbol(a.__tnp_value__(), key_value, new)
         tracer.store_updated(a, updated)
@@ -390,6 +431,22 @@ _IN_PLACE_OPERATORS = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 )
+
+
+#: of a class of functions that autograd is told of, a function that does the same
+_autograd_functions: dict[type, Any] = {}
+
+
+def _as_function(cls: type) -> Any:
+    """``cls.apply``, always the same one."""
+    if cls not in _autograd_functions:
+
+        def apply(*args: Any) -> Any:
+            return cls.apply(*args)
+
+        apply.__name__ = re.sub(r"\W", "_", f"{cls.__module__}_{cls.__qualname__}")
+        _autograd_functions[cls] = apply
+    return _autograd_functions[cls]
 
 
 @functools.cache

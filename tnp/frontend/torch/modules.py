@@ -43,7 +43,8 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
             raise NeedsEager(f"{source.description} has other weights than in its list")
         methods = {**_METHODS, "_weights_have_changed": lambda self: False}
     by_library = not is_user_function(type(module).forward)
-    return inputs.lift_instance(module, source, parts=_PARTS, methods=methods, constant_numbers=by_library)
+    bases = (torch.nn.Module,)
+    return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
 
 
 def has_global_hooks() -> bool:

@@ -49,7 +49,8 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     start, stop = values.get("start"), values["stop"]
     step = values.get("step")
     start, step = 0 if start is None else start, 1 if step is None else step
-    if isinstance(stop, NumberProxy) and stop.value is None and (start, step) == (0, 1):
+    is_size = isinstance(stop, NumberProxy) and stop.value is None and stop.python_type is int
+    if is_size and (start, step) == (0, 1):
         return prims.iota(stop, device=cpu_device(device), dtype=dtype_or(dtype, dtypes.int64))
     for x in (start, stop, step):
         if isinstance(x, TensorProxy):

@@ -206,10 +206,12 @@ def npsymbol(
         full_name = f.__name__ if name is None else name
         path, _, short = full_name.rpartition(".")
 
+        returns_its_own = returns not in (*VIEWS, "update")
+
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
-            if returns in (*VIEWS, "update"):
+            if not returns_its_own:
                 return result
             inputs: set[str] = set()
             for a in args:

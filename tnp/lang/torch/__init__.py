@@ -27,6 +27,9 @@ FAMILIES = (
     "losses",
     "linear_algebra",
     "arranging",
+    "pooling",
+    "recurrent",
+    "counting",
 )
 
 for _family in FAMILIES:

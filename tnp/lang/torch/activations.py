@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import clamp, sigmoid
-from tnp.lang.torch.operands import dimension, tensor_only
+from tnp.lang.torch.operands import dimension, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
 
@@ -325,11 +325,17 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: Any = False,
     momentum: Any = 0.1, eps: Any = 1e-05,
 ) -> TensorProxy:  # fmt: skip
-    """Shifted and scaled a channel by running statistics. In training it changes them, which runs eagerly."""
+    """Shifted and scaled a channel by running statistics, in training by those of the batch; the frontend sees to changing them."""
     given = [x for x in (running_mean, running_var, weight, bias) if x is not None]
     floating(input, *given)
-    if training or running_mean is None or running_var is None or input.ndim < 2 or 0 in input.shape:
-        raise NeedsOpaque("batch_norm that computes statistics")
+    if input.ndim < 2 or 0 in input.shape or (training and not running_mean is running_var is None):
+        raise NeedsOpaque("batch_norm of another shape")
+    if training:
+        result = normalised(input, tuple(d for d in range(input.ndim) if d != 1), eps)
+        result = result if weight is None else clang.mul(result, _of_channels(weight, input.ndim))
+        return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
+    if running_mean is None or running_var is None:
+        raise NeedsOpaque("batch_norm without statistics")
     scale = clang.rsqrt(clang.add(running_var, eps))
     scale = scale if weight is None else clang.mul(scale, weight)
     result = clang.mul(clang.sub(input, _of_channels(running_mean, input.ndim)), _of_channels(scale, input.ndim))
@@ -341,7 +347,7 @@ def _dropout(name: str, by_default: bool) -> None:
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
         """The tensor itself outside of training; in training torch draws."""
         tensor_only(input)
-        if training:
+        if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
         return input
 

@@ -12,6 +12,7 @@ from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_dtype, to_device
 from tnp.lang.torch.operands import as_tensor, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
@@ -210,7 +211,7 @@ def _leaves(x: Any) -> list[Any]:
     return [leaf for y in x for leaf in _leaves(y)] if isinstance(x, (tuple, list)) else [x]
 
 
-@torchsymbol(torch.tensor, factory=True)
+@torchsymbol(torch.tensor, factory=True, tags=(OpTags.DETACHES,))
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
            pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A new tensor of numbers, of a list of them, or of an array."""

@@ -11,7 +11,7 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.activations import floating
-from tnp.lang.torch.operands import dimension, static_int
+from tnp.lang.torch.operands import dimension, static_int, tensor_only
 from tnp.lang.torch.products import matmul
 from tnp.lang.torch.registry import torchsymbol
 
@@ -162,18 +162,35 @@ def cross(input: Any, other: Any, *, dim: Any = -1) -> TensorProxy:
 @torchsymbol(torch.linalg.diagonal, returns="view")
 def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> TensorProxy:
     """Diagonals of matrices, as a new last dimension."""
-    _matrix(A)
+    tensor_only(A)
+    if A.ndim < 2:
+        raise NeedsOpaque("no matrix")
     return prims.diagonal(A, static_int(offset), dimension(A.ndim, dim1), dimension(A.ndim, dim2))
 
 
 # Convolutions
 
 
-def _each(x: Any, rank: int) -> tuple[int, ...]:
+def each(x: Any, rank: int) -> tuple[int, ...]:
+    """A value for each of ``rank`` dimensions, of which one may stand for all."""
     values = tuple(static_int(n) for n in x) if isinstance(x, (tuple, list)) else (static_int(x),)
     if len(values) not in (1, rank):
         raise RuntimeError(f"expected {rank} values, but got {len(values)}")
     return values * rank if len(values) == 1 else values
+
+
+def convolved(
+    a: TensorProxy, weight: TensorProxy, bias: TensorProxy | None, stride: tuple[int, ...], padding: tuple[int, ...],
+    dilation: tuple[int, ...], groups: int,
+) -> TensorProxy:  # fmt: skip
+    """The cross-correlation of ``[n, c, *spatial]`` with kernels, plus a number a channel."""
+    try:
+        result = prims.convolution(a, weight, stride, padding, dilation, groups)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    if bias is None:
+        return result
+    return clang.add(*clang.broadcast(result, clang.reshape(bias, (1, bias.shape[0], *(1,) * (a.ndim - 2)))))
 
 
 def _convolution(name: str, rank: int) -> None:
@@ -191,14 +208,8 @@ def _convolution(name: str, rank: int) -> None:
         ):
             raise NeedsOpaque("padding by name")
         batched = input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
-        try:
-            result = prims.convolution(
-                batched, weight, _each(stride, rank), _each(padding, rank), _each(dilation, rank), static_int(groups)
-            )
-        except ValueError as error:
-            raise RuntimeError(str(error)) from None
-        if bias is not None:
-            result = clang.add(*clang.broadcast(result, clang.reshape(bias, (1, bias.shape[0], *(1,) * rank))))
+        sizes = each(stride, rank), each(padding, rank), each(dilation, rank)
+        result = convolved(batched, weight, bias, *sizes, static_int(groups))
         return result if input.ndim == rank + 2 else clang.squeeze(result, (0,))
 
 

@@ -7,7 +7,7 @@ needs data (``torch.nonzero``), changes an argument or returns a view of one mak
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +18,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
+from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.lang.torch.registry import language, public_name
 
-__all__ = ["DryRun", "dry_run", "symbol_for"]
+__all__ = ["DryRun", "differentiable_results", "dry_run", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -131,5 +131,73 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
             short.replace(".", "_"), meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language,
             fn=function,
         )  # fmt: skip
+        if not outcome.draws:
+            known.pulls_back = _pulling(name, short, function)
         _symbols[key] = known
     return known
+
+
+# Gradients
+
+
+def _pulling(name: str, short: str, function: Any) -> Symbol:
+    """The operation that pulls cotangents back through an opaque call: the function runs again, and torch's autograd back through it."""
+
+    def meta(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[TensorProxy]:
+        tensors = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+        return [TensorProxy(like=tensors[i], lang=language) for i in wanted]
+
+    def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
+        with torch.enable_grad():
+            given: list[torch.Tensor] = []
+            args, kwargs = _detached(args, wanted, given), _detached(kwargs, wanted, given)
+            variables = [given[i] for i in wanted]
+            results = _tensors_in(function(*args, **kwargs))
+            pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if g is not None and y.requires_grad]
+            if not pairs:
+                return [torch.zeros_like(x) for x in variables]
+            outputs, given_back = zip(*pairs)
+            found = torch.autograd.grad(outputs, variables, given_back, allow_unused=True)
+        return [torch.zeros_like(x) if g is None else g for x, g in zip(variables, found)]
+
+    pull.__name__ = f"backward_of_{short.replace('.', '_')}"
+    return Symbol(
+        pull.__name__, meta, id=f"torch_opaque.private.{pull.__name__}_{name}", is_prim=True, tags=(OpTags.MAY_RAISE,), language=language,
+        fn=pull,
+    )  # fmt: skip
+
+
+def _detached(x: Any, wanted: Sequence[int], found: list[torch.Tensor]) -> Any:
+    """Arguments with tensors of which those numbered ``wanted`` require gradients; ``found`` collects all."""
+    if isinstance(x, torch.Tensor):
+        found.append(x.detach().requires_grad_(len(found) in wanted))
+        return found[-1]
+    if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
+        items = [_detached(y, wanted, found) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: _detached(v, wanted, found) for k, v in x.items()}
+    return x
+
+
+def _tensors_in(x: Any) -> list[torch.Tensor]:
+    if isinstance(x, torch.Tensor):
+        return [x]
+    return [t for y in x for t in _tensors_in(y)] if isinstance(x, (tuple, list)) else []
+
+
+def differentiable_results(function: Any, args: Any, kwargs: Any, requiring: Container[str]) -> list[bool]:
+    """Of each tensor that a function returns, whether torch's autograd would say that it depends on the ``requiring`` arguments."""
+    fakes: dict[str, torch.Tensor] = {}
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            shape = sizes.concrete(p.shape, "an opaque call")
+            made = fakes.setdefault(p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype)))
+            return made.requires_grad_(p.name in requiring)
+        return p.known() if isinstance(p, NumberProxy) else p
+
+    with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = function(*map_proxies(make, args), **map_proxies(make, kwargs))
+        return [t.requires_grad for t in _tensors_in(results)]

@@ -10,6 +10,7 @@ import torch
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import to_device, to_dtype
 from tnp.lang.torch.operands import dimension, dimensions, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
@@ -212,6 +213,14 @@ def sliced(input: TensorProxy, dim: int, start: int, stop: int, step: int = 1) -
     return clang.slice_dim(input, start, stop, step, dim=dim)
 
 
+@torchsymbol(torch.ops.aten.slice, torch.ops.aten.slice.Tensor, name="ops.aten.slice", returns="view")
+def aten_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
+    """``input[start:end:step]`` in one dimension: what torch's own Python calls it."""
+    d = dimension(input.ndim, dim)
+    first, last, _ = slice(*(None if x is None else static_int(x) for x in (start, end))).indices(input.shape[d])
+    return sliced(input, d, first, max(first, last), static_int(step))
+
+
 @torchsymbol("narrow", returns="view")
 def narrow(input: Any, dim: Any, start: Any, length: Any) -> TensorProxy:
     """``length`` positions of a dimension from ``start``."""
@@ -305,7 +314,7 @@ def unfold(input: Any, dimension: Any, size: Any, step: Any) -> TensorProxy:
     return prims.unfold(input, static_int(dimension), static_int(size), static_int(step))
 
 
-@torchsymbol("detach", returns="view")
+@torchsymbol("detach", returns="view", tags=(OpTags.DETACHES,))
 def detach(input: Any) -> TensorProxy:
     """The same memory, outside of any gradient."""
     return prims.reshape(input, input.shape)
@@ -458,7 +467,7 @@ def from_numpy(ndarray: Any) -> TensorProxy:
 def broadcast_tensors(*tensors: Any) -> tuple[TensorProxy, ...]:
     """All repeated to one shape."""
     tensor_only(*tensors)
-    return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (detach(tensors[0]),)
+    return tuple(clang.broadcast(*tensors)) if len(tensors) > 1 else (prims.reshape(tensors[0], tensors[0].shape),)
 
 
 @torchsymbol(Tensor.sum_to_size)

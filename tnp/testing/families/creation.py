@@ -352,8 +352,8 @@ opinfos.add(
     "creation",
     *(info_of(op, samples, errors, dtypes) for op, samples, dtypes, errors in _TABLE),
     *(
-        info_of(_metadata_of(f), samples, (), ONE_DTYPE, name=f.__name__)
-        for f, samples in ((np.empty, shapes), (np.empty_like, likes))
+        info_of(_metadata_of(getattr(np, name)), samples, (), ONE_DTYPE, name=name)
+        for name, samples in (("empty", shapes), ("empty_like", likes))
     ),
     info_of(lnp.scalar_of, scalars, (), (int32, complex64, float64), reference=lambda kind, *x: kind(*x)),
 )

@@ -29,6 +29,10 @@ def dtypes_of(ufunc: np.ufunc) -> tuple[DType, ...]:
     return tuple(found)
 
 
+def _ufunc_of(info: OpInfo) -> Any:
+    return info.op
+
+
 def binary_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) -> Iterator[SampleInput]:
     """Those of all binary operations; shifts and powers of integers are by small numbers."""
     shifts = info.name in _SHIFTS
@@ -48,7 +52,7 @@ def mixed_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool) 
     for other in (dtypes.int8, dtypes.uint8, dtypes.int64, dtypes.float32, dtypes.complex128, dtypes.bool8):
         try:
             np.result_type(dtype.name, other.name)
-            info.op.resolve_dtypes((np.dtype(dtype.name), np.dtype(other.name), None))
+            _ufunc_of(info).resolve_dtypes((np.dtype(dtype.name), np.dtype(other.name), None))
         except TypeError:
             continue
         yield SampleInput(make_array((3,), dtype=dtype, low=1, high=5), make_array((3,), dtype=other, low=1, high=3))
@@ -63,8 +67,8 @@ def _both(*generators: Any) -> Any:
 
 
 def _errors(info: OpInfo, device: str) -> Iterator[Any]:
-    if info.op.nin == 2:
-        dtype = info.dtypes[-1]
+    if _ufunc_of(info).nin == 2:
+        dtype = (info.dtypes or ())[-1]
         yield SampleInput(make_array((3,), dtype=dtype), make_array((4,), dtype=dtype)), ValueError, "broadcast"
 
 

@@ -56,11 +56,11 @@ def several_dimensions(make: Make) -> Iterator[SampleInput]:
     yield SampleInput(make(3, 4), axes=(0, 1, 0), norm="ortho")
 
 
-_NO_POINTS = ((np.zeros(0),), {}, ValueError, r"Invalid number of FFT data points")
+_NO_POINTS: Any = ((np.zeros(0),), {}, ValueError, r"Invalid number of FFT data points")
 _BAD_NORM = ((np.zeros(3),), {"norm": "x"}, ValueError, "Invalid norm value x")
 _BAD_AXIS = ((np.zeros(3),), {"axis": 1}, IndexError, "out of (bounds|range)")
 _LENGTHS = ((np.zeros((3, 3)),), {"s": (2,), "axes": (0, 1)}, ValueError, "different lengths")
-_COMPLEX = ((np.zeros(3, complex),), {}, TypeError, "not supported|cast")
+_COMPLEX: Any = ((np.zeros(3, complex),), {}, TypeError, "not supported|cast")
 
 
 def add(name: str, cases: Cases, dtypes: Any, *errors: Any) -> None:

@@ -67,7 +67,7 @@ def matrix_cases(*options: dict[str, Any], empty: bool = True) -> Cases:
     return cases
 
 
-_NOT_SQUARE = (
+_NOT_SQUARE: Any = (
     ((np.zeros((2, 3)),), {}, LinAlgError, "must be square"),
     ((np.zeros(3),), {}, LinAlgError, "at least two-dimensional"),
     ((np.ones((2, 2), np.float16),), {}, TypeError, "float16 is unsupported"),
@@ -186,7 +186,7 @@ add(
 # Decompositions
 
 
-def rebuilt_qr(a: Any, mode: str = "reduced") -> Any:
+def rebuilt_qr(a: Any, mode: Any = "reduced") -> Any:
     q, r = np.linalg.qr(a, mode)
     return q @ r, np.swapaxes(q, -1, -2).conj() @ q, np.abs(r)
 
@@ -197,7 +197,7 @@ def rebuilt_svd(a: Any, **kwargs: Any) -> Any:
     return s, (u[..., :k] * s[..., None, :]) @ vh[..., :k, :], np.swapaxes(u, -1, -2).conj() @ u
 
 
-def rebuilt_eigh(a: Any, UPLO: str = "L") -> Any:
+def rebuilt_eigh(a: Any, UPLO: Any = "L") -> Any:
     found = np.linalg.eigh(a, UPLO)
     v = found.eigenvectors
     return found.eigenvalues, (v * found.eigenvalues[..., None, :]) @ np.swapaxes(v, -1, -2).conj()
@@ -310,6 +310,7 @@ def norm_cases(make: Make) -> Iterator[SampleInput]:
         yield SampleInput(a, axis=0)
     for shape in ((), (0,), (5,), (2, 3, 4)):
         yield SampleInput(make(*shape))
+    order: Any
     for order in (None, 0, 1, 2, -1, 3, 2.5, math.inf, -math.inf):
         yield SampleInput(make(5), order)
         yield SampleInput(make(3, 4), order, axis=1, keepdims=True)

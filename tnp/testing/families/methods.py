@@ -78,7 +78,7 @@ _ERRORS: dict[str, list[Any]] = {
 def _fits(name: str, call: SampleInput, dtype: DType) -> bool:
     """Whether NumPy takes the call (casts of complex numbers to real ones warn)."""
     if name == "view" and call.args:
-        return np.dtype(call.args[0]).itemsize == dtype.itemsize
+        return bool(np.dtype(call.args[0]).itemsize == dtype.itemsize)
     return not (
         name in ("astype", "fill", "dot") and dtype.kind == "c" and name == "astype" and call.args[0] is not complex
     )

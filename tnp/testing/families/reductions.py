@@ -38,7 +38,7 @@ def method(name: str) -> Callable[..., Any]:
     return call
 
 
-def _domain(dtype: DType) -> dict[str, float]:
+def _domain(dtype: DType) -> dict[str, Any]:
     return {"low": -2, "high": 3} if dtype.kind in "ifc" else {"low": 0, "high": 3}
 
 

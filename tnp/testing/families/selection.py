@@ -243,7 +243,7 @@ def dtype_questions(x: Any, y: Any) -> Any:
 
 def pairs(make: Make) -> Iterator[SampleInput]:
     yield S(make((3,)), make((3,), 1))
-    yield S(make((3,)), np.float32([1, 2]))
+    yield S(make((3,)), np.array([1, 2], np.float32))
 
 
 def by_pieces(x: Any) -> Any:

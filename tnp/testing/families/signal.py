@@ -65,7 +65,7 @@ def convolve_scalars(make: Make) -> Iterator[SampleInput]:
     yield SampleInput(make(), make(3))
 
 
-_VECTORS = (
+_VECTORS: Any = (
     ((np.zeros((2, 2)), np.zeros(2)), {}, ValueError, "object too deep"),
     ((np.zeros(0), np.zeros(2)), {}, ValueError, "cannot be empty|first array argument"),
     ((np.zeros(3), np.zeros(2), "x"), {}, ValueError, "mode"),

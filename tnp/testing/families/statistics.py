@@ -85,6 +85,7 @@ def _nan_infos() -> Iterator[OpInfo]:
             op, sample_input_generator=samples, error_input_generator=errors, dtypes=taken, rtol=_FLOAT16
         )  # fmt: skip
 
+    op: Any
     for op in (np.nansum, np.nanprod):
         yield info(op, nan_samples(initial=2, dtype=("complex128",)))
     for op in (np.nanmax, np.nanmin):

@@ -10,25 +10,19 @@ it, the composition is replaced by its parts afterwards (:func:`opened`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from tnp.core import clang, dtypes, langs, prims, sizes, views
 from tnp.core.current import current_trace
+from tnp.core.dependence import add_dependents, is_differentiable
 from tnp.core.errors import GradientError
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.transforms.autodiff.replay import live
 from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, rule_of, without_derivative
 
 __all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
-
-
-def is_differentiable(p: Any) -> bool:
-    """Whether a value has derivatives: floating and complex arrays and numbers."""
-    if isinstance(p, TensorProxy):
-        return p.dtype.kind in "fc"
-    return isinstance(p, NumberProxy) and p.python_type in (float, complex)
 
 
 def zeros_for(p: Proxy) -> TensorProxy:
@@ -45,22 +39,13 @@ def dtype_for(p: Any) -> dtypes.DType:
     return dtypes.complex128 if p.python_type is complex else dtypes.float64
 
 
-def active_names(bsyms: Iterable[BoundSymbol], inputs: Iterable[str]) -> set[str]:
+def active_names(
+    bsyms: Iterable[BoundSymbol], inputs: Iterable[str], detached: Container[str] = frozenset()
+) -> set[str]:
     """The names of what depends on ``inputs`` in a way that can be differentiated, those inside of compositions included."""
     active = set(inputs)
-    _collect_active(bsyms, active)
+    add_dependents(bsyms, active, detached, without_derivative)
     return active
-
-
-def _collect_active(bsyms: Iterable[BoundSymbol], active: set[str]) -> None:
-    for b in bsyms:
-        if b.sym.id in without_derivative or not any(p.name in active for p in b.flat_inputs):
-            continue
-        if b.subsymbols:
-            _collect_active(b.subsymbols, active)
-            continue
-        # A carried value of a loop depends on whatever its body depends on: to say which is not worth the walks.
-        active.update(p.name for p in b.flat_outputs if is_differentiable(p))
 
 
 class Reverse:
@@ -113,7 +98,8 @@ class Reverse:
         """Makes the cotangents of slices part of the array's."""
         if name in self.parts:
             p, parts = self.parts.pop(name)
-            self.cotangents[name] = with_parts(p, self.cotangents.get(name), parts)
+            with langs.language_context(p.lang):
+                self.cotangents[name] = with_parts(p, self.cotangents.get(name), parts)
 
     def walk(self, bsyms: Sequence[BoundSymbol]) -> None:
         """Pulls cotangents back through a program."""
@@ -151,7 +137,7 @@ class Reverse:
         for p in bsym.flat_outputs:
             self.settle(p.name)
         found = [self.cotangents.get(p.name) for p in bsym.flat_outputs]
-        if all(g is None for g in found) or bsym.sym.id in without_derivative:
+        if all(g is None for g in found) or bsym.sym.id in without_derivative or OpTags.DETACHES in bsym.sym.tags:
             return
         inputs = {p.name for p in bsym.flat_inputs}
         if not (inputs & self.active):
@@ -178,6 +164,9 @@ class Reverse:
             if answer is not NotImplemented:
                 self._put_answer(bsym, answer)
                 return
+        if bsym.sym.pulls_back is not None:
+            self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
+            return
         if not bsym.subsymbols:
             raise no_gradient(bsym)
         path = _as_view(bsym)
@@ -187,6 +176,13 @@ class Reverse:
         for sub in reversed(bsym.subsymbols):
             sub.location = bsym.location if sub.location is None else sub.location
             self.pull(sub)
+
+    def _pull_by_operation(self, bsym: BoundSymbol, found: list[TensorProxy | None], operation: Symbol) -> None:
+        """Through an operation that knows no rule, but another one that does it."""
+        tensors = [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
+        wanted = [i for i, p in enumerate(tensors) if self.needs(p) and is_differentiable(p)]
+        for i, g in zip(wanted, operation(found, wanted, bsym.args, bsym.kwargs)):
+            self.put(tensors[i], g)
 
     def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
         # The last first: what was stored reads the cotangent before what was overwritten is cut out of it, in place if nobody reads it later.
@@ -411,7 +407,8 @@ class Program:
         ``seeds`` are values and their cotangents. What computes the result is recorded in the current trace, maybe in a body inside the
         one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
         """
-        reverse = Reverse(active_names(self.bound_symbols, (p.name for p in inputs)), {})
+        active = active_names(self.bound_symbols, (p.name for p in inputs), self.trace.detached)
+        reverse = Reverse(active, {})
         for p, g in seeds:
             reverse.put(p, g)
         self.walk(reverse, inputs)

@@ -177,7 +177,9 @@ def put_grad(p: Any, cotangent: TensorProxy | None) -> None:
 
 
 def put_grads(ps: Any, cotangents: Any) -> None:
-    """:func:`put_grad` for several arguments and their cotangents. Raises ``ValueError`` for more of the one than of the other."""
+    """:func:`put_grad` for several arguments and their cotangents. Raises ``ValueError`` for more of the one than of the other.
+    An example is at :func:`register_grad`.
+    """
     ps, cotangents = tuple(ps), tuple(cotangents)
     if len(ps) != len(cotangents):
         raise ValueError(f"put_grads got {len(ps)} arguments and {len(cotangents)} cotangents")

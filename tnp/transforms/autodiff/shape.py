@@ -56,6 +56,11 @@ def _clone(g: TensorProxy, out: TensorProxy, a: TensorProxy, *order: Any) -> Any
     return g
 
 
+@rule(prims.as_language)
+def _as_language(g: TensorProxy, out: TensorProxy, a: TensorProxy, name: str) -> Any:
+    return prims.as_language(g, a.lang.name)
+
+
 @rule(prims.require)
 def _require(g: TensorProxy, out: TensorProxy, a: TensorProxy, *check: Any) -> Any:
     return g

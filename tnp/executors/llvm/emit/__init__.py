@@ -1,5 +1,5 @@
 """Code generation: loop nests to LLVM IR."""
 
-from tnp.executors.llvm.emit.kernel import Kernel, emit_kernel
+from tnp.executors.llvm.emit.kernel import emit_kernel
 
-__all__ = ["Kernel", "emit_kernel"]
+__all__ = ["emit_kernel"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
@@ -18,7 +18,7 @@ from tnp.executors.llvm.statements import Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory, Module
 
-__all__ = ["STACK_BYTES", "Body", "entry"]
+__all__ = ["STACK_BYTES", "Body", "Part", "entry"]
 
 #: iterations of an innermost loop that is written out
 UNROLLED = 8
@@ -28,6 +28,21 @@ STACK_BYTES = 64 * 1024
 
 def entry(code: Code, base: str, i: int) -> str:
     return code.op(f"getelementptr ptr, ptr {base}, i64 {i}")
+
+
+def _number_behind(x: Any) -> Any:
+    """The number that all elements of a node are, if that is known; else something else."""
+    while isinstance(x, View):
+        x = x.source
+    return x.args[0] if isinstance(x, Node) and x.op == "full" else x
+
+
+class Part(NamedTuple):
+    """The iterations of a loop from ``begin`` to before ``end``, registers or numbers; ``count`` is their number where it is known."""
+
+    begin: str
+    end: str
+    count: int | None = None
 
 
 class Body:
@@ -65,9 +80,15 @@ class Body:
     # Loops
 
     @contextmanager
-    def loop(self, begin: str, end: str, *, maybe_empty: bool = False, scalar: bool = False) -> Iterator[str]:
-        """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it."""
+    def loop(
+        self, begin: str, end: str, count: int | None = None, *, maybe_empty: bool = False, scalar: bool = False
+    ) -> Iterator[str]:
+        """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it.
+
+        With a ``count`` the iterations are counted from 0: LLVM leaves out what is for another number of them.
+        """
         code = self.code
+        first, last = (begin, end) if count is None else ("0", str(count))
         head, leave = code.label("loop"), code.label("done")
         before = code.current
         if maybe_empty:
@@ -77,33 +98,34 @@ class Body:
             code.line(f"br label %{head}")
         code.block(head)
         at = len(code.lines)
-        variable = code.temp("i")
+        variable = counter = code.temp("i")
         code.line("")
+        if first != begin:
+            variable = code.op(f"add nuw nsw i64 {begin}, {counter}")
         self.known.append({})
         self.loops += 1
         loops = self.loops
         yield variable
         self.known.pop()
-        following = code.op(f"add nuw nsw i64 {variable}, 1")
-        code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
-        more = code.op(f"icmp slt i64 {following}, {end}")
-        short = loops == self.loops and begin == "0" and end.isdigit() and int(end) <= UNROLLED
+        following = code.op(f"add nuw nsw i64 {counter}, 1")
+        code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
+        more = code.op(f"icmp slt i64 {following}, {last}")
+        short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
         hint = f", !llvm.loop !{self.module.hinted_loop('scalar' if scalar else 'unrolled')}" if scalar or short else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
         code.block(leave)
 
     @contextmanager
-    def over(self, var: Var, begin: str = "0", end: str | None = None, **options: Any) -> Iterator[str]:
-        """A loop over a variable of the schedule."""
-        with self.loop(begin, str(var.limit) if end is None else end, **options) as i:
+    def over(self, var: Var, part: Part | None = None, **options: Any) -> Iterator[str]:
+        """A loop over a variable of the schedule, or part of it."""
+        with self.loop(*(part or ("0", str(var.limit))), **options) as i:
             self.known[-1][var] = i
             yield i
 
     @contextmanager
-    def together(self, run: Sequence[Var], begin: str = "0", end: str | None = None, **options: Any) -> Iterator[str]:
-        """One loop over all of ``run``, variables over which positions in every memory advance evenly."""
-        total = math.prod(v.limit for v in run)
-        with self.loop(begin, str(total) if end is None else end, **options) as i:
+    def together(self, run: Sequence[Var], part: Part | None = None, **options: Any) -> Iterator[str]:
+        """One loop over all of ``run``, variables over which positions in every memory advance evenly, or part of it."""
+        with self.loop(*(part or ("0", str(math.prod(v.limit for v in run)))), **options) as i:
             self.known[-1].update(dict.fromkeys(run[:-1], "0"))
             self.known[-1][run[-1]] = i
             yield i
@@ -227,6 +249,22 @@ class Body:
             return scalars.convert(self.code, self.value(x, ()), x.dtype, dtype)
         return self.value(x, at)
 
+    def unfolded(self, x: Any, dtype: DType) -> Any:
+        """A constant that LLVM does not know.
+
+        Of ``max(accumulator, select(c, x, -inf))`` it would make a select of accumulators, which it does not vectorise.
+        """
+        key = (repr(x), dtype)
+        if key not in self.known[0]:
+            place = self.allocate(dtype.itemsize)
+            scalars.store(self.head, scalars.constant(x, dtype), place, dtype)
+            where = self.head.op("alloca ptr, align 8")
+            self.head.line(f"store ptr {place}, ptr {where}, align 8")
+            self.known[0][key] = scalars.load(
+                self.head, self.head.op(f"load volatile ptr, ptr {where}, align 8"), dtype
+            )
+        return self.known[0][key]
+
     def compute(self, node: Node, at: Indices) -> Any:
         code = self.code
         if isinstance(node, View):
@@ -250,7 +288,13 @@ class Body:
             return change(code, self.value(source, at), source.dtype, node.dtype)
         if node.op == "where":
             condition = self.value(node.args[0], at)
-            return scalars.emit(code, "where", [condition, *(self.operand(a, at, node.dtype) for a in node.args[1:])], node.dtype)  # fmt: skip
+            chosen = [
+                self.unfolded(number, node.dtype)
+                if scalars.is_identity_of_extreme(number := _number_behind(a), node.dtype)
+                else self.operand(a, at, node.dtype)
+                for a in node.args[1:]
+            ]
+            return scalars.emit(code, "where", [condition, *chosen], node.dtype)
         if node.op == "ldexp":
             a, b = node.args
             return scalars.emit_ldexp(code, self.value(a, at), self.value(b, at), a.dtype, b.dtype)

@@ -26,7 +26,7 @@ from tnp.executors.llvm.index import Index, linear
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.sliding import Sliding, Window
 
-__all__ = ["Kernel", "Memory", "Module", "emit_kernel"]
+__all__ = ["Memory", "Module", "emit_kernel"]
 
 #: additions for which another thread pays
 GRAIN = 150_000
@@ -35,19 +35,10 @@ GRAIN = 150_000
 _HINTS = {"unrolled": '!"llvm.loop.unroll.full"', "scalar": '!"llvm.loop.vectorize.enable", i1 false'}
 
 
-class Kernel:
-    """The IR of a region's kernel, and what its caller needs to know."""
-
-    def __init__(self, ir: str, cost: float) -> None:
-        self.ir = ir
-        #: what a call costs, in additions
-        self.cost = cost
-
-
 def emit_kernel(
     name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], function_attributes: str, *,
     fast: bool = False,
-) -> Kernel:  # fmt: skip
+) -> str:  # fmt: skip
     """The module of a kernel.
 
     ``strides`` are those of inputs and outputs in bytes. ``function_attributes`` are LLVM's, of the target.
@@ -206,13 +197,11 @@ class Module:
         self.temporaries.append(Temporary(slot, size, first, last))
         return slot
 
-    def emit(self) -> Kernel:
+    def emit(self) -> str:
         steps: list[Callable[[Code], None]] = []
-        cost = 0.0
         for i, nest in enumerate(self.plan.nests):
             self.nest = i
             errors = [s.node for s in nest.statements() if s.node in self.graph.errors]
-            cost += sum(s.cost() * s.iterations() for s in nest.statements())
             if isinstance(nest, Sliding):
                 steps.append(emit_sliding(self, nest))
             elif nest.outer:
@@ -223,7 +212,7 @@ class Module:
         kernel = self._kernel(steps)
         text = [*self.functions, kernel, self.code.module_text(), self._metadata()]
         text.append(f"attributes #0 = {{ nounwind {self.attributes} }}")
-        return Kernel("\n\n".join(text) + "\n", cost)
+        return "\n\n".join(text) + "\n"
 
     def _kernel(self, steps: Sequence[Callable[[Code], None]]) -> str:
         code = Code(self.code)

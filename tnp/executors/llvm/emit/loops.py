@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
-from tnp.executors.llvm.emit.body import Body, entry
+from tnp.executors.llvm.emit.body import Body, Part, entry
+from tnp.executors.llvm.emit.parts import CHUNK, even_length, innermost, part_of, parts_of
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.sliding import Sliding
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["emit_group_alone", "emit_nest"]
 
-#: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
-CHUNK = 4096
 #: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
 SQUARE, LINE_BYTES = 64, 64
 #: columns of a reduction over rows that are accumulated at a time
@@ -77,16 +76,14 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     per_iteration = sum(s.cost() * s.iterations() for s in nest.statements()) / limit
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
     if alone:
-        count = -(-limit // CHUNK)
-        with body.loop("%begin", "%end", maybe_empty=True) as chunk:
-            begin, end = _part(body, chunk, CHUNK, limit)
-            with body.together(first, begin, end):
-                _emit_groups(body, nest)
-        return module.call(body.finish(), count, per_iteration * min(CHUNK, limit))
+        parts = parts_of(module, list(nest.statements()), limit)
+        with body.loop("%begin", "%end", maybe_empty=True) as i, body.together(first, parts.part(body, i)):
+            _emit_groups(body, nest)
+        return module.call(body.finish(), parts.count, per_iteration * parts.length)
     runs = [first, *others]
     tiled = _is_tiled(module, nest, runs)
     count = -(-limit // SQUARE) if tiled and len(runs) == 2 else limit
-    _emit_loops(body, nest, runs, tiled, begin="%begin", end="%end", maybe_empty=True)
+    _emit_loops(body, nest, runs, tiled, part=Part("%begin", "%end"), maybe_empty=True)
     return module.call(body.finish(), count, per_iteration * limit / count)
 
 
@@ -101,7 +98,12 @@ def _emit_loops(body: Body, nest: Nest, runs: Sequence[list[Var]], tiled: bool, 
     """The loops ``runs``, of which ``bounds`` limit the first, and the groups in them."""
     with ExitStack() as loops:
         for k, run in enumerate(runs[:-2] if tiled else runs):
-            loops.enter_context(body.together(run, **(bounds if k == 0 else {})))
+            if k == 0 and bounds:
+                loops.enter_context(body.together(run, **bounds))
+            elif run is runs[-1] and all(not g.inner(len(nest.outer)) for g in nest.groups):
+                loops.enter_context(innermost(body, run, list(nest.statements())))
+            else:
+                loops.enter_context(body.together(run))
         if tiled:
             _enter_squares(body, loops, *runs[-2:], split=len(runs) == 2 and bool(bounds))
         _emit_groups(body, nest)
@@ -120,7 +122,7 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
             bottom = body.code.op(f"add nuw nsw i64 {i}, {stage.low}")
             begin = body.code.op(f"select i1 {is_first}, i64 {bottom}, i64 {top}")
             end = body.code.op(f"add nuw nsw i64 {top}, 1")
-            with body.over(stage.nest.outer[0], begin, end):
+            with body.over(stage.nest.outer[0], Part(begin, end)):
                 _emit_stage(body, stage.nest)
         body.known[-1][lead] = i
         _emit_stage(body, last.nest)
@@ -155,20 +157,8 @@ def _enter_squares(body: Body, loops: ExitStack, outer: list[Var], inner: list[V
     else:
         row = loops.enter_context(body.loop("0", counts[0]))
     column = loops.enter_context(body.loop("0", counts[1]))
-    loops.enter_context(body.together(outer, *_part(body, row, SQUARE, sides[0])))
-    loops.enter_context(body.together(inner, *_part(body, column, SQUARE, sides[1])))
-
-
-def _part(body: Body, i: str, length: int, limit: int) -> tuple[str, str]:
-    """Where part ``i`` of a loop begins and ends: ``length`` iterations, of the last one what is left."""
-    if limit <= length:
-        return "0", str(limit)
-    begin = body.code.op(f"mul nuw nsw i64 {i}, {length}")
-    end = body.code.op(f"add nuw nsw i64 {begin}, {length}")
-    if limit % length:
-        body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        end = body.code.op(f"call i64 @llvm.smin.i64(i64 {end}, i64 {limit})")
-    return begin, end
+    loops.enter_context(body.together(outer, part_of(body, row, SQUARE, sides[0])))
+    loops.enter_context(body.together(inner, part_of(body, column, SQUARE, sides[1])))
 
 
 def _emit_groups(body: Body, nest: Nest) -> None:
@@ -205,7 +195,8 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
     elif len(loops) == 1 and math.prod(v.limit for v in loops[0]) > CHUNK and accumulators:
         _emit_blocks(body, group, loops[0], accumulators)
     else:
-        with body.together(loops[0]):
+        last = len(loops) == 1 and not accumulators
+        with innermost(body, loops[0], group.statements) if last else body.together(loops[0]):
             _emit_inner(body, group, loops[1:], accumulators)
     for statement in done:
         body.store(statement.node, statement.store.at, accumulators.pop(statement).result())
@@ -214,14 +205,15 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
 def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[Statement, Accumulator]) -> None:
     """A long innermost loop that is reduced: block by block, their results combined pairwise."""
     limit = math.prod(v.limit for v in run)
-    count = -(-limit // CHUNK)
+    length = even_length(body.module, group.statements, limit) or CHUNK
+    count = -(-limit // length)
     partial = {s: make_accumulator(body, s, count) for s in accumulators}
     with body.loop("0", str(count)) as block:
-        begin, end = _part(body, block, CHUNK, limit)
+        part = part_of(body, block, length, limit)
         own = {s: make_accumulator(body, s) for s in accumulators}
         for a in own.values():
             a.reset()
-        with body.together(run, begin, end):
+        with body.together(run, part):
             for statement in group.statements:
                 if statement in own:
                     own[statement].add_element()
@@ -248,16 +240,16 @@ class _Columns:
         self.tile = min(self.first.limit, max(1, TILE // below))
         self.tiles = -(-self.first.limit // self.tile)
         self.width = self.tile * below
-        self.begin, self.end = "0", str(self.first.limit)
+        self.part = Part("0", str(self.first.limit))
 
     def set_tile(self, t: str) -> None:
-        self.begin, self.end = _part(self.body, t, self.tile, self.first.limit)
+        self.part = part_of(self.body, t, self.tile, self.first.limit)
 
     def _place(self) -> str:
         """The number of this point's column in the tile."""
         code, column = self.body.code, self.body.find(self.first)
-        if self.begin != "0":
-            column = code.op(f"sub nuw nsw i64 {column}, {self.begin}")
+        if self.part.begin != "0":
+            column = code.op(f"sub nuw nsw i64 {column}, {self.part.begin}")
         for v in self.inner:
             column = code.op(f"mul nuw nsw i64 {column}, {v.limit}")
             column = code.op(f"add nuw nsw i64 {column}, {self.body.find(v)}")
@@ -266,7 +258,7 @@ class _Columns:
     @contextmanager
     def columns(self) -> Iterator[str]:
         """Loops over the columns of the tile."""
-        with self.body.over(self.first, self.begin, self.end), self.body.nested(self.inner):
+        with self.body.over(self.first, self.part), self.body.nested(self.inner):
             yield self._place()
 
     def reset(self, rows: dict[Statement, Accumulator]) -> None:
@@ -274,12 +266,12 @@ class _Columns:
             for a in rows.values():
                 a.reset(column)
 
-    def add_rows(self, into: dict[Statement, Accumulator], low: str, high: str) -> None:
-        """Adds what stands in part of the outermost loop."""
+    def add_rows(self, into: dict[Statement, Accumulator], part: Part | None = None) -> None:
+        """Adds what stands in part of the outermost loop, or in all of it."""
         if self.loops[0] is self.first:
             self._add(self.loops, into)
         else:
-            with self.body.over(self.loops[0], low, high):
+            with self.body.over(self.loops[0], part):
                 self._add(self.loops[1:], into)
 
     def _add(self, remaining: list[Var], into: dict[Statement, Accumulator]) -> None:
@@ -291,7 +283,7 @@ class _Columns:
                 else:
                     self.body.run(s)
         elif remaining[0] is self.first:
-            with self.body.over(self.first, self.begin, self.end):
+            with self.body.over(self.first, self.part):
                 self._add(remaining[1:], into)
         else:
             with self.body.over(remaining[0]):
@@ -308,12 +300,12 @@ class _Columns:
             partial = {s: make_accumulator(body, s, self.width) for s in self.members}
             with body.loop("0", str(-(-limit // ROWS))) as block:
                 self.reset(partial)
-                self.add_rows(partial, *_part(body, block, ROWS, limit))
+                self.add_rows(partial, part_of(body, block, ROWS, limit))
                 with self.columns() as column:
                     for s, a in partial.items():
                         totals[s].add(a.get(column), column)
         else:
-            self.add_rows(totals, "0", str(limit))
+            self.add_rows(totals)
         self.store(totals)
 
     def store(self, totals: dict[Statement, Accumulator]) -> None:
@@ -381,7 +373,7 @@ def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Itera
         first = body.code.op(f"mul nuw nsw i64 {block}, {columns.width}")
         own = {s: _partial(body, s, slots[s], first) for s in columns.members}
         columns.reset(own)
-        columns.add_rows(own, *_part(body, block, rows, limit))
+        columns.add_rows(own, part_of(body, block, rows, limit))
     yield module.call(body.finish(), blocks, cost / blocks)
     ending = Body(module, body.nest)
     last = _Columns(ending, columns.group, columns.loops)
@@ -398,7 +390,7 @@ def _emit_whole(
     """Reductions over all loops: blocks of the first loop, in parallel, whose results a second function combines."""
     first, *others = _runs(module, group.statements, loops)
     limit = math.prod(v.limit for v in first)
-    rows = -(-limit // BLOCKS) if others else CHUNK
+    rows = -(-limit // BLOCKS) if others else even_length(module, group.statements, limit) or CHUNK
     count = -(-limit // rows)
     whole = [s for s in group.statements if first[0] in s.reduced]
     slots = {s: module.temporary(count * SLOT_BYTES) for s in whole}
@@ -406,7 +398,7 @@ def _emit_whole(
         accumulators = {s: make_accumulator(body, s) for s in whole}
         for a in accumulators.values():
             a.reset()
-        with body.together(first, *_part(body, block, rows, limit)):
+        with body.together(first, part_of(body, block, rows, limit)):
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():
             _partial(body, s, slots[s], "0").put(a.get(), block)

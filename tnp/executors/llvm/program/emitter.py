@@ -21,9 +21,13 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
+from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
+from tnp.executors.llvm.program.assigning import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.liveness import Block, steps_of
+from tnp.executors.llvm.program.parallel import VECTORISED, Access, Span, Work, outline, trips_of
 from tnp.executors.llvm.program.rules import RULES
+from tnp.executors.llvm.program.strips import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -33,8 +37,6 @@ ZERO, ONE = Int(0), Int(1)
 
 #: iterations of a loop that is written out, and lines that this may come to
 UNROLLED, LONGEST_UNROLLED = 8, 250
-#: bytes of one temporary, and of all, that live on the stack
-STACK_BYTES, STACK_TOTAL = 16 * 1024, 256 * 1024
 #: bytes that temporaries take at most
 MEMORY_LIMIT = 1 << 36
 #: operations from which on an array that is read twice is kept
@@ -49,11 +51,16 @@ Failure = Callable[..., BaseException]
 class Program:
     """The function of one loop, or branch, with all that is in it."""
 
-    def __init__(self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None) -> None:
+    def __init__(
+        self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None, cuts: bool = False
+    ) -> None:
         self.code = Code(fast=fast)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.code.current = "start"
         self.head = Code(self.code)
+        #: copies of what may have to be restored
+        self.copies = Code(self.code)
+        self.copies._count = 500_000
         self.cold: list[str] = []
         self.scopes: list[dict[str, Any]] = [{}]
         self.blocks: list[Block] = []
@@ -63,12 +70,22 @@ class Program:
         self.failures = [] if failures is None else failures
         self.may_refuse = self.may_decline = False
         self.memories: list[Memory] = []
-        self.freed: list[str] = []
-        #: whether some of the memory could not be had
-        self.lacks_memory = ""
-        self.stack = 0
-        #: what is read while that is being recorded: memory and offset
-        self.accesses: list[tuple[Memory, Int]] | None = None
+        self.allocations = Allocations()
+        #: slots, and how many lines the program had when they were made
+        self.slots: dict[str, int] = {}
+        #: all loads and stores, and the loops that might run in parallel
+        self.log: list[Access] = []
+        self.spans: list[Span] = []
+        self.work = Work(0)
+        self.parallel_loops = 0
+        #: whether loops may be cut into strips; how the present one is, and where its strip begins
+        self.cuts = cuts
+        self.strips: Strips | None = None
+        self.strip_begin = ZERO
+        #: what is read while that is being recorded, and at what offset
+        self.accesses: list[tuple[Place, Int]] | None = None
+        #: copies that are read instead of what is at these offsets, and where
+        self.redirected: list[tuple[Copied, Int, At]] = []
         #: checks of indices that wait for those of the axes before them
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
@@ -152,7 +169,7 @@ class Program:
             raise Refused(f"{b.sym.name} is not compiled in loops")
         if b.sym.name != "select" or b.args[0].name != self.last_select:
             self.flush()
-        run(self, b)
+        run(self, b if self.strips is None else self.strips.adapted(b))
 
     def flush(self) -> None:
         """Makes the checks that wait, in order of the axes, and reads the elements that were selected."""
@@ -285,7 +302,7 @@ class Program:
         """Once in ``every`` times, a power of 2, looks whether the user has pressed Ctrl-C."""
         code = self.code
         code.require("@tnp_poll", "declare i1 @tnp_poll()")
-        count = self.head.op("alloca i32")
+        count = self.slot("i32")
         self.head.line(f"store i32 0, ptr {count}")
         more = code.op(f"add i32 {code.op(f'load i32, ptr {count}')}, 1")
         code.line(f"store i32 {more}, ptr {count}")
@@ -295,9 +312,13 @@ class Program:
         code.block(ask)
         code.line(f"br i1 {code.op('call i1 @tnp_poll()')}, label %{stop}, label %{onward}")
         code.block(stop)
-        code.line(f"store i64 {INTERRUPTED}, ptr %outcome")
-        code.line("br label %leave")
+        self.stop()
         code.block(onward)
+
+    def stop(self) -> None:
+        """Ends the block by leaving because of Ctrl-C: an exception is set."""
+        self.code.line(f"store i64 {INTERRUPTED}, ptr %outcome")
+        self.code.line("br label %leave")
 
     def check_fits(self, x: Int) -> Int:
         """``x``, which is surely a 64-bit integer when it is used."""
@@ -327,23 +348,43 @@ class Program:
         some = self.less(begin, end) if maybe_empty else "true"
         start, before = len(code.lines), code.current
         code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
+        with self.span(head, done, first, last, 1, trips_of(begin, end)) as variable:
+            with self.scope():
+                yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
+            inside, is_block = code.lines[start + 3 :], some == "true" and code.current == head
+        if begin.known is not None and end.known is not None and is_block:
+            count = end.known - begin.known
+            if count <= UNROLLED and count * len(inside) <= LONGEST_UNROLLED:
+                self.spans.pop()
+                code.lines[start:] = _written_out(inside, variable, range(begin.known, end.known))
+                code.current = before
+
+    @contextmanager
+    def span(self, head: str, done: str, first: str, last: str, step: int, trips: float) -> Iterator[str]:
+        """Writes the block at a loop's beginning, to which the code so far branches, and the branch back, to the label ``head``
+        or ``done``; gives the register of the loop's variable."""
+        code, before = self.code, self.code.current
+        outside = self.work
+        outside.count(len(code.lines))
+        self.work = Work(len(code.lines))
         code.block(head)
         at = len(code.lines)
         variable = code.temp("i")
         code.line("")
-        with self.scope():
-            yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
-        inside = code.lines[at + 1 :]
-        if begin.known is not None and end.known is not None and some == "true" and code.current == head:
-            count = end.known - begin.known
-            if count <= UNROLLED and count * len(inside) <= LONGEST_UNROLLED:
-                code.lines[start:] = _written_out(inside, variable, range(begin.known, end.known))
-                code.current = before
-                return
-        following = code.op(f"add nsw i64 {variable}, 1")
+        span = Span(at - 1, variable, first, last, step, head, done, len(self.log), trips=trips)
+        yield variable
+        following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
-        more = code.op(f"icmp slt i64 {following}, {last}")
+        more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
         code.line(f"br i1 {more}, label %{head}, label %{done}")
+        span.end, span.accesses_end = len(code.lines), len(self.log)
+        span.work = self.work.count(len(code.lines))
+        if span.is_one_block(code.lines):
+            span.work *= VECTORISED
+        outside.total += span.work * trips
+        outside.line = len(code.lines)
+        self.work = outside
+        self.spans.append(span)
         code.block(done)
 
     @contextmanager
@@ -392,17 +433,7 @@ class Program:
         return Place(made, dtype, ZERO, shape, strides)
 
     def _allocate(self, size: int) -> str:
-        if size <= STACK_BYTES and self.stack + size <= STACK_TOTAL:
-            self.stack += size
-            return self.head.op(f"alloca [{size} x i8], align 64")
-        self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
-        raw = self.head.op(f"call ptr @malloc(i64 {size + 64})")
-        self.freed.append(raw)
-        lacking = self.head.op(f"icmp eq ptr {raw}, null")
-        self.lacks_memory = lacking if not self.lacks_memory else self.head.op(f"or i1 {self.lacks_memory}, {lacking}")
-        address = self.head.op(f"ptrtoint ptr {raw} to i64")
-        up = self.head.op(f"add i64 {address}, 63")
-        return self.head.op(f"inttoptr i64 {self.head.op(f'and i64 {up}, -64')} to ptr")
+        return self.allocations.take(size, len(self.code.lines))
 
     def alias(self, memory: Memory) -> str:
         own = _SCOPES + 3 * memory.scope
@@ -413,16 +444,29 @@ class Program:
         return self.code.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {offset}")
 
     def load(self, place: Place, at: At) -> Value:
-        if self.accesses is not None:
-            self.accesses.append((place.memory, place.where(at)))
+        if self.redirected:
+            where = place.where(at)
+            for copied, offset, position in self.redirected:
+                if copied.place.memory is place.memory and copied.place.dtype is place.dtype and offset == where:
+                    return self.load(copied.copy, position)
+        self._note(place, at, stores=False)
         return scalars.load(self.code, self.pointer(place, at), place.dtype, self.alias(place.memory))
 
+    def _note(self, place: Place, at: At, *, stores: bool) -> None:
+        if self.accesses is not None:
+            self.accesses.append((place, place.where(at)))
+        else:
+            self.log.append(Access(place.memory, place.where(at), place.dtype.itemsize, stores))
+
     def store(self, place: Place, at: At, value: Value) -> None:
+        self._note(place, at, stores=True)
         scalars.store(self.code, value, self.pointer(place, at), place.dtype, self.alias(place.memory))
 
     def slot(self, type_: str) -> str:
         """A register's worth of memory, which LLVM turns into registers."""
-        return self.head.op(f"alloca {type_}, align 16")
+        made = self.head.op(f"alloca {type_}, align 16")
+        self.slots[made] = len(self.code.lines)
+        return made
 
     # Arrays
 
@@ -448,43 +492,32 @@ class Program:
         self.fill(made, x)
         return made
 
-    def fill(self, target: Place, x: Array) -> None:
-        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere."""
+    def fill(self, target: Place, x: Array, copied: Sequence[Copied] = ()) -> None:
+        """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere, but for what
+        was copied."""
         order = sorted(range(len(target.shape)), key=lambda d: -abs(target.strides[d]))
         with self.loops(target.shape, order) as at:
-            self.store(target, at, x.element(self, at))
+            self.redirected = [(c, c.offset(at), tuple(at[d] for d in c.dims)) for c in copied]
+            value = x.element(self, at)
+            self.redirected = []
+            self.store(target, at, value)
 
     def assign(self, target: Place, x: Array) -> None:
         """:meth:`fill`, whatever ``x`` looks at."""
         if target.same_as(x):
             return
-        if target.memory in x.reads and not self._reads_ahead(target, x):
-            x = self.force(x)
-        self.fill(target, x)
+        if self.may_assign(target, x):
+            self.fill(target, x)
+            return
+        copied = copies_of_what_is_read(self, target, x)
+        if copied is None:
+            self.fill(target, self.force(x))
+        else:
+            self.fill(target, x, copied)
 
-    def _reads_ahead(self, target: Place, x: Array) -> bool:
-        """Whether each element of ``x`` is computed before anything that it reads is overwritten by :meth:`fill`."""
-        at = tuple(Int.of(Atom("%none", 0, max(1, n.high - 1))) if n.known != 1 else ZERO for n in target.shape)
-        here = target.where(at)
-        dims = sorted((d for d in range(len(at)) if at[d].terms), key=lambda d: -target.strides[d])
-        extents = [target.strides[d] * target.shape[d].high for d in dims]
-        ascending = all(target.strides[d] > 0 for d in dims)
-        ascending = ascending and all(target.strides[d] >= e for d, e in zip(dims, extents[1:]))
-        for memory, offset in self.accesses_of(x, at):
-            distance = offset - here
-            if memory is target.memory and distance != ZERO and not (ascending and distance.low > 0):
-                return False
-        return True
-
-    def accesses_of(self, x: Array, at: At) -> list[tuple[Memory, Int]]:
-        """What the element of ``x`` at a position reads. No code is written."""
-        code, accesses, known = self.code, self.accesses, self.known
-        self.code, self.accesses, self.known = Code(code), [], [{}]
-        try:
-            x.element(self, at)
-            return self.accesses
-        finally:
-            self.code, self.accesses, self.known = code, accesses, known
+    def may_assign(self, target: Place, x: Array) -> bool:
+        """Whether :meth:`fill` stores the right elements though ``x`` may look at the target's memory."""
+        return target.same_as(x) or target.memory not in x.reads or reads_ahead(self, target, x)
 
     def keep_what_is_read(self, memory: Memory, but: str, also: Callable[[str], bool] = lambda name: False) -> None:
         """Before ``memory`` is written to: gives memory of their own to all values that look at it and are still needed."""
@@ -499,39 +532,43 @@ class Program:
     def function(self, name: str, attributes: str) -> str:
         """The module. What has been written ends where the program ends well."""
         code, head = self.code, self.head
+        loops = outline(self, name)
+        self.parallel_loops = len(loops)
         code.line("store i64 0, ptr %outcome")
         code.line("br label %leave")
         if self.may_refuse:
             code.block("refuse")
             self._restore()
             code.line("br label %decline")
-        if self.may_refuse or self.may_decline or self.lacks_memory:
+        made, lacking, freed = self.allocations.write(list(self.allocations))
+        if self.may_refuse or self.may_decline or lacking:
             code.block("decline")
             code.line(f"store i64 {REFUSED}, ptr %outcome")
             code.line("br label %leave")
         code.block("leave")
-        for raw in self.freed:
-            code.line(f"call void @free(ptr {raw})")
+        code.lines += freed
+        if freed or any("@malloc" in loop for loop in loops):
+            code.require("malloc", DECLARATIONS)
         code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
-        begin = (
-            f"  br i1 {self.lacks_memory}, label %decline, label %start" if self.lacks_memory else "  br label %start"
-        )
-        text = "\n".join(["  %outcome = alloca i64", head.text(), begin, "start:", code.text()])
-        parts = [f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text(), self._metadata()]
-        parts.append(f"attributes #0 = {{ nounwind {attributes} }}")
+        begin = f"  br i1 {lacking}, label %decline, label %copy" if lacking else "  br label %copy"
+        copy = ["copy:", *self.copies.lines, "  br label %start"]
+        body = ["  %outcome = alloca i64", "  store i64 0, ptr %outcome", *made, *head.lines, begin, *copy, "start:"]
+        text = "\n".join([*body, code.text()])
+        parts = [*loops, f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text()]
+        parts += [self._metadata(), f"attributes #0 = {{ nounwind {attributes} }}"]
         return "\n\n".join(parts) + "\n"
 
     def _restore(self) -> None:
-        """Undoes what has been written to the caller's arrays, of which the head makes copies: who refuses has done nothing."""
+        """Undoes what has been written to the caller's arrays, which are copied at the beginning: who refuses has done nothing."""
         memcpy = "@llvm.memcpy.p0.p0.i64"
         self.code.require(memcpy, f"declare void {memcpy}(ptr, ptr, i64, i1)")
-        for place in self.written:
-            first, size = _extent(place)
-            begin = self.head.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {first}")
+        arrays = undone(self.written)
+        if arrays is None:
+            raise Refused("an array with gaps, which might have to be restored")
+        for place, first, size in arrays:
+            begin = self.copies.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {first}")
             copy = self._allocate(size)
-            # Where memory is lacking there may be no copy, but nothing is written either.
-            count = self.head.op(f"select i1 {self.lacks_memory}, i64 0, i64 {size}") if self.lacks_memory else size
-            self.head.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {count}, i1 false)")
+            self.copies.line(f"call void {memcpy}(ptr {copy}, ptr {begin}, i64 {size}, i1 false)")
             self.code.line(f"call void {memcpy}(ptr {begin}, ptr {copy}, i64 {size}, i1 false)")
 
     def _metadata(self) -> str:
@@ -559,19 +596,3 @@ def _written_out(lines: Sequence[str], variable: str, values: range) -> list[str
         names = {name: f"{name}.{value}" for name in made} | {variable: str(value)}
         found += [_REGISTER_PARTS.sub(lambda m, names=names: names.get(m[0], m[0]), line) for line in lines]
     return found
-
-
-def _extent(place: Place) -> tuple[int, int]:
-    """Where the bytes of an array of the caller's begin, and how many there are. Raises ``Refused`` if others lie between."""
-    if any(n.known == 0 for n in place.shape):
-        return 0, 0
-    low = high = 0
-    step = place.dtype.itemsize
-    for stride, n in sorted((abs(s), n.constant) for n, s in zip(place.shape, place.strides) if n.constant != 1):
-        if stride != step:
-            raise Refused("an array with gaps, which might have to be restored")
-        step *= n
-    for n, stride in zip(place.shape, place.strides):
-        reach = (n.constant - 1) * stride
-        low, high = low + min(reach, 0), high + max(reach, 0)
-    return low, high - low + place.dtype.itemsize

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.bodies import Body, bodies_of, is_control_flow, stored
+from tnp.core.prims.control_flow import unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
@@ -15,9 +18,12 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
+from tnp.executors.llvm.program.parallel import trips_of
 from tnp.executors.llvm.program.rules import step
+from tnp.executors.llvm.program.strips import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.views import sliced
 
 __all__ = ["Variable", "condition", "load_number", "store_number"]
 
@@ -61,13 +67,17 @@ def store_number(p: Program, proxy: NumberProxy, value: Any, pointer: str) -> No
 class Variable:
     """A carried value that is no memory: a number or an element in a register, or an array in a buffer.
 
-    The buffer has room for the largest array that it may hold; sizes that change are in registers of their own.
+    The buffer has room for the largest array that it may hold; sizes that change are in registers of their own. A new value that
+    looks at other places of the old one (``z = z[mask]``) is made in a second buffer, which the variable is in from then on: where it is
+    in now, is in a slot that each round reads. ``changes_buffers`` allows that: in a loop.
     """
 
-    def __init__(self, p: Program, proxy: Proxy, init: Any) -> None:
+    def __init__(self, p: Program, proxy: Proxy, init: Any, *, changes_buffers: bool = False) -> None:
         self.p = p
         self.proxy = proxy
         self.buffer: Place | None = None
+        self.other: Place | None = None
+        self.home = self.away = self.current = self.next = ""
         self.sizes: dict[int, str] = {}
         if isinstance(proxy, NumberProxy):
             self.slot = p.slot("[16 x i8]")
@@ -78,6 +88,10 @@ class Variable:
             self.buffer = p.room_for(proxy.name, [_largest(n) for n in proxy.shape], proxy.dtype)
             self.buffer.memory.level = -1
             self.buffer.memory.is_new = False  # what it holds is another array, in eager
+            if changes_buffers:
+                self.home = self.buffer.memory.pointer
+                self.current, self.next = p.slot("ptr"), p.slot("ptr")
+                p.code.line(f"store ptr {self.home}, ptr {self.current}")
         else:
             raise Refused(f"{proxy!r} as a variable")
         if init is not None:
@@ -99,14 +113,52 @@ class Variable:
         for n, m in zip(buffer.shape, x.shape):
             if m.high > n.high or (n.known is not None and n != m):
                 raise Refused("a variable that may grow")
-        p.assign(buffer.like(ZERO, x.shape, buffer.strides), x)
+        target = buffer.like(ZERO, x.shape, buffer.strides)
+        if self.current and not p.may_assign(target, x):
+            self._change_buffers(buffer, x)
+        else:
+            p.assign(target, x)
         for d, slot in self.sizes.items():
             p.code.line(f"store i64 {p.text(x.shape[d])}, ptr {slot}")
+
+    def _change_buffers(self, buffer: Place, x: Any) -> None:
+        """Makes the new value in the buffer that the variable is not in."""
+        p, code = self.p, self.p.code
+        if self.other is None:
+            self.other = p.temporary(buffer.shape, buffer.dtype)
+            self.away = self.other.memory.pointer
+            # What is in one in this round is in the other in the next.
+            self.other.memory.scope = buffer.memory.scope
+            self.other.memory.homes = buffer.memory.homes = (self.home, self.away)
+            p.head.line(f"store ptr {self.away}, ptr {self.next}")
+        self.other.memory.pointer = code.op(f"load ptr, ptr {self.next}")
+        p.fill(self.other.like(ZERO, x.shape, self.other.strides), x)
+        code.line(f"store ptr {self.other.memory.pointer}, ptr {self.current}")
+        code.line(f"store ptr {buffer.memory.pointer}, ptr {self.next}")
+
+    def come_home(self) -> None:
+        """After a loop: the value is in the first buffer again."""
+        if self.other is None or self.buffer is None:
+            return
+        p, code, buffer = self.p, self.p.code, self.get()
+        away, done = code.label("away"), code.label("home")
+        there = code.op(f"icmp eq ptr {buffer.memory.pointer}, {self.home}")
+        code.line(f"br i1 {there}, label %{done}, label %{away}")
+        code.block(away)
+        self.other.memory.pointer, self.buffer.memory.pointer = buffer.memory.pointer, self.home
+        with p.scope():
+            p.fill(buffer, self.other.like(ZERO, buffer.shape, buffer.strides))
+        code.line(f"br label %{done}")
+        code.block(done)
+        code.line(f"store ptr {self.away}, ptr {self.next}")
+        self.current = ""
 
     def get(self) -> Any:
         """The value, as it is now."""
         p, proxy = self.p, self.proxy
         if self.buffer is not None:
+            if self.current:
+                self.buffer.memory.pointer = p.code.op(f"load ptr, ptr {self.current}")
             shape = list(self.buffer.shape)
             for d, slot in self.sizes.items():
                 shape[d] = Int.of(Atom(p.code.op(f"load i64, ptr {slot}"), 0, shape[d].high))
@@ -157,7 +209,7 @@ class Carried:
                 self.memory[arg.name] = place
         for arg, init in zip(args, inits):
             if arg.name not in written:
-                self.variables[arg.name] = Variable(p, arg, p.value(init))
+                self.variables[arg.name] = Variable(p, arg, p.value(init), changes_buffers=b.sym.name != "cond")
 
     @property
     def begins_with_an_array(self) -> bool:
@@ -196,6 +248,7 @@ class Carried:
     def finish(self) -> None:
         """Binds the carried names after the loop or branch."""
         for v in self.variables.values():
+            v.come_home()
             if v.buffer is not None:
                 v.buffer.memory.level = self.p.level
         self.p.scopes[-1].update(self.values())
@@ -247,33 +300,63 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if abs(step) >= FAR:
         raise Refused("a step beyond which the index may not fit")
     carried = Carried(p, b, args, b.args[4:])
-    code = p.code
+    strips = _strips(p, b, carried) if trips_of(start, stop, step) >= MANY else None
     if step != 1:
         start, stop = _near(p, start), _near(p, stop)
+    if strips is None:
+        _rounds(p, carried, body, start, stop, step)
+    else:
+        begun = len(p.code.lines)
+        with p.loop(ZERO, Int(strips.length // strips.strip)) as i:
+            with _strip(p, strips, i * strips.strip, body, carried) as part:
+                _rounds(p, part, body, start, stop, step)
+        if any("label %leave" in line or "label %refuse" in line for line in p.code.lines[begun:]):
+            raise Uncut
+    carried.finish()
+
+
+def _strips(p: Program, b: BoundSymbol, carried: Carried) -> Strips | None:
+    """How to cut a loop into strips, if that is allowed and pays."""
+    if not p.cuts or p.strips is not None or carried.variables:
+        return None
+    body: Body = b.args[3]
+    found = {x.name: p.value(x) for x in body.captures} | dict(carried.memory)
+    return plan(b, {name: x.strides for name, x in found.items() if isinstance(x, Place)})
+
+
+@contextmanager
+def _strip(p: Program, strips: Strips, begin: Int, body: Body, carried: Carried) -> Iterator[Carried]:
+    """Lets the body see the part from ``begin`` on of what is cut; gives what is carried of it."""
+
+    def part(name: str, x: Any) -> Any:
+        return sliced(x, strips.dims[name], begin, Int(strips.strip), 1) if name in strips.dims else x
+
+    inside = copy.copy(carried)
+    inside.memory = {name: part(name, place) for name, place in carried.memory.items()}
+    p.scopes.append({x.name: part(x.name, p.value(x)) for x in body.captures})
+    p.strips, p.strip_begin = strips, begin
+    with p.scope():
+        yield inside
+    p.strips = None
+    p.scopes.pop()
+
+
+def _rounds(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
+    """The loop itself."""
+    code, index = p.code, body.args[0]
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
         p.begin_only_if(ahead)  # a loop without rounds leaves the caller's own array
     first, last = p.text(start), p.text(stop)
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
-    before = code.current
-    code.block(head)
-    at = len(code.lines)
-    variable = code.temp("i")
-    code.line("")
     low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
-    with p.scope():
+    with p.span(head, done, first, last, step, trips_of(start, stop, step)) as variable, p.scope():
         if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
             p.poll(256)
         # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
         value = Int(0, {Atom(variable, low, max(low, high)): 1})
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
-    following = code.op(f"add nsw i64 {variable}, {step}")
-    code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
-    more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
-    code.line(f"br i1 {more}, label %{head}, label %{done}")
-    code.block(done)
-    carried.finish()
 
 
 def _near(p: Program, x: Int) -> Int:
@@ -351,3 +434,9 @@ def _assert(p: Program, b: BoundSymbol) -> None:
     if any(isinstance(m, Proxy) for m in message):
         raise Refused("a message made of values")
     p.check(condition(p, p.value(ok)), lambda: AssertionError(*message))
+
+
+@step("check_bound")
+def _check_bound(p: Program, b: BoundSymbol) -> None:
+    is_bound, name = b.args
+    p.check(condition(p, p.value(is_bound)), lambda: unbound_error(name))

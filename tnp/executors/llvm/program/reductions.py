@@ -10,8 +10,10 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program import blas
+from tnp.executors.llvm.program.assigning import recorded
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
-from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Lazy, Place, Scalar
 from tnp.executors.llvm.program.views import require_equal
@@ -25,6 +27,8 @@ BLOCK = 1024
 LARGE_PRODUCT = 64**3
 #: rows of a matrix that are added to a row of a product at once
 ROWS = 4
+#: bytes from which on it does not matter how far elements are apart
+FAR = 4096
 _COMPENSATED = (dtypes.float32, dtypes.float64)
 
 
@@ -44,11 +48,16 @@ class Accumulator:
         scalars.store(self.p.code, value, self.pointer, self.dtype)
 
 
-def _order(x: Array, dims: Sequence[int]) -> list[int]:
-    """``dims`` so that the innermost loop is over neighbours."""
-    if isinstance(x, Place):
-        return sorted(dims, key=lambda d: -abs(x.strides[d]))
-    return list(dims)
+def _order(p: Program, x: Array, dims: Sequence[int]) -> list[int]:
+    """``dims`` so that the innermost loop is over neighbours: last where what is read is nearest to what is read next."""
+    at = tuple(Int(0, {Atom(f"%at{d}", 0, max(1, n.high - 1)): 1}) for d, n in enumerate(x.shape))
+    steps = dict.fromkeys(dims, 0)
+    for _, offset in recorded(p, x, at)[0]:
+        for atom, c in offset.terms.items():
+            for d in dims:
+                if at[d].terms.get(atom):
+                    steps[d] += min(abs(c), FAR)
+    return sorted(dims, key=lambda d: -steps[d])
 
 
 def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dict[int, Int]) -> Value:
@@ -56,7 +65,7 @@ def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dic
     reducer = scalars.reducer(name, x.dtype)
     total = Accumulator(p, reducer.dtype)
     total.set(reducer.identity)
-    order = _order(x, dims)
+    order = _order(p, x, dims)
 
     def element(at: dict[int, Int]) -> Value:
         value = x.element(p, tuple(at[d] if d in at else fixed[d] for d in range(len(x.shape))))
@@ -120,6 +129,34 @@ def _reduced(p: Program, x: Array, dims: Sequence[int], dtype: DType, reduce: An
     return made
 
 
+def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DType) -> Array:
+    """The reduction over ``dims`` of rows of neighbours that stay: each is added to a row of results, as in NumPy."""
+    reducer = scalars.reducer(name, x.dtype)
+    stay = [d for d in range(len(x.shape)) if d not in dims]
+    made = p.temporary([x.shape[d] for d in stay], reducer.dtype)
+    # A dimension at a time, the neighbours last, so that no loop inside is over what is far apart.
+    *outer, inner = _order(p, x, stay)
+    with p.loops([x.shape[d] for d in outer]) as first:
+        at = dict(zip(outer, first))
+
+        def place(i: Int) -> At:
+            return tuple({**at, inner: i}[d] for d in stay)
+
+        with p.loop(ZERO, x.shape[inner]) as i:
+            p.store(made, place(i), reducer.identity)
+        order = _order(p, x, dims)
+        with p.loops([x.shape[d] for d in order]) as reduced, p.loop(ZERO, x.shape[inner]) as i:
+            where = {**at, **dict(zip(order, reduced)), inner: i}
+            value = x.element(p, tuple(where[d] for d in range(len(x.shape))))
+            value = scalars.convert(p.code, value, x.dtype, reducer.dtype)
+            p.store(made, place(i), reducer.combine(p.code, p.load(made, place(i)), value))
+    if reducer.dtype is dtype:
+        return made
+    return Lazy(
+        made.shape, dtype, lambda p, at: scalars.convert(p.code, p.load(made, at), reducer.dtype, dtype), made.reads, 1
+    )
+
+
 def _reduction(name: str) -> None:
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dims: Sequence[int]) -> Array:
@@ -133,6 +170,9 @@ def _reduction(name: str) -> None:
                     )
         if not dims:
             return a
+        nearest = _order(p, a, range(len(a.shape)))[-1]
+        if nearest not in dims and a.shape[nearest].known != 1:
+            return _rows_added(p, name, a, dims, out.dtype)
         return _reduced(p, a, dims, out.dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
 
 
@@ -240,9 +280,12 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
     dtype = out.dtype
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
     is_dot = rows.known == 1 and columns.known == 1
-    if not is_dot and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
-        raise Refused("a large product of matrices")
     require_equal(p, inner, b.shape[0], _mismatch)
+    if not (is_dot or inner.known == 1) and rows.high * inner.high * columns.high >= LARGE_PRODUCT:
+        if blas.multiplies(dtype):
+            return blas.large_product(p, a, b, dtype)
+        if dtype.kind not in "biu":
+            raise Refused("a large product of matrices, for which there is no library")
     if a.cost and columns.known != 1:
         a = p.force(a)
     if b.cost and rows.known != 1:

@@ -21,13 +21,14 @@ from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.strips import Uncut
 from tnp.executors.llvm.program.values import Lazy, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
 
-#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
-LARGE = 32 * 1024
+#: a loop with an operation on so many elements is left to Python: kernels make fewer passes over memory, and launching them is little
+LARGE = 256 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
@@ -77,7 +78,7 @@ def _pays(bsym: BoundSymbol) -> bool:
             if is_control_flow(b):
                 if b.sym.name != "cond" and _pays(b):
                     return True
-            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size"):
+            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
                 made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE
@@ -109,19 +110,29 @@ class ProgramRegion(NativeRegion):
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
         #: what the checks of all functions raise, by the number in the record
         self.failures: list[tuple[Failure, int]] = []
+        #: loops that may run on several threads, in what was compiled last
+        self.parallel_loops = 0
 
     def describe(self) -> list[str]:
         """What it is, and why not native, where it is not."""
-        return [f"the whole {self.bsym.sym.name} is native", *super().describe()]
+        loops = f", {self.parallel_loops} loops in it run in parallel" if self.parallel_loops else ""
+        return [f"the whole {self.bsym.sym.name} is native{loops}", *super().describe()]
 
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         """See :meth:`NativeRegion.make`."""
         region = self.region
+        attributes = function_attributes()
+
+        def write(cuts: bool) -> tuple[str, int]:
+            p = Program(fast=self.fast, failures=self.failures, cuts=cuts)
+            text = _write(self.name, self.bsym, region.inputs, region.outputs, self.updates, key, attributes, p)
+            return text, p.parallel_loops
+
         try:
-            ir = _write(
-                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(),
-                Program(fast=self.fast, failures=self.failures),
-            )  # fmt: skip
+            try:
+                ir, self.parallel_loops = write(cuts=True)
+            except Uncut:
+                ir, self.parallel_loops = write(cuts=False)
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
         written = set(self.updates.values())

@@ -42,6 +42,8 @@ class Memory:
     scope: int
     level: int
     is_new: bool = False
+    #: what the pointer may be, if it is another in each round of a loop
+    homes: tuple[str, ...] = ()
     #: all elements are indices of a dimension of this length
     indices_of: Int | None = None
 

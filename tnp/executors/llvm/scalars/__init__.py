@@ -29,7 +29,7 @@ from tnp.executors.llvm.scalars.complexes import COMPLEXES, NEED_LIBM, has_compl
 from tnp.executors.llvm.scalars.conversions import NARROW, bitcast, convert, load, store
 from tnp.executors.llvm.scalars.floats import FLOATS
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
-from tnp.executors.llvm.scalars.reductions import Reducer, reducer
+from tnp.executors.llvm.scalars.reductions import Reducer, is_identity_of_extreme, reducer
 from tnp.executors.llvm.scalars.registers import (
     Register,
     Value,
@@ -51,6 +51,7 @@ __all__ = [
     "cost",
     "emit",
     "emit_ldexp",
+    "is_identity_of_extreme",
     "itemsize",
     "load",
     "memory_type",

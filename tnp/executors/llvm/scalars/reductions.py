@@ -18,7 +18,7 @@ from tnp.executors.llvm.scalars.conversions import NARROW
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
 from tnp.executors.llvm.scalars.registers import Register, Value, complex_of, constant, intrinsic, value_of
 
-__all__ = ["Reducer", "reducer"]
+__all__ = ["Reducer", "is_identity_of_extreme", "reducer"]
 
 Combine = Callable[[Code, Value, Value], Value]
 
@@ -48,6 +48,13 @@ def _identity(name: str, dtype: DType) -> Value:
         return constant(sign > 0, dtype)
     low, high = (0, 2**dtype.bits - 1) if dtype.kind == "u" else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1)
     return constant(high if sign > 0 else low, dtype)
+
+
+def is_identity_of_extreme(x: object, dtype: DType) -> bool:
+    """Whether ``x`` is a number that changes no maximum, or no minimum, of ``dtype``."""
+    if type(x) not in (int, float) or dtype.kind not in "iuf" or dtype in NARROW:
+        return False
+    return constant(x, dtype) in (_identity("amax", dtype), _identity("amin", dtype))
 
 
 def _floating(name: str, dtype: DType) -> Combine:

@@ -1,0 +1,419 @@
+"""``tnp.extend`` from outside: lists of executors, installed ones, gradient rules of executors; what is wrong is said."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp import extend
+from tnp.core import prims
+from tnp.core.errors import TraceCheckError
+from tnp.extend import ExtensionError, OperatorExecutor, PrimIDs, TensorProxy, get_grad, put_grad, put_grads
+from tnp.lang import numpy as lnp
+from tnp.testing import assert_same
+
+X = np.arange(6.0).reshape(2, 3) + 1
+
+
+def operations(f):
+    """What the program that ``f`` compiled last runs."""
+    return [b.sym.name for b in tnp.last_traces(f)[-1].body]
+
+
+@pytest.fixture
+def ex():
+    return OperatorExecutor("mine", version="0.1")
+
+
+@pytest.fixture(autouse=True)
+def lists():
+    """The lists of executors are after a test what they were before."""
+    default, always = extend.get_default_executors(), extend.get_always_executors()
+    known = {e.name for e in extend.get_all_executors()}
+    yield
+    extend.set_default_executors(default)
+    extend.set_always_executors(always)
+    for e in extend.get_all_executors():
+        if e.name not in known:
+            extend.deregister_executor(e)
+
+
+def unary(ex, name, fn, **options):
+    return ex.register_operator(name, meta=lambda a: TensorProxy(like=a), fn=fn, **options)
+
+
+# Lists
+
+
+def test_always_executors_stand_behind_all_others(ex):
+    ex.register_implementation("numpy.sin", unary(ex, "my_sin", np.sin))
+    extend.add_always_executor(ex)
+    assert extend.get_always_executors(["numpy"]) == (ex, *map(extend.get_executor, ("python", "numpy")))
+    f = tnp.jit(lambda x: np.sin(x), executors=[])
+    assert_same(f(X), np.sin(X))
+    assert operations(f) == ["my_sin"]
+    extend.remove_always_executor("mine")
+    assert ex not in extend.get_always_executors()
+    g = tnp.jit(lambda x: np.sin(x), executors=["mine"] if extend.get_executor("mine") else [ex], always_executors=[])
+    assert_same(g(X), np.sin(X))
+    h = tnp.jit(lambda x: np.sin(x) + 1, executors=[ex], always_executors=["python"])
+    with pytest.raises(tnp.NoExecutorError, match=r"bound symbol t1 = lnp.add\(t0, 1\)(.|\n)*asked: mine, python\n"):
+        h(X)
+
+
+def test_names_are_registered_once(ex):
+    assert extend.register_executor(ex) is ex and extend.register_executor(ex) is ex
+    other = OperatorExecutor("mine")
+    with pytest.raises(ValueError, match="there is an executor 'mine' already; deregister_executor"):
+        extend.register_executor(other)
+    extend.register_executor(other, replace=True)
+    assert extend.get_executor("mine") is other
+    with pytest.raises(ValueError, match=r"'numpy' is the name of|there is an executor 'numpy' already"):
+        extend.register_executor(OperatorExecutor("numpy"), replace=True)
+    with pytest.raises(ValueError, match="'numpy' is one of tnp's own"):
+        extend.deregister_executor("numpy")
+    with pytest.raises(ValueError, match="already"):
+        extend.add_operator_executor("mine", {})
+    extend.deregister_executor("mine")
+    assert extend.get_executor("mine") is None
+
+
+@pytest.mark.parametrize(
+    "wrong, error, message",
+    [
+        (["nobody"], ValueError, r"there is no executor 'nobody' here; known are apex, llvm, .*python"),
+        ("numpy", TypeError, r"a list of executors or their names, not 'numpy'"),
+        ([5], TypeError, r"an executor, or its name, was expected, not int 5"),
+    ],
+)
+def test_unknown_executors(wrong, error, message):
+    for use in (lambda: tnp.jit(np.sin, executors=wrong), lambda: extend.set_default_executors(wrong)):
+        with pytest.raises(error, match=message):
+            use()
+
+
+def test_registering_what_is_no_executor():
+    with pytest.raises(TypeError, match="register_executor takes an executor, not str"):
+        extend.register_executor("mine")
+    with pytest.raises(TypeError, match="an executor's name is a text, not None"):
+        OperatorExecutor(None)
+    with pytest.raises(ValueError, match=r"op_map\['numpy.sin'\] must be \(name, checker, implementation\)"):
+        extend.add_operator_executor("mine", {"numpy.sin": np.sin})
+
+
+# Installed packages
+
+
+def install(folder, monkeypatch, package, entries, source):
+    """A package as pip leaves it: the module, and beside it what it is called and its entry points."""
+    folder.mkdir()
+    (folder / f"{package}.py").write_text(source)
+    info = folder / f"{package}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[tnp.executors]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
+    )
+    monkeypatch.syspath_prepend(folder)
+
+
+PACKAGE = """
+import numpy as np
+from tnp.extend import OperatorExecutor, TensorProxy, register_executor
+
+ready = OperatorExecutor("ready")
+sin = ready.register_operator("installed_sin", meta=lambda a: TensorProxy(like=a), fn=np.sin)
+ready.register_implementation("numpy.sin", sin)
+
+def make():
+    return OperatorExecutor("made")
+
+register_executor(OperatorExecutor("by_module"))
+
+def fail():
+    raise OSError("no such device")
+
+nothing = None
+"""
+
+
+def test_installed_executors_are_found_by_name(tmp_path, monkeypatch):
+    entries = {"ready": "one_package:ready", "made": "one_package:make", "by_module": "one_package"}
+    install(tmp_path / "one", monkeypatch, "one_package", entries, PACKAGE)
+    f = tnp.jit(lambda x: np.sin(x), executors=["ready", "made", "by_module"])
+    assert_same(f(X), np.sin(X))
+    assert operations(f) == ["installed_sin"]
+    assert {"ready", "made", "by_module"} <= {e.name for e in tnp.get_all_executors()}
+
+
+def test_installed_executors_that_cannot_be_loaded(tmp_path, monkeypatch):
+    entries = {"broken": "two_package:fail", "other": "two_package:make", "empty": "two_package:nothing"}
+    install(tmp_path / "two", monkeypatch, "two_package", entries, PACKAGE)
+    with pytest.raises(ExtensionError, match=r"'broken' of two_package \(two_package:fail\) cannot be loaded: OSError"):
+        tnp.jit(np.sin, executors=["broken"])
+    with pytest.raises(
+        ExtensionError, match=r"'other' of two_package .* is not an executor of that name, but <executor made>"
+    ):
+        tnp.jit(np.sin, executors=["other"])
+    with pytest.warns(UserWarning) as said:
+        extend.get_all_executors()
+    assert len(said) == 3
+    with pytest.raises(ValueError, match=r"known are .*broken"):
+        tnp.jit(np.sin, executors=["nobody"])
+    install(tmp_path / "three", monkeypatch, "three_package", {"broken": "three_package:make"}, PACKAGE)
+    with pytest.raises(ExtensionError, match=r"two packages have an executor 'broken': t.*_package"):
+        tnp.jit(np.sin, executors=["broken"])
+    # Nothing of this is to be seen by what checks the lists after the test.
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if str(tmp_path) not in p])
+
+
+# Operators and implementations
+
+
+def test_what_operators_must_be(ex):
+    for wrong, error, message in (
+        ({"like": lambda a, b: a + b, "fn": np.sin.__call__}, None, ""),  # C does not tell
+        ({"like": lambda a, b: a + b, "fn": lambda a: a}, ValueError, r"like takes \(a, b\) and fn takes \(a\)"),
+        ({"like": lambda a: a, "fn": lambda a, b: a}, ValueError, "must take the same arguments"),
+        ({"like": lambda a, b: a + b, "fn": lambda a, c: a}, ValueError, "must take the same arguments"),
+        ({"like": lambda a, *, k: a, "fn": lambda a: a}, ValueError, "must take the same arguments"),
+        ({"like": lambda a, b=1: a, "fn": lambda a, b=2: a}, None, ""),
+        ({"like": lambda a: a, "fn": lambda *args: args}, None, ""),
+        ({"meta": lambda a: a, "fn": 5}, TypeError, "fn= takes a function, not int 5"),
+    ):
+        name = f"op_{len(ex.operators)}"
+        if error is None:
+            ex.register_operator(name, **wrong)
+        else:
+            with pytest.raises(error, match=message):
+                ex.register_operator(name, **wrong)
+    with pytest.raises(ValueError, match="must be a Python name"):
+        unary(ex, "my sin", np.sin)
+    for wrong in (np.sin, prims.sin):
+        with pytest.raises(TypeError, match="op= takes an executor's operation"):
+            ex.register_implementation("numpy.sin", wrong)
+    with pytest.raises(TypeError, match="checker= takes a function, not bool"):
+        ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
+
+
+def test_registering_an_implementation_again_replaces(ex):
+    ex.register_implementation(lnp.sin, unary(ex, "first", np.sin))
+    ex.register_implementation("numpy.sin", unary(ex, "second", np.sin))
+    f = tnp.jit(lambda x: np.sin(x), executors=[ex])
+    f(X)
+    assert operations(f) == ["second"]
+
+
+def test_an_executor_takes_an_operation_in_parts(ex):
+    """All of them, or none: the order of executors decides, not what is largest."""
+    add = ex.register_operator("my_add", meta=prims.add.meta, fn=np.add)
+    ex.register_implementation(PrimIDs.ADD, add)
+    f = tnp.jit(lambda x, y: x + y, executors=[ex, "numpy"])
+    assert_same(f(X, X), X + X)
+    assert operations(f) == ["my_add"]
+    assert_same(f(X, X[0]), X + X[0])  # it broadcasts, too
+    assert operations(f) == ["add"]
+    first = tnp.jit(lambda x, y: x + y, executors=["numpy", ex])
+    first(X, X)
+    assert operations(first) == ["add"]
+
+
+def test_gradients_are_claimed_as_the_functions_that_they_compute(ex):
+    ex.register_implementation(lnp.multiply, ex.register_operator("my_multiply", meta=prims.mul.meta, fn=np.multiply))
+    f = tnp.jit(lambda x, y: (x * y).sum(), executors=[ex])
+    g = tnp.grad(f, (0, 1))
+    for made, expected in zip(g(X, X + 1), (X + 1, X)):
+        assert_same(made, expected)
+    assert operations(g).count("my_multiply") == 2
+
+
+def test_a_transform_of_the_same_arithmetic_ends(ex):
+    """What it calls is part of the operation, and not the operation again."""
+    ex.register_implementation("numpy.subtract", execution_transform=lambda a, b: prims.sub(a, b))
+    f = tnp.jit(lambda x: x - x[::-1], executors=[ex])
+    assert_same(f(X), X - X[::-1])
+    ex.register_implementation("numpy.sin", execution_transform=lambda a: lnp.cos(a))
+    ex.register_implementation("numpy.cos", execution_transform=lambda a: lnp.sin(a))
+    with pytest.raises(tnp.NoExecutorError, match="calls the operation itself"):
+        tnp.jit(lambda x: np.sin(x), executors=[ex])(X)
+
+
+def test_an_executor_of_an_opaque_function(ex):
+    ex.register_implementation("numpy.unwrap", unary(ex, "my_unwrap", np.unwrap))
+    f = tnp.jit(lambda x: np.unwrap(x), executors=[ex])
+    assert_same(f(X), np.unwrap(X))
+    assert operations(f) == ["my_unwrap"]
+
+
+def test_numbers_that_checkers_ask_for_are_guarded(ex):
+    power = ex.register_operator("my_power", meta=lambda a, b: TensorProxy(like=a), fn=np.power)
+    ex.register_implementation("numpy.power", power, checker=lambda a, b: b * 2 > 5)
+    f = tnp.jit(lambda x, n: np.power(x, n), executors=[ex, "numpy"])
+    for n, runs in ((3.0, "my_power"), (1.5, "power")):
+        assert_same(f(X, n), X**n)
+        assert operations(f) == [runs]
+    assert_same(f(X, 7.0), X**7.0)  # the first program is for this one, too
+    assert tnp.cache_info(f).misses == 2
+    assert "gt(mul(n, 2), 5) == True" in tnp.explain(f)
+
+
+def test_checkers_and_transforms_that_raise(ex):
+    sin = unary(ex, "my_sin", np.sin)
+    f = tnp.jit(lambda x: np.sin(x) + 1, executors=[ex])
+    for options, message in (
+        ({"checker": lambda a: 1 / 0}, r"the checker of the executor mine raised ZeroDivisionError(.|\n)*lnp.sin\(x\)(.|\n)*at .*test_extend"),
+        ({"checker": lambda a: bool(a > 0)}, r"the checker of the executor mine asks for a value that is known only when the program runs"),
+        ({"checker": lambda: True}, r"the checker of the executor mine raised TypeError"),
+        ({"execution_transform": lambda a: a.sheep}, r"the execution transform of the executor mine raised AttributeError"),
+        ({"execution_transform": lambda a: a.sum()}, r'gives a "cpu f64\[\]" for t0 of'),
+        ({"execution_transform": lambda a: (a, a)}, r"gives 2 results for the 1 of"),
+    ):  # fmt: skip
+        ex.register_implementation("numpy.sin", None if "execution_transform" in options else sin, **options)
+        with pytest.raises(ExtensionError, match=message):
+            f(X)
+
+
+@pytest.mark.parametrize(
+    "returned, said",
+    [
+        (lambda a: a.astype(np.float32), "a numpy array of float32 and shape \\(2, 3\\)"),
+        (lambda a: a[:1], "a numpy array of float64 and shape \\(1, 3\\)"),
+        (lambda a: a.tolist(), "\\[\\[1.0, 2.0, 3.0\\], "),
+        (lambda a: None, "None"),
+    ],
+)
+def test_implementations_that_contradict_their_meta(ex, returned, said):
+    """Under ``TNP_CHECK=1``, as all tests run."""
+    wrong = unary(ex, "wrong", returned)
+    with pytest.raises(TraceCheckError, match=f"the operation wrong of the executor mine returned {said}"):
+        tnp.jit(lambda x: wrong(x), executors=[ex])(X)
+
+
+def test_implementations_that_return_another_number_of_results(ex):
+    pair = ex.register_operator("pair", like=lambda a: (a + 1, a + 2), fn=lambda a: (a + 1,))
+    with pytest.raises(
+        TraceCheckError, match=r"the operation pair of the executor mine returned 1 results, where .* promises 2"
+    ):
+        tnp.jit(lambda x: pair(x), executors=[ex])(X)
+
+
+def test_results_are_not_checked_without_being_asked(ex, monkeypatch):
+    monkeypatch.setenv("TNP_CHECK", "0")
+    wrong = unary(ex, "wrong", lambda a: a.astype(np.float32))
+    assert tnp.jit(lambda x: wrong(x), executors=[ex])(X).dtype == np.float32
+
+
+# Gradients
+
+
+def scaled(ex, name="scaled"):
+    """An opaque operation: its gradient has to be registered."""
+    return ex.register_operator(name, meta=lambda a, b: TensorProxy(like=a), fn=lambda a, b: a * b * 2)
+
+
+def test_an_opaque_operation_has_the_gradient_that_is_registered(ex):
+    op = scaled(ex)
+    with pytest.raises(tnp.GradientError, match="scaled has no gradient rule; register one"):
+        tnp.grad(lambda a, b: op(a, b).sum())(X, X)
+
+    def rule(a, b):
+        fwd = op(a, b)
+        g = get_grad(fwd)
+        put_grads((a, b), (2 * b * g, 2 * a * g))
+        return fwd
+
+    extend.register_grad(op, rule)
+    f = tnp.jit(lambda a, b: op(a, b).sum(), executors=[ex])
+    for made, expected in zip(tnp.grad(f, (0, 1))(X, X + 1), (2 * (X + 1), 2 * X)):
+        assert_same(made, expected)
+    # Second derivatives of a rule in operations that have them.
+    assert_same(tnp.grad(lambda a: tnp.grad(f)(a, a).sum())(X), np.zeros_like(X) + 2)
+
+
+def test_rules_that_do_not_what_they_must(ex):
+    op = scaled(ex)
+    f = lambda a, b: op(a, b).sum()  # noqa: E731
+
+    def forgets(a, b):
+        fwd = op(a, b)
+        put_grad(a, get_grad(fwd) * b)
+        return fwd
+
+    def returns_nothing(a, b):
+        put_grads((a, b), (b, a))
+
+    def returns_another_shape(a, b):
+        put_grads((a, b), (b, a))
+        return op(a, b).sum()
+
+    def puts_too_few(a, b):
+        put_grads((a, b), (b,))
+        return op(a, b)
+
+    for rule, error, message in (
+        (forgets, tnp.GradientError, r"the gradient rule of scaled gives no cotangent for its argument .*f64\[2, 3\].*with None if"),
+        (returns_nothing, ExtensionError, "the gradient rule of scaled returns nothing, where the operation returns cpu f64"),
+        (returns_another_shape, ExtensionError, r"returns cpu f64\[\], where the operation returns cpu f64\[2, 3\]"),
+        (puts_too_few, ValueError, "put_grads got 2 arguments and 1 cotangents"),
+    ):  # fmt: skip
+        extend.register_grad(op, rule)
+        with pytest.raises(error, match=message):
+            tnp.grad(f, (0, 1))(X, X)
+
+    def says_none(a, b):
+        fwd = op(a, b)
+        put_grads((a, b), (get_grad(fwd), None))
+        return fwd
+
+    extend.register_grad(op, says_none)
+    made = tnp.grad(tnp.jit(f, executors=[ex]), (0, 1))(X, X)
+    assert_same(made, (np.ones_like(X), np.zeros_like(X)))
+    extend.register_grad(op, forgets)  # who does not ask for the other is not bothered
+    assert_same(tnp.grad(f)(X, X + 1), X + 1)
+    with pytest.raises(TypeError, match="register_grad takes a function"):
+        extend.register_grad(op, 5)
+    with pytest.raises(RuntimeError, match="are for gradient rules"):
+        get_grad(X)
+
+
+def test_rules_of_executors(ex):
+    def doubled(a):
+        fwd = lnp.sin(a)
+        put_grad(a, get_grad(fwd) * 2)
+        return fwd
+
+    f = lambda x: np.sin(x).sum()  # noqa: E731
+    ex.register_implementation("numpy.sin", grad_transform=doubled, checker=lambda a: a.ndim == 2)
+    assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X), np.full_like(X, 2))
+    assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X[0]), np.cos(X[0]))
+    assert_same(tnp.grad(f)(X), np.cos(X))
+
+
+# Prims and functions of languages
+
+
+def test_duplicate_definitions():
+    with pytest.raises(ValueError, match=r"PrimIDs.ADD is the id of prims.add"):
+        extend.make_prim(PrimIDs.ADD, "add", meta=lambda a, b: a)
+    with pytest.raises(ValueError, match="the core language has a method 'add' already"):
+        extend.clangop(method_name="add")(lambda a, b: a)
+    with pytest.raises(ValueError, match=r"numpy.sin is defined already"):
+        extend.npsymbol("sin")(lambda x: x)
+    with pytest.raises(TypeError, match="meta= takes a function"):
+        extend.make_prim("test.none", "none", meta=None)
+
+
+# Names of Thunder
+
+
+def test_install_is_refused_where_the_real_package_is():
+    import tnp.thunder
+
+    sys.modules["thunder"] = types.ModuleType("thunder")
+    try:
+        with pytest.raises(RuntimeError, match="the package thunder is imported already"):
+            tnp.thunder.install()
+    finally:
+        del sys.modules["thunder"]

@@ -1,0 +1,48 @@
+"""Loops in parts of a fixed length: every length gives every element, once where twice would be wrong."""
+
+import types
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.executors import llvm
+from tnp.executors.llvm.emit import parts
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+
+#: around a vector, the vectors taken at a time, and a part
+LENGTHS = (1, 7, 31, 33, 64, 100, 4095, 4097, 5000, 8192, 12289)
+
+
+def affine(x, y):
+    return x * 2.0 + y
+
+
+def accumulate(x, y):
+    y *= 0.5
+    y += x
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_every_length(n):
+    r = np.random.default_rng(n)
+    for x, y in ((r.random(n), r.random(n)), (r.random((3, n + 2))[:, 1:-1], r.random((3, n)))):
+        assert np.array_equal(tnp.jit(affine)(x, y), affine(x, y))
+        mine, eagers = y.copy(), y.copy()
+        tnp.jit(accumulate)(x, mine)
+        accumulate(x, eagers)
+        assert np.array_equal(mine, eagers)
+
+
+@pytest.mark.parametrize("limit", [1, 63, 100, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
+@pytest.mark.parametrize("repeats", [False, True])
+def test_parts_cover_a_loop(monkeypatch, limit, repeats):
+    monkeypatch.setattr(parts, "_step", lambda *_: 32)
+    monkeypatch.setattr(parts, "_may_repeat", lambda *_: repeats)
+    found = parts.parts_of(types.SimpleNamespace(), [], limit)
+    assert found.length <= min(limit, parts.CHUNK)
+    assert (found.count - 1) * found.length < limit <= found.count * found.length
+    if found.overlaps:
+        assert repeats and found.length % 32 == 0
+        assert found.count * found.length - limit < 32 * found.count

@@ -1,0 +1,74 @@
+"""Pooling, columns and steps of recurrent networks, opened to prims: what torch's operator database lacks or samples thinly."""
+
+import pytest
+
+import tnp
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+
+
+def _check(function, *args, **kwargs):
+    jitted = tnp.jit(function, executors=["torch_prims"], strict=True)
+    torch.testing.assert_close(jitted(*args, **kwargs), function(*args, **kwargs))
+    assert tnp.last_traces(jitted)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_max_pool(rank):
+    pool = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[rank - 1]
+
+    def pooled(x, *args):
+        return pool(x, *args)
+
+    x = torch.randn(2, 3, *(9, 8, 7)[:rank])
+    for settings in ((2,), (3, 2), (3, 2, 1), (3, 1, 1, 2), (3, 2, 1, 1, True), (2, 3, 0, 2, True), (3, 5, 1, 1, True)):
+        _check(pooled, x, *settings)
+    _check(pooled, x[0], 2)
+
+
+def columns_and_back(x):
+    columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1, stride=(2, 1))
+    return columns, F.fold(columns, (6, 7), (2, 3), dilation=(1, 2), padding=1, stride=(2, 1))
+
+
+def test_fold_and_unfold():
+    _check(columns_and_back, torch.randn(2, 3, 6, 7))
+    _check(columns_and_back, torch.randn(3, 6, 7))
+
+
+def cells(x, h, c, weights, biases):
+    w, v = weights
+    a, b = biases
+    return (
+        torch.lstm_cell(x, (h, c), w, v, a, b),
+        torch.gru_cell(x, h, w[:12], v[:12], a[:12], b[:12]),
+        torch.rnn_tanh_cell(x, h, w[:4], v[:4]),
+        torch.rnn_relu_cell(x, h, w[:4], v[:4], a[:4], b[:4]),
+    )
+
+
+def test_cells():
+    weights = [torch.randn(16, 3), torch.randn(16, 4)]
+    _check(cells, torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 4), weights, [torch.randn(16), torch.randn(16)])
+
+
+def positions(x, m):
+    return (
+        torch.nonzero(x),
+        x.nonzero(as_tuple=True),
+        torch.argwhere(m),
+        x.masked_select(m),
+        torch.combinations(x[0], 2),
+    )
+
+
+def questions(x, y):
+    return torch.equal(x, x), torch.equal(x, y), torch.allclose(x, x + 1e-9), x.cov(), torch.corrcoef(x)
+
+
+def test_results_that_depend_on_data():
+    x = torch.tensor([[0.0, 1.5, -2.0], [3.0, 0.0, 0.5]])
+    _check(positions, x, x > 0)
+    _check(questions, x, x[:1])

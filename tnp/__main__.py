@@ -1,0 +1,141 @@
+"""tnp from the command line: ``python -m tnp info``, ``run``, ``cache``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import runpy
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import tnp
+from tnp.core import logs
+from tnp.executors import registry
+from tnp.executors.llvm import cache, engine
+
+#: packages whose versions matter, by the names that they are installed under
+_PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _devices() -> Iterator[str]:
+    try:
+        target = engine.target()
+        yield f"cpu: {target.cpu}, vectors of {target.vector_bits} bits, {tnp.get_num_threads()} threads"
+    except engine.Unavailable as reason:
+        yield f"cpu: {platform.machine()}, no native code: {reason}"
+    if importlib.util.find_spec("torch") is None:
+        yield "cuda: not known without torch"
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        why = "this torch is built without CUDA" if torch.version.cuda is None else "torch finds no device or driver"
+        yield f"cuda: none ({why})"
+    for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+        yield f"cuda:{i}: {torch.cuda.get_device_name(i)}"
+
+
+def info() -> None:
+    """Prints versions, devices, and the executors with the reasons why some are not there."""
+    print(f"tnp {tnp.__version__}, Python {platform.python_version()}, {platform.platform()}")
+    for package in _PACKAGES:
+        print(f"  {package}: {_version(package)}")
+    print("devices")
+    for line in _devices():
+        print(f"  {line}")
+    print("executors")
+    defaults = registry.get_default_executors()
+    for name, why_not in registry.availability().items():
+        default = ", by default" if any(e.name == name for e in defaults) else ""
+        print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}'}")
+    _print_cache()
+
+
+def _print_cache() -> None:
+    path = cache.folder()
+    if path is None:
+        print("cache: off (TNP_DISABLE_CACHE, TNP_CACHE_SIZE=0, or no folder that only you can write to)")
+        return
+    count, size = cache.usage()
+    print(f"cache: {path}, {count} objects, {size / 2**20:.1f} MiB")
+
+
+class _Tally:
+    """What was compiled while it listened."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.seconds = 0.0
+        self.again: list[str] = []
+        self.eager: list[str] = []
+
+    def __call__(self, event: logs.Event) -> None:
+        self.counts[event.kind] += 1
+        self.seconds += event.seconds
+        if event.kind == "eager":
+            self.eager.append(event.reason)
+        elif event.again:
+            self.again.append(f"{event.name}: {event.reason}")
+
+    def report(self) -> str:
+        c = self.counts
+        lines = [
+            f"tnp: {c['program']} programs and {c['native']} regions of native code in {self.seconds * 1000:.0f} ms, "
+            f"{len(self.again)} recompilations, {c['eager']} findings that calls run eagerly"
+        ]
+        lines += [f"  recompiled {reason}" for reason in self.again]
+        lines += [f"  {reason}" for reason in self.eager]
+        return "\n".join(lines)
+
+
+def run(script: str, arguments: list[str]) -> None:
+    """Runs a script as Python would (nothing is jitted but what it jits), and reports to stderr what was compiled."""
+    if not Path(script).is_file():
+        raise SystemExit(f"there is no file {script}")
+    tally = _Tally()
+    logs.listeners.append(tally)
+    before = sys.argv, sys.path[0]
+    sys.argv, sys.path[0] = [script, *arguments], os.path.dirname(os.path.abspath(script))
+    try:
+        runpy.run_path(script, run_name="__main__")
+    finally:
+        sys.argv, sys.path[0] = before
+        logs.listeners.remove(tally)
+        print(tally.report(), file=sys.stderr)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tnp", description="tnp compiles array programs.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("info", help="versions, devices, executors and why some are not there")
+    runs = commands.add_parser("run", help="run a script and report compile time and recompilations")
+    runs.add_argument("script")
+    runs.add_argument("arguments", nargs=argparse.REMAINDER)
+    caches = commands.add_parser("cache", help="where compiled code is kept, and how much there is")
+    caches.add_argument("--clear", action="store_true", help="remove all of it")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "info":
+        info()
+    elif chosen.command == "run":
+        run(chosen.script, chosen.arguments)
+    else:
+        if chosen.clear:
+            print(f"removed {cache.clear()} objects")
+        _print_cache()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Innermost loops in parts of a fixed length, each as many vectors long as LLVM takes at a time.
+
+A loop whose number of iterations is known to fill its vectors is one loop in machine code. Of any other, LLVM makes two or
+three (vectors, fewer vectors, single elements), which costs it twice the time and the processor the slow last elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tnp.executors.llvm import engine
+from tnp.executors.llvm.emit.body import Body, Part
+from tnp.executors.llvm.graph import Update
+from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.statements import Statement
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.emit.kernel import Module
+
+__all__ = ["CHUNK", "even_length", "innermost", "part_of", "parts_of"]
+
+#: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
+CHUNK = 4096
+#: vectors that LLVM interleaves at most
+INTERLEAVED = 4
+
+
+@dataclass(frozen=True)
+class Parts:
+    """``limit`` iterations as ``count`` parts of ``length``. The last one begins early if it ``overlaps`` the one before,
+    else it has what is left."""
+
+    limit: int
+    length: int
+    count: int
+    overlaps: bool
+
+    def part(self, body: Body, i: str) -> Part:
+        """Part ``i``."""
+        if not self.overlaps:
+            return part_of(body, i, self.length, self.limit)
+        whole = body.code.op(f"mul nuw nsw i64 {i}, {self.length}")
+        begin = _least(body, whole, self.limit - self.length)
+        return Part(begin, "", self.length)
+
+
+def part_of(body: Body, i: str, length: int, limit: int) -> Part:
+    """Part ``i`` of a loop: ``length`` iterations, of the last one what is left."""
+    if limit <= length:
+        return Part("0", str(limit))
+    begin = body.code.op(f"mul nuw nsw i64 {i}, {length}")
+    if limit % length == 0:
+        return Part(begin, "", length)
+    end = body.code.op(f"add nuw nsw i64 {begin}, {length}")
+    return Part(begin, _least(body, end, limit))
+
+
+def _least(body: Body, register: str, limit: int) -> str:
+    body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+    return body.code.op(f"call i64 @llvm.smin.i64(i64 {register}, i64 {limit})")
+
+
+def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Parts:
+    """How an innermost loop over ``statements`` is cut into parts."""
+    step = _step(module, statements)
+    if limit % step == 0 and limit <= CHUNK:
+        return Parts(limit, limit, 1, False)
+    length = even_length(module, statements, limit)
+    if length is not None:
+        return Parts(limit, length, limit // length, False)
+    if limit > step and _may_repeat(module, statements):
+        count = max(2, -(-limit // CHUNK))
+        length = -(-limit // (count * step)) * step
+        return Parts(limit, length, -(-limit // length), True)
+    return Parts(limit, min(limit, CHUNK), -(-limit // CHUNK), False)
+
+
+def even_length(module: Module, statements: Sequence[Statement], limit: int) -> int | None:
+    """The greatest length of parts that ``limit`` is a multiple of, if there is one near ``CHUNK``."""
+    step = _step(module, statements)
+    for length in range(CHUNK, CHUNK // 4, -step):
+        if limit % length == 0:
+            return length
+    return None
+
+
+@contextmanager
+def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -> Iterator[None]:
+    """The loop over ``run``, inside others and around nothing else."""
+    parts = parts_of(body.module, statements, math.prod(v.limit for v in run))
+    if not parts.overlaps:
+        with body.together(run):
+            yield
+        return
+    with body.loop("0", str(parts.count)) as i, body.together(run, parts.part(body, i)):
+        yield
+
+
+def _step(module: Module, statements: Sequence[Statement]) -> int:
+    """Elements in as many vectors as LLVM takes at a time: the widest type in memory says how many are in one."""
+    widest = 1
+    for s in statements:
+        for access in s.accesses():
+            dtype = access.node.dtype
+            widest = max(widest, dtype.itemsize // (2 if dtype.kind == "c" else 1))
+    return INTERLEAVED * engine.target().vector_bits // (8 * widest)
+
+
+def _may_repeat(module: Module, statements: Sequence[Statement]) -> bool:
+    """Whether iterations may be run twice: nothing that is written is read."""
+    owner = module.plan.memory_of
+    for s in statements:
+        if s.reduced or s.ordered or (isinstance(s.node, Update) and (s.node.accumulates or s.node.lookups)):
+            return False
+    written = {owner(s.store.node) for s in statements}
+    return not any(owner(access.node) in written for s in statements for access in s.loads)

@@ -1,0 +1,112 @@
+"""What a region comes to, as text: two regions of the same text are compiled to the same code.
+
+From the operations themselves, so that code which is on the disk is found before any of the work of planning loops and writing IR.
+The text has all that the code depends on: operations, their constants, shapes, dtypes, the arguments' strides, and whatever
+of this process decides what is written. Names of values do not count.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tnp.core import dtypes, sizes
+from tnp.core.devices import Device
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.views import update
+from tnp.executors.base import Region
+from tnp.executors.llvm import memory, vectormath
+from tnp.executors.llvm.engine import target
+
+__all__ = ["region_text"]
+
+
+class _Unknown(Exception):
+    """Something in a region has no text."""
+
+
+def region_text(name: str, region: Region, *details: Any) -> str | None:
+    """The text of a region compiled as ``name``, with what else decides its code; ``None`` if it holds what has none."""
+    writer = _Writer()
+    written = _sources()
+    if written is None:
+        return None
+    try:
+        parts = [
+            name,
+            written,
+            writer.text(details),
+            f"{target()} {memory.serves_kernels()} {vectormath.has_fma()} {vectormath.is_vectorised('sin', dtypes.float64)}",
+            writer.text(region.inputs),
+            *(line for b in region.bound_symbols for line in writer.lines(b)),
+            writer.text(region.outputs),
+            writer.text(region.stores),
+        ]
+    except _Unknown:
+        return None
+    return "\n".join(parts)
+
+
+class _Writer:
+    """Values as text, proxies by number in the order in which they are met: their type the first time, their number after that."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def lines(self, b: BoundSymbol) -> Iterator[str]:
+        """The prims that a bound symbol comes to, as :func:`~tnp.executors.llvm.graph.lower` takes them."""
+        if b.sym.is_prim:
+            yield f"{b.sym.id} {self.text(b.args)} {self.text(b.kwargs)} {self.text(b.output)}"
+            return
+        for inner in b.subsymbols:
+            yield from self.lines(inner)
+        if b.sym is update:
+            yield f"update {self.text(b.args[0])} {self.text(b.output)}"
+
+    def text(self, x: Any) -> str:
+        kind = type(x)
+        if kind in (int, bool, str, type(None)):
+            return repr(x)
+        if kind in (tuple, list):
+            return f"({','.join(map(self.text, x))})"
+        if kind is float:
+            return struct.pack("<d", x).hex()
+        if isinstance(x, Proxy):
+            return self._proxy(x)
+        if kind is complex:
+            return f"{self.text(x.real)}+{self.text(x.imag)}j"
+        if kind in (DType, Device):
+            return str(x)
+        if isinstance(x, dict):
+            return f"dict{self.text(list(x.items()))}"
+        if kind is slice:
+            return f"[{self.text((x.start, x.stop, x.step))}]"
+        if x is bool or x is int or x is float or x is complex:
+            return str(x)
+        raise _Unknown
+
+    def _proxy(self, p: Proxy) -> str:
+        number = self.numbers.get(p.name)
+        if number is not None:
+            return f"%{number}"
+        number = self.numbers[p.name] = len(self.numbers)
+        if isinstance(p, TensorProxy) and sizes.is_known(p.shape):
+            return f"%{number}:{p.dtype}{list(p.shape)}{p.device}"
+        if isinstance(p, NumberProxy):
+            return f"%{number}:{p.python_type.__name__}"
+        raise _Unknown
+
+
+@functools.cache
+def _sources() -> str | None:
+    """Which state of this executor's source writes the code: other files may write other code for the same region."""
+    found = []
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        status = file.stat()
+        found.append((file.name, status.st_mtime_ns, status.st_size))
+    return repr(found) if found else None

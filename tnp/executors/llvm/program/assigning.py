@@ -1,0 +1,105 @@
+"""Storing values that look at the memory that they are stored to.
+
+The elements of an array are stored in the order of memory. That is right if each is computed before what it reads is overwritten
+(``row[1:-1] = row[2:]``). If only some rows or columns are read at other places (``a[:] = np.minimum(a, np.add.outer(a[:, k], a[k]))``),
+copies of those are read instead. Otherwise the whole value is computed first, to a temporary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.values import Array, At, Place
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.program.emitter import Program
+
+__all__ = ["Copied", "copies_of_what_is_read", "reads_ahead"]
+
+#: a row that is copied is at most that part of what is stored
+SMALL = 8
+
+
+class Copied:
+    """A copy of what is read of the target's memory at ``base`` plus multiples of some of the positions."""
+
+    def __init__(self, place: Place, base: Int, dims: Sequence[int], strides: Sequence[int], copy: Place) -> None:
+        self.place = place
+        self.base = base
+        self.dims = dims
+        self.strides = strides
+        self.copy = copy
+
+    def offset(self, at: At) -> Int:
+        """What is read at a position of the target."""
+        total = self.base
+        for d, stride in zip(self.dims, self.strides):
+            total = total + at[d] * stride
+        return total
+
+
+def reads_ahead(p: Program, target: Place, x: Array) -> bool:
+    """Whether each element of ``x`` is computed before anything that it reads is overwritten."""
+    at = _somewhere(target)
+    return not _behind(target, at, recorded(p, x, at)[0])
+
+
+def copies_of_what_is_read(p: Program, target: Place, x: Array) -> list[Copied] | None:
+    """Copies of what an element of ``x`` reads of the target that is overwritten before; ``None`` if that is too much, or unknown."""
+    at = _somewhere(target)
+    accesses, registers = recorded(p, x, at)
+    dims = {next(iter(i.terms)): d for d, i in enumerate(at) if i.terms}
+    found: dict[Int, tuple[Place, dict[int, int]]] = {}
+    for place, offset in _behind(target, at, accesses):
+        used = {dims[a]: c for a, c in offset.terms.items() if a in dims}
+        count = math.prod(max(1, target.shape[d].high) for d in used)
+        if count * SMALL > math.prod(max(1, n.high) for n in target.shape):
+            return None
+        if any(a.text in registers for a in offset.terms):
+            return None  # an inner loop's
+        found[offset] = place, used
+    copied = []
+    for offset, (place, used) in found.items():
+        base = Int(offset.constant, {a: c for a, c in offset.terms.items() if a not in dims})
+        shape, strides = [target.shape[d] for d in used], list(used.values())
+        view = Place(place.memory, place.dtype, base, shape, strides)
+        copied.append(Copied(place, base, list(used), strides, p.force(view)))
+    return copied
+
+
+def _somewhere(target: Place) -> At:
+    return tuple(
+        Int.of(Atom(f"%at{d}", 0, max(1, n.high - 1))) if n.known != 1 else Int(0) for d, n in enumerate(target.shape)
+    )
+
+
+def _behind(target: Place, at: At, accesses: Sequence[tuple[Place, Int]]) -> list[tuple[Place, Int]]:
+    """Which accesses may find what was stored before."""
+    here = target.where(at)
+    dims = sorted((d for d in range(len(at)) if at[d].terms), key=lambda d: -target.strides[d])
+    extents = [target.strides[d] * target.shape[d].high for d in dims]
+    ascending = all(target.strides[d] > 0 for d in dims)
+    ascending = ascending and all(target.strides[d] >= e for d, e in zip(dims, extents[1:]))
+    found = []
+    for place, offset in accesses:
+        distance = offset - here
+        if place.memory is target.memory and distance != Int(0) and not (ascending and distance.low > 0):
+            found.append((place, offset))
+    return found
+
+
+def recorded(p: Program, x: Array, at: At) -> tuple[list[tuple[Place, Int]], set[str]]:
+    """What the element of ``x`` at a position reads, and the registers that it takes. No code is written."""
+    code, accesses, known = p.code, p.accesses, p.known
+    p.code, p.accesses, p.known = Code(code), [], [{}]
+    p.code._count = 2_000_000  # registers that the program has not
+    try:
+        x.element(p, at)
+        made = {line.split(" = ", 1)[0].strip() for line in p.code.lines if line.startswith("  %")}
+        return p.accesses, made
+    finally:
+        p.code, p.accesses, p.known = code, accesses, known

@@ -1,0 +1,163 @@
+"""Large products of matrices in programs: the library that NumPy itself calls, reached by pointer.
+
+NumPy's extension module is linked with a BLAS; a symbol that is looked for in the module is looked for in what it is linked
+with. Which routine computes a product, and with which arguments, is as in NumPy's ``matmul`` (numpy/_core/src/umath/matmul.c.src,
+``@TYPE@_matmul_matrix_matrix`` and ``@TYPE@_gemv``), so that results have the same bits: ``gemv`` if an operand is one row or
+column, ``syrk`` for a matrix times its own transpose, else ``gemm``. Rows or columns of a matrix have to be contiguous, in any
+order that leaves none of them inside another; other operands are copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.engine import define_symbol
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.program.emitter import ZERO, Program
+from tnp.executors.llvm.program.integers import Int
+from tnp.executors.llvm.program.values import Array, Lazy, Place
+
+__all__ = ["SYMBOL", "large_product", "multiplies"]
+
+#: what calls of the library begin with
+SYMBOL = "tnp_blas_"
+
+_LETTERS = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dtypes.complex128: "z"}
+
+#: how libraries spell a routine: OpenBLAS as NumPy's wheels have it, Accelerate, anyone's. Integers are passed with 64 bits, of which
+#: those that expect 32 read the lower half; on Apple's ARM they would be elsewhere.
+_SPELLINGS = ("scipy_cblas_{}64_", "cblas_{}64_", "cblas_{}$NEWLAPACK$ILP64")
+_SPELLINGS_32 = ("scipy_cblas_{}", "cblas_{}")
+
+#: ``CBLAS_ORDER``, ``CBLAS_TRANSPOSE``, ``CBLAS_UPLO``
+ROW_MAJOR, COLUMN_MAJOR, PLAIN, TRANSPOSED, UPPER = 101, 102, 111, 112, 121
+
+#: the kinds of arguments: enumerations, integers, factors, arrays
+_SIGNATURES = {"gemm": "eeeiiifpipifpi", "gemv": "eeiifpipifpi", "syrk": "eeeiifpifpi"}
+
+
+@functools.cache
+def _define(routine: str) -> bool:
+    """Lets code call a routine (``dgemm``) of NumPy's BLAS; whether there is one."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+    except (AttributeError, OSError):
+        return False
+    for spelling in (*_SPELLINGS, *(_SPELLINGS_32 if sys.platform == "linux" else ())):
+        try:
+            found = ctypes.cast(library[spelling.format(routine)], ctypes.c_void_p).value
+        except AttributeError:
+            continue
+        if found:
+            define_symbol(SYMBOL + routine, found)
+            return True
+    return False
+
+
+def multiplies(dtype: DType) -> bool:
+    """Whether there is a library for products of that dtype."""
+    letter = _LETTERS.get(dtype)
+    return letter is not None and all(_define(letter + name) for name in _SIGNATURES if name != "syrk")
+
+
+def large_product(p: Program, a: Array, b: Array, dtype: DType) -> Place:
+    """The product of two matrices, in memory of its own."""
+    rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
+    made = p.temporary([rows, columns], dtype)
+    if inner.low < 1:  # some libraries do nothing then
+        zero = scalars.constant(0, dtype)
+        p.fill(made, Lazy(made.shape, dtype, lambda p, at: zero))
+    if rows.known == 1:
+        _matrix_times_vector(p, _matrix(p, _transposed(_place(p, b))), _vector(p, a, 1), made, 1)
+    elif columns.known == 1:
+        _matrix_times_vector(p, _matrix(p, a), _vector(p, b, 0), made, 0)
+    else:
+        _matrix_times_matrix(p, _matrix(p, a), _matrix(p, b), made)
+    return made
+
+
+def _place(p: Program, x: Array) -> Place:
+    return x if isinstance(x, Place) else p.force(x)
+
+
+def _transposed(x: Place) -> Place:
+    return x.like(x.offset, x.shape[::-1], x.strides[::-1])
+
+
+def _is_row_major(x: Place) -> bool:
+    """Whether a library takes it as rows, each behind the one before."""
+    (far, near), size = x.strides, x.dtype.itemsize
+    return near == size and far % size == 0 and far // size >= max(1, x.shape[1].high)
+
+
+def _matrix(p: Program, x: Array) -> Place:
+    place = _place(p, x)
+    return place if _is_row_major(place) or _is_row_major(_transposed(place)) else p.force(place)
+
+
+def _vector(p: Program, x: Array, dim: int) -> Place:
+    place, size = _place(p, x), x.dtype.itemsize
+    return place if place.strides[dim] >= size and place.strides[dim] % size == 0 else p.force(place)
+
+
+def _matrix_times_vector(p: Program, a: Place, x: Place, made: Place, dim: int) -> None:
+    """``a @ x``; ``x`` and the result lie along that dimension, or the other one."""
+    size = made.dtype.itemsize
+    order, leading = (COLUMN_MAJOR, a.strides[0]) if _is_row_major(a) else (ROW_MAJOR, a.strides[1])
+    steps = x.strides[dim] // size, made.strides[dim] // size
+    _call(p, "gemv", made.dtype, order, TRANSPOSED, a.shape[1], a.shape[0], 1, a, leading // size, x, steps[0], 0, made,
+        steps[1])  # fmt: skip
+
+
+def _matrix_times_matrix(p: Program, a: Place, b: Place, made: Place) -> None:
+    size, dtype = made.dtype.itemsize, made.dtype
+    kinds, leading = [], []
+    for x in (a, b):
+        plain = _is_row_major(x)
+        kinds.append(PLAIN if plain else TRANSPOSED)
+        leading.append(x.strides[0 if plain else 1] // size)
+    behind = made.strides[0] // size
+    if a.same_as(_transposed(b)) and kinds[0] != kinds[1] and _define(_LETTERS[dtype] + "syrk"):
+        _call(p, "syrk", dtype, ROW_MAJOR, UPPER, kinds[0], a.shape[0], a.shape[1], 1, a, leading[0], 0, made, behind)
+        with p.loop(ZERO, made.shape[0]) as i, p.loop(ZERO, i) as j:
+            p.store(made, (i, j), p.load(made, (j, i)))
+        return
+    _call(p, "gemm", dtype, ROW_MAJOR, *kinds, a.shape[0], b.shape[1], a.shape[1], 1, a, leading[0], b, leading[1], 0,
+        made, behind)  # fmt: skip
+
+
+def _call(p: Program, name: str, dtype: DType, *args: Any) -> None:
+    """Calls a routine. Factors of complex products are passed by address."""
+    letter, code = _LETTERS[dtype], p.code
+    if not _define(letter + name):
+        raise Refused(f"no library's {letter}{name}")
+    factor = "ptr" if dtype.kind == "c" else scalars.register_type(dtype)
+    types = {"e": "i32", "i": "i64", "f": factor, "p": "ptr"}
+    texts = []
+    for kind, x in zip(_SIGNATURES[name], args):
+        if kind == "p":
+            texts.append(p.pointer(x, (ZERO, ZERO)))
+        elif kind == "f":
+            texts.append(_factor(p, x, dtype))
+        else:
+            texts.append(p.text(x) if isinstance(x, Int) else str(x))
+    parameters = [types[kind] for kind in _SIGNATURES[name]]
+    symbol = f"@{SYMBOL}{letter}{name}"
+    code.require(symbol, f"declare void {symbol}({', '.join(parameters)})")
+    code.line(f"call void {symbol}({', '.join(f'{t} {x}' for t, x in zip(parameters, texts))})")
+
+
+def _factor(p: Program, x: int, dtype: DType) -> str:
+    if dtype.kind != "c":
+        return str(scalars.constant(float(x), dtype))
+    slot = p.slot("[16 x i8]")
+    scalars.store(p.code, scalars.constant(complex(x), dtype), slot, dtype)
+    return slot

@@ -1,0 +1,116 @@
+"""Compiled programs as functions that torch's autograd differentiates.
+
+A program comes in parts: one computes results and what is saved for the way back, one takes that and the cotangents of results.
+:class:`_Function` is what autograd sees of both. Gradients of gradients are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+__all__ = ["Differentiable", "without_gradients"]
+
+
+class Differentiable:
+    """A program whose results have a ``grad_fn``.
+
+    ``forward(*inputs)`` returns the results that autograd differentiates, the others, and what is saved; ``finish(*results, *others)``
+    makes of them what the program returns. ``make_backward(numbers)`` gives, for the numbers of those results of which there are
+    cotangents, a function of what was saved and these cotangents, and the positions among the inputs of the cotangents that it
+    returns; or ``None`` if it needs those of all results.
+    """
+
+    def __init__(
+        self,
+        forward: Callable[..., Any],
+        finish: Callable[..., Any] | None,
+        is_tensor: Sequence[bool],
+        make_backward: Callable[[tuple[int, ...]], tuple[Callable[..., Any], list[int]] | None],
+    ) -> None:
+        self.forward = forward
+        self.finish = finish
+        self.is_tensor = tuple(is_tensor)
+        self.all_tensors = all(is_tensor)
+        self.make_backward = make_backward
+        self._made: dict[tuple[int, ...], Any] = {}
+
+    def __call__(self, *inputs: Any) -> Any:
+        others: list[Any] = []
+        results = _Function.apply(self, others, *inputs)
+        return results[0] if self.finish is None else self.finish(*results, *others)
+
+    def backward(self, saved: Sequence[Any], cotangents: Sequence[Any], shapes: Sequence[Any], count: int) -> list[Any]:
+        """The cotangents of the inputs, of which there are ``count``."""
+        given = tuple(i for i, g in enumerate(cotangents) if g is not None)
+        found: list[Any] = [None] * count
+        if not given:
+            return found
+        if given not in self._made:
+            self._made[given] = self.make_backward(given)
+        made = self._made[given]
+        if made is None:
+            given = tuple(range(len(cotangents)))
+            if given not in self._made:
+                self._made[given] = self.make_backward(given)
+            made = self._made[given]
+            cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, shapes)]
+        program, positions = made
+        results = program(*saved, *(_plain(cotangents[i]) for i in given))
+        for i, g in zip(positions, results):
+            found[i] = g
+        return found
+
+
+def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program`` called while gradients are off: none of its results depends on what requires one."""
+
+    def run(*inputs: Any) -> Any:
+        with torch.no_grad():
+            return program(*inputs)
+
+    return run
+
+
+def _plain(g: torch.Tensor) -> torch.Tensor:
+    """A cotangent as programs take it: row-major, its elements as they stand in memory."""
+    if g.layout is not torch.strided:
+        g = g.to_dense()
+    return g.resolve_conj().resolve_neg().contiguous()
+
+
+class _Function(torch.autograd.Function):
+    """What autograd calls of a :class:`Differentiable`, the first argument; the second takes what is not differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, program: Differentiable, others: list[Any], *inputs: Any) -> Any:
+        results, rest, saved = program.forward(*inputs)
+        others += rest
+        ctx.program = program
+        ctx.count = len(inputs)
+        ctx.set_materialize_grads(False)
+        if program.all_tensors:
+            ctx.kept = None
+            ctx.save_for_backward(*saved)
+        else:
+            ctx.kept = [None if t else x for t, x in zip(program.is_tensor, saved)]
+            ctx.save_for_backward(*(x for t, x in zip(program.is_tensor, saved) if t))
+        ctx.shapes = [(r.shape, r.dtype) for r in results]
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError(
+                "a program that tnp compiled computes no gradients of its gradients (create_graph=True); "
+                "use tnp.grad of tnp.grad, or call the function that was jitted"
+            )
+        saved: Any = ctx.saved_tensors
+        program = ctx.program
+        if ctx.kept is not None:
+            tensors = iter(saved)
+            saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
+        with torch.autocast("cpu", enabled=False):
+            return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))

@@ -1,0 +1,63 @@
+"""Guards of the numbers that a trace depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from tnp.core.bodies import bodies_of
+from tnp.core.elementwise_table import by_name
+from tnp.core.prims.elementwise import number_function
+from tnp.core.printing import literal
+from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.symbol import BoundSymbol
+from tnp.frontend.inputs import Inputs
+from tnp.frontend.sources import Source
+
+__all__ = ["guard_numbers"]
+
+
+def guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
+    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
+    producers: dict[str, BoundSymbol] = {}
+
+    def collect(bsyms: Any) -> None:
+        for b in bsyms:
+            collect(b.subsymbols)
+            for body in bodies_of(b):
+                collect(body.bound_symbols)
+            for p in b.flat_outputs:
+                if isinstance(p, NumberProxy):
+                    producers.setdefault(p.name, b)
+
+    if numbers:
+        collect(program)
+    expressions = dict(inputs.expressions)
+
+    def describe(x: Any) -> str:
+        if not isinstance(x, Proxy) or x.name in inputs.expressions:
+            return x.name if isinstance(x, Proxy) else str(x)
+        b = producers[x.name]
+        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
+
+    def expression(x: Any) -> str:
+        if not isinstance(x, Proxy):
+            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
+        if x.name not in expressions:
+            b = producers[x.name]
+            function = inputs.prologue.constant(_number_function(b), "number")
+            text = f"{function}({', '.join(expression(a) for a in b.args)})"
+            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
+        return expressions[x.name]
+
+    for number in numbers:
+        inputs.number_guard(expression(number), describe(number), number)
+
+
+def _number_function(b: BoundSymbol) -> Callable[..., Any]:
+    if b.sym.name == "convert_number":
+        python_type = b.args[1]
+        return lambda x, _: python_type(x)
+    function = number_function(by_name[b.sym.name])
+    assert function is not None
+    return function

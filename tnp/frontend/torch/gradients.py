@@ -1,0 +1,144 @@
+"""What autograd would know of the program being traced: which values require a gradient, and where gradients are off.
+
+The trace of a program of which arguments require gradients is differentiated as a whole after it is traced
+(:mod:`tnp.training`). What has to be noted meanwhile is what the trace does not show: what was computed under
+``torch.no_grad()`` (:attr:`Trace.detached`), and writes that mean something else to autograd than "from now on this value".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tnp.core.dependence import add_dependents
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags, flat_proxies
+from tnp.lang.torch.opaque import differentiable_results
+
+if TYPE_CHECKING:
+    from tnp.core.symbol import BoundSymbol
+    from tnp.frontend.handles import Storage, TracedArray
+    from tnp.frontend.tracer import Tracer
+
+__all__ = ["Gradients"]
+
+
+class Gradients:
+    """Gradients in one trace.
+
+    ``roots`` are the names of the values that require gradients by themselves: arguments, and what a transform
+    differentiates with respect to.
+    """
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+        #: whether gradients were on when tracing began
+        self.began_on = self.is_on = torch.is_grad_enabled()
+        self.roots: set[str] = set()
+        #: where in which body of the trace gradients were turned off
+        self._off_since: tuple[list[BoundSymbol], int] | None = None
+        #: what depends on the roots among the first statements of the program, and how many those are
+        self._known: tuple[set[str], int] = set(), 0
+
+    # Where gradients are on
+
+    def sync(self) -> None:
+        """Notes whether gradients are on: called before anything is recorded."""
+        on = torch.is_grad_enabled()
+        if on == self.is_on or not self.began_on:
+            self.is_on = on
+            return
+        statements = self.tracer.trace.statements
+        if not on:
+            self._off_since = statements, len(statements)
+        elif self._off_since is not None:
+            where, start = self._off_since
+            if where is not statements:
+                raise NeedsEager("it turns gradients off around a part of a loop or a branch")
+            self._detach(statements[start:])
+            self._off_since = None
+        self.is_on = on
+
+    def finish(self) -> None:
+        """Called when the program has been traced."""
+        if self._off_since is not None:
+            where, start = self._off_since
+            self._detach(where[start:])
+            self._off_since = None
+
+    def _detach(self, bsyms: list[BoundSymbol]) -> None:
+        if bsyms and self.tracer.regions:
+            raise NeedsEager("it turns gradients off in a loop or a branch")
+        for b in bsyms:
+            given = {p.name for p in b.flat_inputs}
+            self.tracer.trace.detached.update(p.name for p in b.flat_outputs if p.name not in given)
+
+    # Who requires a gradient
+
+    def requires(self, value: TensorProxy) -> bool:
+        """Whether ``value`` requires a gradient, as far as the program has been traced."""
+        if not self.roots or value.dtype.kind not in "fc":
+            return False
+        return value.name in self._dependents()
+
+    def _dependents(self) -> set[str]:
+        trace = self.tracer.trace
+        self.sync()
+        off = {
+            p.name
+            for where, start in [self._off_since or ([], 0)]
+            for b in where[start:]
+            for p in b.flat_outputs
+            if all(p.name != q.name for q in b.flat_inputs)
+        }
+        detached = trace.detached | off
+        names, count = self._known
+        if count > len(trace.bound_symbols):  # some of them have been undone
+            names, count = set(), 0
+        names |= self.roots
+        add_dependents(trace.bound_symbols[count:], names, detached)
+        if not self.tracer.regions and not off:
+            self._known = names, len(trace.bound_symbols)
+            return names
+        self._known = set(), 0
+        for body in trace.open_bodies:
+            add_dependents(body, names, detached)
+        return names
+
+    def called_opaquely(self, function: Any, args: Any, kwargs: Any) -> None:
+        """Notes which results of the call that was just recorded torch does not differentiate."""
+        requiring = {p.name for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy) and self.requires(p)}
+        if not requiring:
+            return
+        (bsym,) = self.tracer.trace.statements[-1:]
+        depends = differentiable_results(function, args, kwargs, requiring)
+        results = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
+        self.tracer.trace.detached.update(p.name for p, d in zip(results, depends, strict=True) if not d)
+
+    def viewed(self, a: TracedArray, bsyms: list[BoundSymbol]) -> None:
+        """Notes whether ``a``, a view that ``bsyms`` made, is one of which autograd does not know."""
+        if self.roots and (not self.is_on or any(OpTags.DETACHES in b.sym.tags for b in bsyms)):
+            storage = a.storage
+            getattr(storage, "base", storage).has_detached_view = True
+
+    def check_write(self, storage: Storage, value: TensorProxy) -> None:
+        """Raises :class:`NeedsEager` for a write whose gradient is not that of replacing a value by another."""
+        if not self.roots:
+            return
+        before, after = self.requires(storage.value), self.requires(value)
+        if not (before or after):
+            return
+        if storage.origin is not None and storage.origin.name in self.roots:
+            raise NeedsEager("it writes to an argument that requires a gradient")
+        if not self.is_on:
+            raise NeedsEager("it writes to a tensor that requires a gradient while gradients are off")
+        if storage.has_detached_view:
+            raise NeedsEager("it writes to a tensor that requires a gradient, of which there is a detached view")
+
+    def check_results(self) -> None:
+        """Raises :class:`NeedsEager` if an argument would come to require a gradient by being written to."""
+        for storage in self.tracer.inputs.storages:
+            if storage.dirty and self.requires(storage.value):
+                raise NeedsEager("it writes a value that requires a gradient to an argument")

@@ -1,0 +1,85 @@
+"""What a jitted function was compiled to, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.api import jitted_behind, programs_of
+from tnp.core.errors import UserLocation
+from tnp.core.symbol import OpTags
+from tnp.core.trace import Trace
+from tnp.transforms.claim import FusedSymbol
+
+__all__ = ["OPAQUE", "Explanation", "explain"]
+
+#: how the ids of symbols begin that are opaque calls, and what their functions are in
+OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
+
+
+class Explanation(str):
+    """A text that shows itself as it is in an interactive session."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(f: Any) -> Explanation:
+    """What was compiled, as text: each program's operations by executor, regions with their loops, opaque calls, guards, and
+    why it recompiled.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: np.sin(x) + 1)
+    >>> f(np.zeros(3))
+    array([1., 1., 1.])
+    >>> print(tnp.explain(f))  # doctest: +ELLIPSIS
+    <lambda>: 1 program, 0 hits, 1 miss
+    program 0 (compiled in ... ms)
+      executors: llvm 1
+      ...
+    """
+    f = jitted_behind(f)
+    name = getattr(f, "__qualname__", "function")
+    programs = programs_of(f)
+    lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
+    for i, (entry, conditions) in enumerate(programs):
+        if entry.eager_reason is not None:
+            lines += [f"program {i}: eager", *conditions, f"  {entry.eager_reason}"]
+            continue
+        lines += [f"program {i} (compiled in {entry.seconds * 1000:.1f} ms)", *conditions]
+        lines += [f"  {line}" for line in _claims(entry.traces)]
+        for b in entry.traces[-1].body:
+            if isinstance(b.sym, FusedSymbol):
+                lines += [f"  {b.sym.name}: {_count(len(b.subsymbols), 'operation')}"]
+                lines += [f"    {line}" for line in b.sym.describe()]
+        if entry.training is not None:
+            lines += [f"  {line}" for line in entry.training.describe()]
+        lines.append("  guards:")
+        lines += [f"    {g.description}" for g in entry.prologue.guards]
+    for entry in f._entries:
+        if entry.question is not None and (n := entry.question.family.overflowed):
+            lines.append(
+                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
+            )
+    lines += [f"recompiled because {reason}" for reason in f._recompiled]
+    lines += [f"{_count(n, 'call')} ran eagerly: tracing raised {e}" for e, n in f._met_tracing.items()]
+    return Explanation("\n".join(lines))
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun if n == 1 else noun + 'es' if noun.endswith('s') else noun + 's'}"
+
+
+def _claims(traces: list[Trace]) -> list[str]:
+    counts: dict[str, int] = {}
+    for b in traces[-1].body:
+        if b.sym.executor is not None:
+            counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
+    lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
+    for b in traces[0].bound_symbols:
+        kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
+        if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:
+            where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
+            lines.append(f"opaque call: {OPAQUE[kind]}.{function}{where}")
+    return lines

@@ -1,0 +1,248 @@
+"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes back.
+
+The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside its
+results, the values that the second part starts from: those *saved for backward*. What is not saved the second part computes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tnp.core import langs, prims, sizes
+from tnp.core.dependence import add_dependents, add_sources, is_differentiable
+from tnp.core.errors import GradientError, NeedsEager
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
+from tnp.core.trace import Trace, tracing
+from tnp.transforms.autodiff import Program, zeros_for
+from tnp.transforms.dce import common_subexpressions
+
+__all__ = ["Joint", "Split", "split"]
+
+
+@dataclass
+class Joint:
+    """The statements of a program, those of the walk back through it, the cotangents of its results that this begins with, and
+    those of its arguments that it ends with. ``names`` is a trace of all names."""
+
+    forward: list[BoundSymbol]
+    walk: list[BoundSymbol]
+    seeds: list[TensorProxy]
+    found: list[TensorProxy]
+    names: Trace
+
+
+class Split:
+    """What :func:`split` made of a trace.
+
+    ``forward`` returns three tuples, ``outputs``, ``others`` and ``saved``; ``finish`` takes the first two, stores attributes, and
+    returns what the program returns. ``inputs`` are the arguments that cotangents are computed of.
+    """
+
+    def __init__(
+        self, trace: Trace, inputs: list[TensorProxy], outputs: list[TensorProxy], others: list[Proxy]
+    ) -> None:
+        self.trace = trace
+        self.inputs = inputs
+        self.outputs = outputs
+        self.others = others
+        #: of each input, the outputs that depend on it
+        self.reaches = _reached(trace, inputs, outputs)
+        self.joint = self._walked(range(len(outputs)))
+        self.saved = _read(self.joint.walk, self.joint)
+        self.forward = self._forward()
+        self.finish = self._finish()
+
+    def _walked(self, given: Iterable[int]) -> Joint:
+        """The joint program for cotangents of the outputs of these numbers."""
+        scratch = Trace.like(self.trace, [b for b in self.trace.body if not _stores(b)])
+        wanted = [self.outputs[i] for i in given]
+        inputs = self._inputs_of(given)
+        with tracing(scratch), langs.language_context(self.outputs[0].lang):
+            seeds = [TensorProxy(scratch.make_name("g"), like=p, lang=p.lang) for p in wanted]
+            program = Program(0)
+            found = _apart(inputs, program.pull_back(inputs, list(zip(wanted, seeds))), scratch)
+        walk = {p.name for b in scratch.bound_symbols[program.stop :] for p in b.flat_outputs}
+        results = (tuple(self.outputs), tuple(self.others), tuple(found))
+        scratch.bound_symbols.append(prims.python_return.bind(results, output=None))
+        joint = common_subexpressions(scratch)
+        found = list(joint.bound_symbols[-1].args[0][2])
+        backward = [b for b in joint.body if any(p.name in walk for p in b.flat_outputs)]
+        kept = {id(b) for b in backward}
+        return Joint([b for b in joint.body if id(b) not in kept], backward, seeds, found, joint)
+
+    def _inputs_of(self, given: Iterable[int]) -> list[TensorProxy]:
+        """The inputs that outputs of these numbers depend on."""
+        names = {self.outputs[i].name for i in given}
+        return [p for p in self.inputs if self.reaches[p.name] & names]
+
+    def _forward(self) -> Trace:
+        new = _program("computation", self.joint.names, self.trace.args, self.joint.forward)
+        saved = _in_own_memory(new, self.saved)
+        return _returning(new, (tuple(self.outputs), tuple(self.others), tuple(saved)))
+
+    def _finish(self) -> Trace:
+        stores = [b for b in self.trace.body if _stores(b)]
+        new = _program("finish", self.joint.names, [*self.outputs, *self.others], stores)
+        return _returning(new, self.trace.output)
+
+    def backward(self, given: Sequence[int]) -> Trace | None:
+        """The program that takes what was saved and the cotangents of the outputs of these numbers, and returns those of
+        the inputs that depend on these outputs, in order. ``None`` if it would need more than was saved."""
+        joint = self.joint if len(given) == len(self.outputs) else self._walked(given)
+        again = _computing(_read(joint.walk, joint), self.saved, joint)
+        if again is None:
+            return None
+        new = _program("backward", joint.names, [*self.saved, *joint.seeds], [*again, *joint.walk])
+        new.value_guards = {}
+        new.row_major = {p.name for p in joint.seeds} | (self.trace.row_major & {p.name for p in self.saved})
+        return _returning(new, tuple(joint.found))
+
+    def positions_of(self, given: Iterable[int]) -> list[int]:
+        """The numbers of the inputs whose cotangents :meth:`backward` returns."""
+        names = {p.name for p in self._inputs_of(given)}
+        return [i for i, p in enumerate(self.inputs) if p.name in names]
+
+
+def split(trace: Trace, requiring: set[str]) -> Split | None:
+    """The acquired ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
+
+    ``None`` if no result depends on them. Raises :class:`NeedsEager` for what has no gradient.
+    """
+    results = [*flat_proxies(trace.output), *(p for b in trace.body if _stores(b) for p in b.flat_inputs)]
+    unique = {p.name: p for p in results}
+    names = set(requiring)
+    add_dependents(trace.body, names, trace.detached)
+    arguments = {p.name for p in trace.args}
+    outputs = [
+        p
+        for p in unique.values()
+        if isinstance(p, TensorProxy)
+        and p.lang.name == "torch"
+        and is_differentiable(p)
+        and p.name in names
+        and p.name not in arguments
+    ]
+    if not outputs:
+        return None
+    for b in trace.body:
+        if any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_outputs):
+            raise NeedsEager("it computes gradients through a length that is known only when the program runs")
+    chosen = {p.name for p in outputs}
+    inputs = [p for p in trace.args if isinstance(p, TensorProxy) and p.name in requiring]
+    try:
+        return Split(trace, inputs, outputs, [p for p in unique.values() if p.name not in chosen])
+    except GradientError as error:
+        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from None
+
+
+def _stores(b: BoundSymbol) -> bool:
+    """Whether a statement stores an attribute, of a module or another object."""
+    return b.sym.id == prims.set_attribute.id
+
+
+def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[BoundSymbol]) -> Trace:
+    """A trace of its own, without its return."""
+    new = Trace.like(names)
+    new.name = name
+    new.args = list(args)
+    new.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in new.args]
+    new.bound_symbols += bsyms
+    return new
+
+
+def _returning(trace: Trace, output: Any) -> Trace:
+    trace.output = output
+    trace.bound_symbols.append(prims.python_return.bind(output, output=None))
+    return trace
+
+
+def _reached(trace: Trace, inputs: Sequence[TensorProxy], outputs: Sequence[TensorProxy]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {p.name: set() for p in inputs}
+    for out in outputs:
+        sources = {out.name}
+        add_sources(trace.body, sources, trace.detached)
+        for name in sources & found.keys():
+            found[name].add(out.name)
+    return found
+
+
+# Memory
+
+
+def _roots(bsyms: Iterable[BoundSymbol]) -> dict[str, str]:
+    """Of values that look at another one's memory, or may do so, the name of that one."""
+    found: dict[str, str] = {}
+    for b in bsyms:
+        source = b.args[1] if b.sym.id == prims.copy_.id else b.args[0] if OpTags.VIEW in b.sym.tags else None
+        if isinstance(source, TensorProxy):
+            found.update((p.name, found.get(source.name, source.name)) for p in b.flat_outputs if p.name != source.name)
+    return found
+
+
+def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], trace: Trace) -> list[TensorProxy]:
+    """The cotangents of the inputs, each in memory that no other value looks at: autograd may keep it as a tensor's ``grad``."""
+    roots = _roots(trace.bound_symbols)
+    made = {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    taken: set[str] = set()
+    apart = []
+    for p, g in zip(inputs, found):
+        with langs.language_context(p.lang):
+            g = zeros_for(p) if g is None else g
+            root = roots.get(g.name, g.name)
+            if root in taken or (root not in made and g.name in roots):
+                g = prims.clone(g)
+            elif g.lang is not p.lang:
+                g = prims.as_language(g, p.lang.name)
+        taken.add(root)
+        apart.append(g)
+    return apart
+
+
+def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
+    """What is saved, copied where it is memory of an argument that the program writes to."""
+    written = {b.args[1].name for b in trace.bound_symbols if b.sym.id == prims.copy_.id}
+    roots = _roots(trace.bound_symbols)
+    written = {roots.get(name, name) for name in written}
+    copies: dict[str, Proxy] = {}
+    for p in saved:
+        if isinstance(p, TensorProxy) and roots.get(p.name, p.name) in written:
+            copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+    if copies:
+        statements = []
+        for b in trace.bound_symbols:
+            statements.append(b)
+            for p in b.flat_outputs:
+                if p.name in copies and b.sym.id != prims.python_return.id:
+                    statements.append(prims.clone.bind(p, output=copies[p.name]))
+        trace.bound_symbols[:] = statements
+    return [copies.get(p.name, p) for p in saved]
+
+
+# What is kept
+
+
+def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
+    """The values of the program that the walk back reads, in order."""
+    own = {p.name for p in joint.seeds} | {p.name for b in walk for p in b.flat_outputs}
+    read = [*(p for b in walk for p in b.flat_inputs), *joint.found]
+    return list({p.name: p for p in read if p.name not in own}.values())
+
+
+def _computing(wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint) -> list[BoundSymbol] | None:
+    """Statements of the program that compute values from those that are known; ``None`` if that would have effects."""
+    available = {p.name for p in known}
+    needed = {p.name for p in wanted} - available
+    found = []
+    for b in reversed(joint.forward):
+        made = {p.name for p in b.flat_outputs} & needed
+        if not made:
+            continue
+        if b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+            return None
+        needed -= {p.name for p in b.flat_outputs}
+        needed |= {p.name for p in b.flat_inputs} - available
+        found.append(b)
+    return None if needed else found[::-1]

@@ -117,9 +117,9 @@ def no_driver(monkeypatch):
         raise cupy.cuda.runtime.CUDARuntimeError("cudaErrorInsufficientDriver")
 
     monkeypatch.setattr(cupy.cuda.runtime, "getDeviceCount", fail)
-    kernels._find_device.cache_clear()
+    kernels.find_device.cache_clear()
     yield
-    kernels._find_device.cache_clear()
+    kernels.find_device.cache_clear()
 
 
 def test_no_driver_is_a_clear_error_that_leaves_the_arguments(no_driver):
@@ -127,6 +127,13 @@ def test_no_driver_is_a_clear_error_that_leaves_the_arguments(no_driver):
     with pytest.raises(tnp.NoDeviceError, match="cannot use a CUDA device here: cudaErrorInsufficientDriver"):
         jit(smooth)(u, 1)
     assert_same(u, np.arange(9.0), exact=True)
+
+
+def test_why_an_executor_cannot_run_is_known(no_driver):
+    found = registry.availability()
+    assert found["numpy"] == ""
+    assert found["cupy"] == "CuPy cannot use a CUDA device here: cudaErrorInsufficientDriver"
+    assert found["apex"] == "the package xentropy_cuda is not installed"
 
 
 def test_regions_are_triton_kernels_on_the_memory_of_cupys_arrays():

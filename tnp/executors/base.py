@@ -89,6 +89,10 @@ class Executor:
         """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
         return self
 
+    def unavailable(self) -> str | None:
+        """Why the executor can run nothing on this machine, as the end of a sentence; ``None`` if it can."""
+        return None
+
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
         """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
         quicker than Python at that; ``None`` if the executor has none."""

@@ -222,13 +222,16 @@ def known_names() -> list[str]:
 
 
 def availability() -> dict[str, str]:
-    """Every executor by name, and why it is not there (``""`` for one that is)."""
+    """Every executor by name, and why it is not there or can run nothing on this machine (``""`` for one that can)."""
     found = {}
     for name in known_names():
         try:
-            is_here = get_executor(name) is not None
+            executor = get_executor(name)
             own = _OWN.get(name)
-            found[name] = "" if is_here or own is None else f"the package {own.needs} is not installed"
+            if executor is not None:
+                found[name] = executor.unavailable() or ""
+            else:
+                found[name] = "" if own is None else f"the package {own.needs} is not installed"
         except ExtensionError as error:
             found[name] = str(error)
     return found

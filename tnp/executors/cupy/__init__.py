@@ -15,6 +15,7 @@ import cupy
 
 from tnp.core import prims, views
 from tnp.core.elementwise_table import ROWS
+from tnp.core.errors import NoDeviceError
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
@@ -41,6 +42,13 @@ class CupyExecutor(OperatorExecutor):
     """Opens the functions of the NumPy language, to run their prims."""
 
     array_kind = "cupy"
+
+    def unavailable(self) -> str | None:
+        try:
+            kernels.find_device()
+        except NoDeviceError as error:
+            return str(error).partition(";")[0]
+        return None
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         found = self.implementations.get(sym.id)

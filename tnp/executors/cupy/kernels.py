@@ -30,7 +30,7 @@ def array_type(dtype: DType) -> Any:
 
 
 @functools.cache
-def _find_device() -> None:
+def find_device() -> None:
     """Raises :class:`NoDeviceError` if there is no CUDA device that CuPy can use."""
     try:
         count = cupy.cuda.runtime.getDeviceCount()
@@ -44,7 +44,7 @@ def _find_device() -> None:
 
 def to_device(x: Any) -> Any:
     """An ndarray, or a NumPy scalar, copied to the current device. Raises :class:`NoDeviceError` if there is none."""
-    _find_device()
+    find_device()
     return cupy.asarray(np.ascontiguousarray(x).reshape(np.shape(x)))
 
 
@@ -170,17 +170,17 @@ def concatenate(arrays: Sequence[Any], dim: int) -> Any:
 
 
 def full(shape: Sequence[int], fill_value: Any, *, device: Any, dtype: DType) -> Any:
-    _find_device()
+    find_device()
     return cupy.full(tuple(shape), fill_value, array_type(dtype))
 
 
 def empty(shape: Sequence[int], *, device: Any, dtype: DType) -> Any:
-    _find_device()
+    find_device()
     return cupy.empty(tuple(shape), array_type(dtype))
 
 
 def iota(length: int, *, start: Any = 0, step: Any = 1, device: Any, dtype: DType) -> Any:
-    _find_device()
+    find_device()
     kind = array_type(dtype)
     made = cupy.arange(length, dtype=kind)
     if start == 0 and step == 1:

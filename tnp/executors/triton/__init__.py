@@ -37,6 +37,13 @@ class TritonExecutor(FusionExecutor):
         #: regions are compiled that others run as well: for tests
         self.everything = everything
 
+    def unavailable(self) -> str | None:
+        if not is_available():
+            return "Triton is not installed"
+        if importlib.util.find_spec("torch") is None:
+            return "torch, which allocates its memory, is not installed"
+        return _why_not()
+
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
         if not is_available() or not takes(bsym):
@@ -61,6 +68,13 @@ class TritonExecutor(FusionExecutor):
 def is_available() -> bool:
     """Whether Triton is installed."""
     return importlib.util.find_spec("triton") is not None
+
+
+def _why_not() -> str | None:
+    """Why no kernel can be launched."""
+    from tnp.executors.triton.launch import has_device, interprets
+
+    return None if interprets() or has_device() else "there is no CUDA device, and TRITON_INTERPRET is off"
 
 
 def _devicetype() -> DeviceType:

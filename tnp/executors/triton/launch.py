@@ -24,7 +24,7 @@ from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
 
-__all__ = ["CupyRegion", "FusedRegion", "interprets", "load_source"]
+__all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source"]
 
 #: kinds of strides for which a region is compiled
 SPECIALISATIONS = 8
@@ -35,6 +35,11 @@ def interprets() -> bool:
     import triton
 
     return bool(triton.knobs.runtime.interpret)
+
+
+def has_device() -> bool:
+    """Whether torch sees a CUDA device."""
+    return torch.cuda.is_available()
 
 
 def load_source(source: str) -> dict[str, Any]:

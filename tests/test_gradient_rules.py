@@ -323,7 +323,7 @@ def test_every_rule_is_of_an_operation():
         "numpy.partition",
         "ufunc_call.reduce",
     }
-    assert set(grad_rules) - ids == composed
+    assert {i for i in set(grad_rules) - ids if not i.startswith("torch.")} == composed
     assert not without_derivative & set(grad_rules)
 
 

@@ -19,7 +19,7 @@ import torch
 
 import tnp
 
-__all__ = ["Outcome", "databases_operators", "outcomes"]
+__all__ = ["Outcome", "databases_operators", "gradient_outcomes", "outcomes"]
 
 #: operators whose results are whatever the memory held
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
@@ -44,11 +44,19 @@ def databases_operators() -> list[Any]:
     return sorted(op_db, key=lambda op: op.formatted_name)
 
 
-def _samples(op: Any, dtype: torch.dtype) -> Iterator[Any]:
+def _samples(op: Any, dtype: torch.dtype, requires_grad: bool = False) -> Iterator[Any]:
     try:
-        yield from op.sample_inputs("cpu", dtype, requires_grad=False)
+        yield from op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
     except Exception:  # a generator that fails on this build of torch has no more samples
         return
+
+
+def _some_of(samples: Iterator[Any], limit: int | None) -> list[Any]:
+    """At most ``limit`` samples, spread over all: a few operators have thousands, which take long to make."""
+    found = list(itertools.islice(samples, None if limit is None else 32 * limit))
+    if limit is not None and len(found) > limit:
+        found = list(itertools.islice(found, 0, None, -(-len(found) // limit)))
+    return found
 
 
 def _run(function: Any, args: Any, kwargs: Any) -> tuple[Any, Exception | None, list[str]]:
@@ -99,6 +107,11 @@ def _outcome(op: Any, function: Any, args: Any, kwargs: Any, options: dict[str, 
         different = _difference(got, expected) or _difference(list(tnp_args), list(eager_args))
         if different:
             return Outcome("wrong", different)
+    return _how(jitted, eagerly)
+
+
+def _how(jitted: Any, eagerly: list[str]) -> Outcome:
+    """How a jitted function ran, which has been called; ``eagerly`` is what was said of calls that ran so."""
     traces = tnp.last_traces(jitted) if tnp.cache_info(jitted).size else []
     if not traces:
         reasons = (re.sub(r"^.*? r[ua]ns? eagerly: | \(\S+:\d+ in \S+\)$", "", r) for r in eagerly)
@@ -117,10 +130,7 @@ def outcomes(
     """
     if dtype not in op.supported_dtypes("cpu"):
         return
-    # A few operators have thousands of samples, which take long to make.
-    samples = list(itertools.islice(_samples(op, dtype), None if limit is None else 32 * limit))
-    if limit is not None and len(samples) > limit:
-        samples = list(itertools.islice(samples, 0, None, -(-len(samples) // limit)))
+    samples = _some_of(_samples(op, dtype), limit)
     functions = [op.op]
     if variants:
         functions += [f for f in (op.method_variant, op.inplace_variant) if f is not None and f is not op.op]
@@ -129,3 +139,58 @@ def outcomes(
             found = _outcome(op, function, (sample.input, *sample.args), sample.kwargs, options)
             if found is not None:
                 yield found
+
+
+# Gradients
+
+
+def _leaves(x: Any) -> list[torch.Tensor]:
+    """The tensors in nested containers, in order."""
+    if isinstance(x, torch.Tensor):
+        return [x]
+    if isinstance(x, dict):
+        x = list(x.values())
+    return [t for y in x for t in _leaves(y)] if isinstance(x, (tuple, list)) else []
+
+
+def _gradients(result: Any, inputs: list[torch.Tensor]) -> Any:
+    """The gradients by ``inputs`` of a combination of the elements of a result, the same one at each call."""
+    outputs = [y for y in _leaves(result) if y.requires_grad]
+    cotangents = [torch.cos(torch.arange(y.numel()).reshape(y.shape)).to(y.dtype) for y in outputs]
+    return torch.autograd.grad(outputs, inputs, cotangents, allow_unused=True) if outputs else ()
+
+
+def gradient_outcomes(op: Any, *, limit: int | None = None, **options: Any) -> Iterator[Outcome]:
+    """As :func:`outcomes`, in float64: how the gradients of each sample by its tensors compare with those of torch's autograd.
+
+    A sample is *wrong* too if other results than eager's require a gradient, or other inputs have one.
+    """
+    if not op.supports_autograd or torch.float64 not in op.supported_dtypes("cpu"):
+        return
+    for sample in _some_of(_samples(op, torch.float64, requires_grad=True), limit):
+        args, kwargs = (sample.input, *sample.args), sample.kwargs
+        inputs = [t for t in _leaves((args, kwargs)) if t.requires_grad]
+        expected, error, _ = _run(op.op, args, kwargs)
+        if error is not None or not inputs:
+            continue
+        try:
+            eager = _gradients(sample.output_process_fn_grad(expected), inputs)
+        except RuntimeError:  # which has no gradient in torch
+            continue
+        jitted = tnp.jit(op.op, **options)
+        got, raised, eagerly = _run(jitted, args, kwargs)
+        try:
+            if raised is not None:
+                raise raised
+            found = _gradients(sample.output_process_fn_grad(got), inputs)
+        except Exception as raised_later:
+            yield Outcome("wrong", f"{type(raised_later).__name__}: {raised_later}".replace("\n", " ")[:200])
+            continue
+        flags = [[t.requires_grad for t in _leaves(x)] for x in (got, expected)]
+        if op.name in _UNINITIALISED:
+            different = None
+        elif flags[0] != flags[1]:
+            different = f"requires_grad is {flags[0]} instead of {flags[1]}"
+        else:
+            different = _difference(got, expected) or _difference(found, eager)
+        yield _how(jitted, eagerly) if different is None else Outcome("wrong", different)

@@ -15,7 +15,7 @@ from tnp.core.dependence import add_dependents
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, flat_proxies
-from tnp.lang.torch.opaque import differentiable_results
+from tnp.lang.torch.opaque import dependences
 
 if TYPE_CHECKING:
     from tnp.core.symbol import BoundSymbol
@@ -107,15 +107,18 @@ class Gradients:
             add_dependents(body, names, detached)
         return names
 
-    def called_opaquely(self, function: Any, args: Any, kwargs: Any) -> None:
-        """Notes which results of the call that was just recorded torch does not differentiate."""
-        requiring = {p.name for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy) and self.requires(p)}
-        if not requiring:
-            return
-        (bsym,) = self.tracer.trace.statements[-1:]
-        depends = differentiable_results(function, args, kwargs, requiring)
-        results = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
-        self.tracer.trace.detached.update(p.name for p, d in zip(results, depends, strict=True) if not d)
+    def before_opaque_call(self, function: Any, args: Any, kwargs: Any) -> tuple[list[bool] | None, set[str]]:
+        """Of an opaque call, which of its results depend on what requires a gradient (``None``: nothing does), and on which of those
+        arguments none depends, by name."""
+        given = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+        requiring = {p.name for p in given if self.requires(p)}
+        return dependences(function, args, kwargs, requiring) if requiring and self.is_on else (None, set())
+
+    def after_opaque_call(self, depend: list[bool] | None) -> None:
+        """Notes that the results of the call that was just recorded depend on its arguments as told."""
+        if depend is not None:
+            results = [p for p in self.tracer.trace.statements[-1].flat_outputs if isinstance(p, TensorProxy)]
+            self.tracer.trace.detached.update(p.name for p, d in zip(results, depend, strict=True) if not d)
 
     def viewed(self, a: TracedArray, bsyms: list[BoundSymbol]) -> None:
         """Notes whether ``a``, a view that ``bsyms`` made, is one of which autograd does not know."""
@@ -132,6 +135,8 @@ class Gradients:
             return
         if storage.origin is not None and storage.origin.name in self.roots:
             raise NeedsEager("it writes to an argument that requires a gradient")
+        if before and not after:
+            raise NeedsEager("it overwrites all of a tensor that requires a gradient by what requires none")
         if not self.is_on:
             raise NeedsEager("it writes to a tensor that requires a gradient while gradients are off")
         if storage.has_detached_view:

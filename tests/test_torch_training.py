@@ -146,3 +146,39 @@ def test_gradients_of_operators(op):
 def test_every_rule_is_of_a_function():
     ids = {i for i in grad_rules if isinstance(i, str) and i.startswith("torch.")}
     assert ids and not ids - set(by_id)
+
+
+def chain(x, w):
+    y = x @ w
+    for i in range(3):
+        y = F.gelu(y * 1.5 + i) - F.silu(y)
+    return (torch.relu(y) * torch.sigmoid(y)).sum()
+
+
+def test_less_is_saved_by_computing_again():
+    x, w = randn(20, 10, dtype=torch.float64).requires_grad_(), randn(10, 30, dtype=torch.float64).requires_grad_()
+    jitted = tnp.jit(chain)
+    (_, mine), (_, eager) = gradients(jitted, (x, w)), gradients(chain, (x, w))
+    for a, b in zip(mine, eager):
+        _close(a, b)
+    assert "saved for backward: 3 arrays, of which 1 (4.688 KiB) the program makes" in tnp.explain(
+        jitted
+    )  # x, w and x @ w
+    kept_by_torch = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept_by_torch.append(t.numel()) or t, lambda t: t):
+        chain(x, w)
+    assert sum(kept_by_torch) > 10 * 600
+
+
+def drawn(x):
+    return F.dropout(torch.exp(x) * 2, 0.5) * torch.rand_like(x)
+
+
+def test_draws_are_saved_and_not_made_again():
+    x = randn(50, dtype=torch.float64).requires_grad_()
+    jitted = tnp.jit(drawn)
+    (_, mine), (_, eager) = gradients(jitted, (x,)), gradients(drawn, (x,))
+    _close(mine[0], eager[0])
+    assert "bernoulli" not in str(tnp.last_backward_traces(jitted)[-1]) and "dropout_mask" not in str(
+        tnp.last_backward_traces(jitted)[-1]
+    )

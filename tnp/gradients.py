@@ -8,6 +8,7 @@ inside a jitted function, jitted, and differentiated again. Called outside of tr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,8 @@ class Traced:
         for i, v in self.variables.items():
             given[i] = v.value
         start = len(tracer.trace.statements)
-        self.result = call(function, given, kwargs)
+        with nullcontext() if tracer.gradients is None else tracer.gradients.differentiating():
+            self.result = call(function, given, kwargs)
         self.leaves = [self._value(x) for x in leaves_of(self.result)]
         self.program = Program(start)
         check_numbers(self.program, self.proxies, what)
@@ -390,7 +392,10 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
         rows = traced.program.pull_back(variables, [(out, _ones(out))])
     else:
         rows = _rows_at_once(tracer, traced, out, count) or _rows_in_turn(traced, out, count)
-    like = [TensorProxy("", shape=(*shape, *n), dtype=zeros_for(p).dtype) for n, p in zip(own, variables)]
+    like = [
+        TensorProxy("", shape=(*shape, *n), dtype=zeros_for(p).dtype, lang=getattr(p, "lang", lnp.language))
+        for n, p in zip(own, variables)
+    ]
     rows = [None if r is None else clang.reshape(r, p.shape) for r, p in zip(rows, like)]
     return own_handles(tracer, rows, like, traced.program.stop)
 

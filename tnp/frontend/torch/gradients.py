@@ -7,6 +7,8 @@ The trace of a program of which arguments require gradients is differentiated as
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Gradients"]
 
 
+def _set_grad_enabled(mode: bool) -> None:
+    with torch._C.DisableTorchFunction():  # which is no part of the program
+        torch._C._set_grad_enabled(mode)
+
+
 class Gradients:
     """Gradients in one trace.
 
@@ -36,6 +43,8 @@ class Gradients:
         self.tracer = tracer
         #: whether gradients were on when tracing began
         self.began_on = self.is_on = torch.is_grad_enabled()
+        #: whether it matters where they are off
+        self.tracks = self.began_on
         self.roots: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
@@ -47,7 +56,7 @@ class Gradients:
     def sync(self) -> None:
         """Notes whether gradients are on: called before anything is recorded."""
         on = torch.is_grad_enabled()
-        if on == self.is_on or not self.began_on:
+        if on == self.is_on or not self.tracks:
             self.is_on = on
             return
         statements = self.tracer.trace.statements
@@ -60,6 +69,20 @@ class Gradients:
             self._detach(statements[start:])
             self._off_since = None
         self.is_on = on
+
+    @contextmanager
+    def differentiating(self) -> Iterator[None]:
+        """Around a function that a transform of tnp's differentiates: in it gradients are on, except where it turns them off itself."""
+        self.sync()
+        before = self.tracks, self.is_on
+        _set_grad_enabled(True)
+        self.tracks = self.is_on = True
+        try:
+            yield
+            self.sync()
+        finally:
+            self.tracks, self.is_on = before
+            _set_grad_enabled(self.is_on)
 
     def finish(self) -> None:
         """Called when the program has been traced."""

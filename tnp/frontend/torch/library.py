@@ -281,7 +281,7 @@ class TorchLibrary(Library):
         return self.attribute(tracer, a, name)
 
     def _set_grad_enabled(self, tracer: Tracer, mode: bool) -> None:
-        if mode and tracer.inputs.trace_has_gradients:
+        if mode and tracer.inputs.trace_has_gradients and not tracer.gradients.tracks:
             raise NeedsEager("it computes gradients of an argument")
         torch._C._set_grad_enabled(mode)
 

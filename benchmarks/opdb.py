@@ -2,6 +2,7 @@
 
     python benchmarks/opdb.py                       # every sample, float32, int64 and bool
     python benchmarks/opdb.py --samples 4 softmax   # four samples of the operators with that in their name
+    python benchmarks/opdb.py --gradients           # the gradients of every sample in float64, against torch's autograd
 
 An operator is *native* if its samples run through a definition of the torch language, *opaque* if some run as calls of
 torch's function in a compiled program, *eager* if some make the program run eagerly, and *wrong* if one gives something else
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import platform
 import warnings
 from pathlib import Path
@@ -19,6 +21,7 @@ from pathlib import Path
 import torch
 
 import tnp
+from tnp.testing.torch_gradients import differentiable_operators, gradient_outcomes
 from tnp.testing.torch_samples import databases_operators, outcomes
 
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
@@ -32,6 +35,8 @@ def main() -> None:
     parser.add_argument("--dtypes", default="float32,int64,bool")
     parser.add_argument("--executors", help="executors asked first, separated by commas")
     parser.add_argument("--variants", action="store_true", help="methods and in-place methods, too")
+    parser.add_argument("--gradients", action="store_true", help="gradients, in float64, instead of results")
+    parser.add_argument("--part", default="1/1", help="2/5: the second fifth of the operators")
     parser.add_argument("--verbose", action="store_true", help="why samples are not native")
     parser.add_argument("--write", type=Path, help="where the table goes")
     given = parser.parse_args()
@@ -39,17 +44,24 @@ def main() -> None:
     options = {"executors": given.executors.split(",")} if given.executors else {}
     rows: dict[str, collections.Counter[str]] = {}
     reasons: dict[str, dict[str, None]] = {}
-    for info in databases_operators(variants=given.variants):
-        name = info.name.removeprefix("torch.")
+    if given.gradients:
+        operators = [(op.formatted_name, op) for op in differentiable_operators()]
+    else:
+        operators = [(info.name.removeprefix("torch."), info) for info in databases_operators(variants=given.variants)]
+    part, parts = map(int, given.part.split("/"))
+    for name, op in operators[len(operators) * (part - 1) // parts : len(operators) * part // parts]:
         if given.pattern not in name:
             continue
         counts: collections.Counter[str] = collections.Counter()
         why: dict[str, None] = {}
-        for dtype in given.dtypes.split(","):
-            for found in outcomes(info, DTYPES[dtype], limit=given.samples, **options):
-                counts[found.kind] += 1
-                if found.kind != "native":
-                    why[f"{found.kind}: {found.reason}"] = None
+        if given.gradients:
+            every = [gradient_outcomes(op, limit=given.samples, **options)]
+        else:
+            every = [outcomes(op, DTYPES[d], limit=given.samples, **options) for d in given.dtypes.split(",")]
+        for found in itertools.chain(*every):
+            counts[found.kind] += 1
+            if found.reason:
+                why[f"{found.kind}: {found.reason}"] = None
         if counts:
             rows[name], reasons[name] = counts, why
             if given.verbose and set(counts) != {"native"}:

@@ -1,8 +1,11 @@
 """The examples run, and find what they compare to be equal."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -28,3 +31,8 @@ def test_kmeans():
 
 def test_optimize():
     assert "from Scherk's surface" in run("optimize.py", "--size", "15")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="it trains a network of torch's")
+def test_mixed():
+    assert "reached a loss of 0.002" in run("mixed.py", "--rounds", "500")

@@ -398,3 +398,89 @@ def test_numpy_between_tensors():
     assert type(y) is np.ndarray
     loss.backward()
     _close(x.grad, torch.cos(x.detach()) * torch.from_numpy(a) + 1)
+
+
+# What is left to torch, and what changes between calls
+
+
+class _OfTheUsers(torch.Tensor):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("reason", "make"),
+    [
+        ("sparse, quantised or nested", lambda: torch.eye(3).to_sparse()),
+        ("sparse, quantised or nested", lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)),
+        ("sparse, quantised or nested", lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])),
+        ("a subclass of Tensor", lambda: torch.ones(3).as_subclass(_OfTheUsers)),
+        ("is on meta", lambda: torch.ones(3, device="meta")),
+    ],
+    ids=["sparse", "quantised", "nested", "subclass", "meta"],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning", "ignore:torch.quantize_per_tensor")
+def test_other_tensors_run_eagerly(reason, make):
+    def f(a, w):
+        return a.dequantize() if a.is_quantized else a + a, w * 2
+
+    w = randn(3).requires_grad_()
+    with pytest.warns(tnp.EagerFallbackWarning, match=reason):
+        _, y = tnp.jit(f)(make(), w)
+    y.sum().backward()
+    assert w.grad.tolist() == [2, 2, 2]
+
+
+def test_parameters_that_are_replaced_or_resized():
+    model = nn.Linear(4, 2)
+    jitted, x = tnp.jit(model), torch.ones(3, 4)
+    jitted(x).sum().backward()
+    model.weight.data = torch.full((2, 4), 2.0)
+    model.bias = nn.Parameter(torch.zeros(2))
+    assert torch.equal(jitted(x), torch.full((3, 2), 8.0))
+    assert tnp.cache_info(jitted).misses == 1
+    model.weight, model.bias = nn.Parameter(torch.ones(5, 4)), nn.Parameter(torch.zeros(5))
+    jitted(x).sum().backward()
+    assert torch.equal(model.weight.grad, torch.full((5, 4), 3.0))
+    assert tnp.cache_info(jitted).misses == 2
+
+
+class _Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.inner(x)
+        if y.sum() > 0:
+            return y * 2
+        return y - 1
+
+
+def test_control_flow_on_data():
+    mine = _Branching()
+    eager = copy.deepcopy(mine)
+    jitted = tnp.jit(mine)
+    for sign in (1, -1):
+        x = torch.ones(2, 4) * sign
+        for model in (jitted, eager):
+            model.zero_grad()
+            model(x).square().sum().backward()
+        torch.testing.assert_close(mine.inner.weight.grad, eager.inner.weight.grad)
+    assert tnp.cache_info(jitted).misses == 1
+
+
+def test_gradients_are_memory_of_their_own():
+    def f(x, y):
+        return (x.T + y).sum() + (x + y).sum(), x.T + 1
+
+    x, y, g = randn(2, 2).requires_grad_(), randn(2, 2).requires_grad_(), torch.ones(2, 2)
+    loss, turned = tnp.jit(f)(x, y)
+    torch.autograd.backward([loss, turned], [None, g])
+    x.grad.zero_()
+    assert torch.equal(y.grad, torch.full((2, 2), 2.0)) and torch.equal(g, torch.ones(2, 2))
+
+
+def test_complex_tensors():
+    z = torch.tensor([1 + 2j, 3 - 1j]).requires_grad_()
+    f = lambda z: (z * z).abs().sum()  # noqa: E731
+    _close(torch.autograd.grad(tnp.jit(f)(z), z), torch.autograd.grad(f(z), z))

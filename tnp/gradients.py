@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,8 @@ class Traced:
         start = len(tracer.trace.statements)
         tracer.differentiating += 1
         try:
-            self.result = call(function, given, kwargs)
+            with nullcontext() if tracer.gradients is None else tracer.gradients.differentiating():
+                self.result = call(function, given, kwargs)
         finally:
             tracer.differentiating -= 1
         self.leaves = [self._value(x) for x in leaves_of(self.result)]
@@ -429,7 +431,10 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
         rows = traced.program.pull_back(variables, [(out, _ones(out))])
     else:
         rows = _rows_at_once(tracer, traced, out, count) or _rows_in_turn(traced, out, count)
-    like = [TensorProxy("", shape=(*shape, *n), dtype=zeros_for(p).dtype) for n, p in zip(own, variables)]
+    like = [
+        TensorProxy("", shape=(*shape, *n), dtype=zeros_for(p).dtype, lang=getattr(p, "lang", lnp.language))
+        for n, p in zip(own, variables)
+    ]
     rows = [None if r is None else clang.reshape(r, p.shape) for r, p in zip(rows, like)]
     return own_handles(tracer, rows, like, traced.program.stop)
 

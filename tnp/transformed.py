@@ -150,6 +150,8 @@ def own_handles(tracer: Tracer, values: Sequence[TensorProxy | None], like: Sequ
                 g = zeros_for(p)
             elif g.name not in fresh:
                 g = prims.clone(g)
+            if g.lang is not language:
+                g = prims.as_language(g, language.name)
         fresh.discard(g.name)
         g.scalar = p.scalar if isinstance(p, TensorProxy) else True
         handles.append(

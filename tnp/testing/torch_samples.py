@@ -22,7 +22,7 @@ from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.testing.checks import Refused, run_sample
 from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput
 
-__all__ = ["Outcome", "databases_operators", "outcomes"]
+__all__ = ["Outcome", "databases_operators", "how", "outcomes", "some_of"]
 
 #: operators whose results are whatever the memory held
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
@@ -110,6 +110,11 @@ def _outcome(info: OpInfo, sample: SampleInput, command: str, options: dict[str,
         except Exception as error:
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             return Outcome("wrong", f"{kind}{error}".replace("\n", " ")[:200], command)
+    return how(jitted, said, command)
+
+
+def how(jitted: Any, said: list[warnings.WarningMessage], command: str) -> Outcome:
+    """How a jitted function ran that has been called and was not wrong; ``said`` is what was warned of then."""
     traces = tnp.last_traces(jitted) if tnp.cache_info(jitted).size else []
     if not traces:
         eagerly = (str(w.message) for w in said if issubclass(w.category, tnp.EagerFallbackWarning))
@@ -117,6 +122,12 @@ def _outcome(info: OpInfo, sample: SampleInput, command: str, options: dict[str,
         return Outcome("eager", "; ".join(reasons).replace("\n", " "), command)
     opaque = [b.sym.name for b in traces[0].bound_symbols if str(b.sym.id).startswith("torch_opaque.")]
     return Outcome("opaque" if opaque else "native", ", ".join(opaque), command)
+
+
+def some_of(samples: Iterator[Any], limit: int | None) -> list[Any]:
+    """At most ``limit`` samples, spread over all: a few operators have thousands, which take long to make."""
+    found = list(itertools.islice(samples, None if limit is None else 32 * limit))
+    return found[:: -(-len(found) // limit)] if limit is not None and len(found) > limit else found
 
 
 def outcomes(
@@ -129,10 +140,7 @@ def outcomes(
     kind = to_dtype(dtype)
     if kind not in (info.dtypes or ()):
         return
-    # A few operators have thousands of samples, which take long to make.
-    samples = list(itertools.islice(enumerate(info.samples(kind)), None if limit is None else 32 * limit))
-    if limit is not None and len(samples) > limit:
-        samples = samples[:: -(-len(samples) // limit)]
+    samples = some_of(enumerate(info.samples(kind)), limit)
     if executor is not None:
         options["executors"] = info.executor_lists()[executor]
     for i, sample in samples:

@@ -18,6 +18,7 @@ from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
 from tnp.transforms.dce import common_subexpressions
+from tnp.transforms.rematerialise import choose_saved, is_cheap
 
 __all__ = ["Joint", "Split", "split"]
 
@@ -51,7 +52,9 @@ class Split:
         #: of each input, the outputs that depend on it
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
-        self.saved = _read(self.joint.walk, self.joint)
+        self.saved = choose_saved(
+            self.joint.forward, _read(self.joint.walk, self.joint), trace.args, outputs, _roots(self.joint.forward)
+        )
         self.forward = self._forward()
         self.finish = self._finish()
 
@@ -232,7 +235,7 @@ def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
 
 
 def _computing(wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint) -> list[BoundSymbol] | None:
-    """Statements of the program that compute values from those that are known; ``None`` if that would have effects."""
+    """Cheap statements of the program that compute values from those that are known; ``None`` if others would be needed."""
     available = {p.name for p in known}
     needed = {p.name for p in wanted} - available
     found = []
@@ -240,7 +243,7 @@ def _computing(wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint) ->
         made = {p.name for p in b.flat_outputs} & needed
         if not made:
             continue
-        if b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+        if not is_cheap(b):
             return None
         needed -= {p.name for p in b.flat_outputs}
         needed |= {p.name for p in b.flat_inputs} - available

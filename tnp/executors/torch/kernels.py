@@ -188,6 +188,12 @@ def item(a: Tensor) -> Any:
     return a.item()
 
 
+def require(a: Tensor, condition: Tensor, error: type[Exception], message: str) -> Tensor:
+    if not condition.all():
+        raise error(message)
+    return a
+
+
 def iota(length: int, *, start: Any = 0, step: Any = 1, device: Any, dtype: torch.dtype) -> Tensor:
     """``start + step * i``, computed in ``dtype``; unsigned integers in int64, which agrees with them."""
     is_integer = not dtype.is_floating_point and not dtype.is_complex

@@ -7,6 +7,8 @@ The trace of a program of which arguments require gradients is differentiated as
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +17,7 @@ from tnp.core.dependence import add_dependents
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, flat_proxies
-from tnp.lang.torch.opaque import differentiable_results
+from tnp.lang.torch.opaque import dependences
 
 if TYPE_CHECKING:
     from tnp.core.symbol import BoundSymbol
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
 
 __all__ = ["Gradients"]
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    with torch._C.DisableTorchFunction():  # which is no part of the program
+        torch._C._set_grad_enabled(mode)
 
 
 class Gradients:
@@ -36,6 +43,8 @@ class Gradients:
         self.tracer = tracer
         #: whether gradients were on when tracing began
         self.began_on = self.is_on = torch.is_grad_enabled()
+        #: whether it matters where they are off
+        self.tracks = self.began_on
         self.roots: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
@@ -47,7 +56,7 @@ class Gradients:
     def sync(self) -> None:
         """Notes whether gradients are on: called before anything is recorded."""
         on = torch.is_grad_enabled()
-        if on == self.is_on or not self.began_on:
+        if on == self.is_on or not self.tracks:
             self.is_on = on
             return
         statements = self.tracer.trace.statements
@@ -60,6 +69,20 @@ class Gradients:
             self._detach(statements[start:])
             self._off_since = None
         self.is_on = on
+
+    @contextmanager
+    def differentiating(self) -> Iterator[None]:
+        """Around a function that a transform of tnp's differentiates: in it gradients are on, except where it turns them off itself."""
+        self.sync()
+        before = self.tracks, self.is_on
+        _set_grad_enabled(True)
+        self.tracks = self.is_on = True
+        try:
+            yield
+            self.sync()
+        finally:
+            self.tracks, self.is_on = before
+            _set_grad_enabled(self.is_on)
 
     def finish(self) -> None:
         """Called when the program has been traced."""
@@ -107,15 +130,18 @@ class Gradients:
             add_dependents(body, names, detached)
         return names
 
-    def called_opaquely(self, function: Any, args: Any, kwargs: Any) -> None:
-        """Notes which results of the call that was just recorded torch does not differentiate."""
-        requiring = {p.name for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy) and self.requires(p)}
-        if not requiring:
-            return
-        (bsym,) = self.tracer.trace.statements[-1:]
-        depends = differentiable_results(function, args, kwargs, requiring)
-        results = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
-        self.tracer.trace.detached.update(p.name for p, d in zip(results, depends, strict=True) if not d)
+    def before_opaque_call(self, function: Any, args: Any, kwargs: Any) -> tuple[list[bool] | None, set[str]]:
+        """Of an opaque call, which of its results depend on what requires a gradient (``None``: nothing does), and on which of those
+        arguments none depends, by name."""
+        given = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+        requiring = {p.name for p in given if self.requires(p)}
+        return dependences(function, args, kwargs, requiring) if requiring and self.is_on else (None, set())
+
+    def after_opaque_call(self, depend: list[bool] | None) -> None:
+        """Notes that the results of the call that was just recorded depend on its arguments as told."""
+        if depend is not None:
+            results = [p for p in self.tracer.trace.statements[-1].flat_outputs if isinstance(p, TensorProxy)]
+            self.tracer.trace.detached.update(p.name for p, d in zip(results, depend, strict=True) if not d)
 
     def viewed(self, a: TracedArray, bsyms: list[BoundSymbol]) -> None:
         """Notes whether ``a``, a view that ``bsyms`` made, is one of which autograd does not know."""
@@ -132,6 +158,8 @@ class Gradients:
             return
         if storage.origin is not None and storage.origin.name in self.roots:
             raise NeedsEager("it writes to an argument that requires a gradient")
+        if before and not after:
+            raise NeedsEager("it overwrites all of a tensor that requires a gradient by what requires none")
         if not self.is_on:
             raise NeedsEager("it writes to a tensor that requires a gradient while gradients are off")
         if storage.has_detached_view:

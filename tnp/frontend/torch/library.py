@@ -28,7 +28,7 @@ from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
-from tnp.frontend.torch.statistics import CHANGING
+from tnp.frontend.torch.training import TRAINING
 from tnp.lang.torch import language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.operands import as_tensor
@@ -139,12 +139,6 @@ class TorchLibrary(Library):
                 raise NeedsEager(f"it calls torch.{function.__name__}")
             # A helper of torch's, whose own calls come here.
             return function(*tracer.known(args), **tracer.known_values(kwargs))
-        if function in CHANGING:
-            other, changed = CHANGING[function]
-            bound = inspect.signature(other).bind(*args, **kwargs)
-            bound.apply_defaults()
-            if any(bound.args[i] is not None for i in changed) and bound.arguments["training"]:
-                return other(*bound.args)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
             return self._call(tracer, function, args, kwargs)
 
@@ -189,9 +183,16 @@ class TorchLibrary(Library):
         if name in ("fill_", "zero_"):
             value = args[1] if name == "fill_" else 0
             return tracer.call(by_id["torch.full_like"].symbol, (args[0], value), kwargs)
+        in_training = TRAINING.get(function)
+        if in_training is not None:
+            found = in_training(self, tracer, *args, **kwargs)
+            if found is not NotImplemented:
+                return found
         symbol = symbol_of(function)
+        if name == "fill" and tracer.gradients.requires(args[0].__tnp_value__()):
+            symbol = None  # its gradient is 0, and not none
         if symbol is None or not takes(symbol, args, kwargs):
-            return self._run_opaquely(tracer, function, args, kwargs)
+            return self.run_opaquely(tracer, function, args, kwargs)
         if OpTags.ELEMENTWISE not in symbol.tags:
             _check_sizes(args, kwargs, symbol.name)
         tracer.calling = function
@@ -212,9 +213,10 @@ class TorchLibrary(Library):
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
-        return self._run_opaquely(tracer, called, args, kwargs)
+        return self.run_opaquely(tracer, called, args, kwargs)
 
-    def _run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function that is not compiled, called as itself when the program runs."""
         name = getattr(function, "__name__", str(function))
         _check_sizes(args, kwargs, name)
         if any(map(is_shadow, (*args, *kwargs.values()))):
@@ -234,10 +236,22 @@ class TorchLibrary(Library):
             return outcome.result
         if tracer.strict:
             raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
+        depend, apart = tracer.gradients.before_opaque_call(function, proxies, keywords)
+        if apart:
+            args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
         result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
-        tracer.gradients.called_opaquely(function, proxies, keywords)
+        tracer.gradients.after_opaque_call(depend)
         known = all(h.strides_ is not None for h in seen.values())
         return _with_strides(result, iter(outcome.strides.values()) if known else None)
+
+    def _detached(self, tracer: Tracer, x: Any, names: set[str]) -> Any:
+        """Arguments with those tensors detached whose values have these names."""
+        if type(x) is TracedArray:
+            named = x.__tnp_value__().name in names
+            return tracer.call(by_id["torch.detach"].symbol, (x,), {}) if named else x
+        if type(x) in (tuple, list):
+            return type(x)(self._detached(tracer, y, names) for y in x)
+        return {k: self._detached(tracer, y, names) for k, y in x.items()} if type(x) is dict else x
 
     def _functional(self, name: str) -> Any:
         """The function whose result one that changes its argument stores."""
@@ -277,7 +291,7 @@ class TorchLibrary(Library):
         return self.attribute(tracer, a, name)
 
     def _set_grad_enabled(self, tracer: Tracer, mode: bool) -> None:
-        if mode and tracer.inputs.trace_has_gradients:
+        if mode and tracer.inputs.trace_has_gradients and not tracer.gradients.tracks:
             raise NeedsEager("it computes gradients of an argument")
         torch._C._set_grad_enabled(mode)
 

@@ -11,14 +11,15 @@ import torch.nn.functional as F
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import OpTags
+from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import clamp, sigmoid
 from tnp.lang.torch.operands import dimension, known, tensor_only
 from tnp.lang.torch.reductions import reduced
-from tnp.lang.torch.registry import torchsymbol
+from tnp.lang.torch.registry import language, torchsymbol
+from tnp.lang.torch.shape import detach
 
-__all__ = ["floating", "log_softmax_along"]
+__all__ = ["batch_norm_in_training", "dropout_mask", "dropped", "floating", "log_softmax_along"]
 
 ELEMENTWISE = (OpTags.ELEMENTWISE,)
 
@@ -325,21 +326,73 @@ def batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None, training: Any = False,
     momentum: Any = 0.1, eps: Any = 1e-05,
 ) -> TensorProxy:  # fmt: skip
-    """Shifted and scaled a channel by running statistics, in training by those of the batch; the frontend sees to changing them."""
+    """Shifted and scaled a channel by running statistics. Where it computes statistics it is :func:`batch_norm_in_training`."""
     given = [x for x in (running_mean, running_var, weight, bias) if x is not None]
     floating(input, *given)
-    if input.ndim < 2 or 0 in input.shape or (training and not running_mean is running_var is None):
-        raise NeedsOpaque("batch_norm of another shape")
-    if training:
-        result = normalised(input, tuple(d for d in range(input.ndim) if d != 1), eps)
-        result = result if weight is None else clang.mul(result, _of_channels(weight, input.ndim))
-        return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
-    if running_mean is None or running_var is None:
-        raise NeedsOpaque("batch_norm without statistics")
+    if training or running_mean is None or running_var is None or input.ndim < 2 or 0 in input.shape:
+        raise NeedsOpaque("batch_norm that computes statistics")
     scale = clang.rsqrt(clang.add(running_var, eps))
     scale = scale if weight is None else clang.mul(scale, weight)
     result = clang.mul(clang.sub(input, _of_channels(running_mean, input.ndim)), _of_channels(scale, input.ndim))
     return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
+
+
+def _batch_norm_in_training(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: Any, eps: Any
+) -> tuple[Any, ...]:
+    """The result of ``batch_norm`` that normalises by the statistics of its input, and what these make of the running ones, which may
+    be ``None``. Raises ``ValueError`` where there is one element a channel."""
+    floating(input, *(x for x in (running_mean, running_var, weight, bias) if x is not None))
+    if input.ndim < 2 or 0 in input.shape or (running_mean is None) != (running_var is None):
+        raise NeedsOpaque("batch_norm of another shape")
+    count = input.numel // input.shape[1]
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {torch.Size(input.shape)}"
+        )
+    dims = (0, *range(2, input.ndim))
+    mean = clang.div(prims.sum(input, dims), count)
+    centred = clang.sub(input, _of_channels(mean, input.ndim))
+    variance = clang.div(prims.sum(clang.square(centred), dims), count)
+    scale = clang.rsqrt(clang.add(variance, eps))
+    scale = scale if weight is None else clang.mul(scale, weight)
+    result = clang.mul(centred, _of_channels(scale, input.ndim))
+    result = result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
+    if running_mean is None:
+        return result, None, None
+    parts = detach(mean), clang.mul(detach(variance), count / (count - 1))
+    momentum = known(momentum)
+    kept = [
+        clang.add(clang.mul(old, 1 - momentum), clang.mul(new, momentum))
+        for old, new in zip((running_mean, running_var), parts)
+    ]
+    return result, *kept
+
+
+batch_norm_in_training = Symbol(
+    "batch_norm_in_training", _batch_norm_in_training, id="composed.batch_norm_in_training", language=language,
+    namespace=Namespace("ltorch.activations", "import tnp.lang.torch as ltorch"),
+)  # fmt: skip
+
+
+def _dropped(mask: Any, input: Any, p: Any) -> TensorProxy:
+    """``input`` where ``mask`` is 1, scaled so that the mean stays."""
+    floating(input)
+    p = known(p)
+    return clang.mul(input, clang.div(mask, 1 - p) if p != 1 else mask)
+
+
+dropped = Symbol(
+    "dropped", _dropped, id="composed.dropped", language=language, tags=ELEMENTWISE,
+    namespace=Namespace("ltorch.activations", "import tnp.lang.torch as ltorch"),
+)  # fmt: skip
+
+
+def dropout_mask(input: torch.Tensor, p: float, of_channels: bool) -> torch.Tensor:
+    """What torch's ``dropout`` draws on the CPU: for each element, or each channel, 1 with probability ``1 - p``."""
+    shape = (*input.shape[:2], *(1,) * (input.ndim - 2)) if of_channels else input.shape
+    made = torch.empty_like(input) if not of_channels else input.new_empty(shape)
+    return made.bernoulli_(1 - p)
 
 
 def _dropout(name: str, by_default: bool) -> None:

@@ -84,6 +84,8 @@ def embedding(
     tensor_only(input, weight)
     if max_norm is not None or weight.ndim != 2 or input.dtype.name not in ("int64", "int32"):
         raise NeedsOpaque("an embedding that is renormalised")
+    if scale_grad_by_freq or sparse:
+        raise NeedsOpaque("an embedding with another gradient")
     return prims.take(weight, not_negative(input), 0)
 
 
@@ -116,4 +118,5 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None) -> TensorProxy:
     wanted = tuple(m if i == d else n for i, (n, m) in enumerate(zip(input.shape, indices.shape)))
     if input.ndim != indices.ndim or indices.shape != wanted or 0 in wanted:
         raise NeedsOpaque("indices that broadcast")
+    indices = clang.where(clang.lt(indices, 0), clang.add(indices, input.shape[d]), indices)
     return prims.gather(input, not_negative(indices), d)

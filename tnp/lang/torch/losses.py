@@ -12,6 +12,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, log_softmax_along
+from tnp.lang.torch.elementwise import clamp_min
 from tnp.lang.torch.operands import dimension, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
@@ -131,7 +132,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, size_averag
                          reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """``input`` where ``target`` is 1, what it lacks of the margin where it is -1."""
     _alike(input, target, size_average, reduce)
-    lacking = clang.maximum(clang.sub(clang.full_like(input, margin), input), 0)
+    lacking = clamp_min(clang.sub(clang.full_like(input, margin), input), 0)
     zero = clang.full_like(input, 0)
     first = clang.where(clang.ne(target, 1), lacking, zero)
     return _reduce(clang.add(first, clang.where(clang.ne(target, -1), input, zero)), reduction)
@@ -143,9 +144,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, 
     """What ``input1`` lacks of being the greater one by the margin."""
     _alike(input1, input2, size_average, reduce)
     _alike(input1, target)
-    return _reduce(
-        clang.maximum(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction
-    )
+    return _reduce(clamp_min(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction)
 
 
 def _class_dimension(input: TensorProxy) -> int:
@@ -235,7 +234,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-8) -> Tensor
     d = dimension(a.ndim, dim)
 
     def unit(x: TensorProxy) -> TensorProxy:
-        return clang.div(x, clang.maximum(clang.sqrt(reduced(prims.sum, clang.square(x), (d,), True)), eps))
+        return clang.div(x, clamp_min(clang.sqrt(reduced(prims.sum, clang.square(x), (d,), True)), eps))
 
     return prims.sum(clang.mul(unit(a), unit(b)), (d,))
 
@@ -247,7 +246,7 @@ def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12) -> Tenso
     if known(p) != 2 or input.ndim == 0 or isinstance(dim, (tuple, list)) or 0 in input.shape:
         raise NeedsOpaque("another norm")
     d = dimension(input.ndim, dim)
-    return clang.div(input, clang.maximum(clang.sqrt(reduced(prims.sum, clang.square(input), (d,), True)), eps))
+    return clang.div(input, clamp_min(clang.sqrt(reduced(prims.sum, clang.square(input), (d,), True)), eps))
 
 
 # Attention
@@ -302,4 +301,4 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any =
     near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
     if swap:
         far = clang.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return _reduce(clang.maximum(clang.add(clang.sub(near, far), margin), 0), reduction)
+    return _reduce(clamp_min(clang.add(clang.sub(near, far), margin), 0), reduction)

@@ -22,7 +22,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.lang.torch.registry import language, public_name
 
-__all__ = ["DryRun", "differentiable_results", "dry_run", "symbol_for"]
+__all__ = ["DryRun", "dependences", "dry_run", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -186,8 +186,9 @@ def _tensors_in(x: Any) -> list[torch.Tensor]:
     return [t for y in x for t in _tensors_in(y)] if isinstance(x, (tuple, list)) else []
 
 
-def differentiable_results(function: Any, args: Any, kwargs: Any, requiring: Container[str]) -> list[bool]:
-    """Of each tensor that a function returns, whether torch's autograd would say that it depends on the ``requiring`` arguments."""
+def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]) -> tuple[list[bool], set[str]]:
+    """What torch's autograd says of a function: of each tensor that it returns, whether that depends on the ``requiring`` arguments, and
+    which of these nothing depends on."""
     fakes: dict[str, torch.Tensor] = {}
 
     def make(p: Proxy) -> Any:
@@ -199,5 +200,15 @@ def differentiable_results(function: Any, args: Any, kwargs: Any, requiring: Con
 
     with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = function(*map_proxies(make, args), **map_proxies(make, kwargs))
-        return [t.requires_grad for t in _tensors_in(results)]
+        results = _tensors_in(function(*map_proxies(make, args), **map_proxies(make, kwargs)))
+        flags = [t.requires_grad for t in results]
+        outputs = [t for t in results if t.requires_grad]
+        inputs = {n: t for n, t in fakes.items() if t.requires_grad}
+        if not outputs:
+            return flags, set()
+        try:
+            seeds = [torch.ones_like(t) for t in outputs]
+            found = torch.autograd.grad(outputs, list(inputs.values()), seeds, allow_unused=True)
+        except RuntimeError:  # it goes back only on real data, or not at all: that is seen when it does
+            return flags, set()
+        return flags, {n for n, g in zip(inputs, found) if g is None}

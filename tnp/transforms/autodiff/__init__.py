@@ -11,7 +11,18 @@ from tnp.transforms.autodiff.ops import times
 from tnp.transforms.autodiff.reverse import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.rules import get_grad, grad_rules, put_grad, put_grads, register_grad
 
-FAMILIES = ("elementwise", "shape", "reduction", "indexing", "linalg", "fft", "nn", "compositions", "control_flow")
+FAMILIES = (
+    "elementwise",
+    "shape",
+    "reduction",
+    "indexing",
+    "linalg",
+    "fft",
+    "nn",
+    "compositions",
+    "control_flow",
+    "torch_functions",
+)
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")

@@ -10,6 +10,8 @@ it, the composition is replaced by its parts afterwards (:func:`opened`).
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
@@ -187,7 +189,12 @@ class Reverse:
     def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
         # The last first: what was stored reads the cotangent before what was overwritten is cut out of it, in place if nobody reads it later.
         answers = answer if isinstance(answer, tuple) else (answer,)
-        for arg, g in reversed(list(zip(bsym.args, answers))):
+        args = bsym.args
+        if bsym.kwargs and len(answers) > len(
+            args
+        ):  # those passed by keyword stand behind, in the order of the parameters
+            args = (*args, *map(bsym.kwargs.get, _parameters_of(bsym.sym)[len(args) :]))
+        for arg, g in reversed(list(zip(args, answers))):
             if isinstance(arg, (list, tuple)):
                 for a, h in zip(arg, g or ()):
                     self._put_lazily(a, h)
@@ -232,6 +239,11 @@ class Reverse:
         trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
         for p, g in given.given:
             self.put(p, None if g is None else names.get(g.name, g))
+
+
+@functools.cache
+def _parameters_of(symbol: Symbol) -> tuple[str, ...]:
+    return tuple(inspect.signature(symbol.meta).parameters)
 
 
 #: view operations through which an array may be written whatever its layout in memory is: a reshape may have to copy

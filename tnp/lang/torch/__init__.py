@@ -27,6 +27,7 @@ FAMILIES = (
     "losses",
     "linear_algebra",
     "arranging",
+    "backward",
 )
 
 for _family in FAMILIES:

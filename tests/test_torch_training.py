@@ -182,3 +182,21 @@ def test_draws_are_saved_and_not_made_again():
     assert "bernoulli" not in str(tnp.last_backward_traces(jitted)[-1]) and "dropout_mask" not in str(
         tnp.last_backward_traces(jitted)[-1]
     )
+
+
+def convolutions(x, w, b):
+    one = F.conv2d(x, bias=b, weight=w, stride=2, padding=(1, 0)), F.conv2d(x[0], w, None, 1, 1, 2)
+    return *one, F.conv1d(x[:, :, 0], w[:, :2, 0], groups=2), F.conv3d(x[:, :, None], w[:, :, None], b, padding=1)
+
+
+def test_convolutions_and_attention():
+    args = [randn(*s, dtype=torch.float64).requires_grad_() for s in ((2, 4, 6, 6), (4, 4, 3, 3), (4,))]
+    attention = lambda q, k, mask: F.scaled_dot_product_attention(q, k * 2, k, attn_mask=mask) * 2  # noqa: E731
+    others = [randn(*s, dtype=torch.float64).requires_grad_() for s in ((2, 2, 5, 4), (2, 2, 5, 4), (5, 5))]
+    for f, given in ((convolutions, args), (attention, others)):
+        jitted = tnp.jit(f)
+        (expected, eager), (got, mine) = gradients(f, given), gradients(jitted, given)
+        _close(got, expected)
+        for a, b in zip(mine, eager):
+            _close(a, b)
+        assert "backward_of_" in str(tnp.last_backward_traces(jitted)[-1])

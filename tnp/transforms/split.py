@@ -66,7 +66,7 @@ class Split:
         with tracing(scratch), langs.language_context(self.outputs[0].lang):
             seeds = [TensorProxy(scratch.make_name("g"), like=p, lang=p.lang) for p in wanted]
             program = Program(0)
-            found = _apart(inputs, program.pull_back(inputs, list(zip(wanted, seeds))), scratch)
+            found = _apart(inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=True), scratch)
         walk = {p.name for b in scratch.bound_symbols[program.stop :] for p in b.flat_outputs}
         results = (tuple(self.outputs), tuple(self.others), tuple(found))
         scratch.bound_symbols.append(prims.python_return.bind(results, output=None))

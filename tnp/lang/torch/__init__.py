@@ -30,6 +30,7 @@ FAMILIES = (
     "pooling",
     "recurrent",
     "counting",
+    "backward",
 )
 
 for _family in FAMILIES:

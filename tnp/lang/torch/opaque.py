@@ -22,7 +22,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.lang.torch.registry import language, public_name
 
-__all__ = ["DryRun", "dependences", "dry_run", "symbol_for"]
+__all__ = ["DryRun", "dependences", "dry_run", "pulling", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -132,7 +132,7 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
             fn=function,
         )  # fmt: skip
         if not outcome.draws:
-            known.pulls_back = _pulling(name, short, function)
+            known.pulls_back = pulling(name, short, function)
         _symbols[key] = known
     return known
 
@@ -140,7 +140,7 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
 # Gradients
 
 
-def _pulling(name: str, short: str, function: Any) -> Symbol:
+def pulling(name: str, short: str, function: Any) -> Symbol:
     """The operation that pulls cotangents back through an opaque call: the function runs again, and torch's autograd back through it."""
 
     def meta(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[TensorProxy]:

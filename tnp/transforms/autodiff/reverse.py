@@ -57,8 +57,17 @@ class Reverse:
     of being spread over zeros first. Cotangents follow the convention of torch: that of ``z = x + iy`` is ``dL/dx + i dL/dy``.
     """
 
-    def __init__(self, active: set[str], cotangents: dict[str, TensorProxy], in_place: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        active: set[str],
+        cotangents: dict[str, TensorProxy],
+        in_place: Iterable[str] = (),
+        *,
+        once: bool = False,
+    ) -> None:
         self.active = active
+        #: whether nobody differentiates what comes out, so that whole operations may do what rules do otherwise
+        self.once = once
         self.cotangents = cotangents
         self.in_place = set(in_place)
         #: cotangents of slices of an array that are not yet part of its own: where each begins, and it
@@ -151,6 +160,9 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
+        if self.once and bsym.sym.pulls_back is not None:
+            self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
+            return
         rule = rule_of(bsym)
         if isinstance(rule, Interleaved):
             self._pull_interleaved(bsym, found, rule)
@@ -412,7 +424,7 @@ class Program:
         self.stop = len(self.statements) if stop is None else stop
 
     def pull_back(
-        self, inputs: Sequence[Proxy], seeds: Sequence[tuple[Proxy, TensorProxy]]
+        self, inputs: Sequence[Proxy], seeds: Sequence[tuple[Proxy, TensorProxy]], *, once: bool = False
     ) -> list[TensorProxy | None]:
         """The cotangents of ``inputs``, given those of some values; ``None`` stands for zeros.
 
@@ -420,7 +432,7 @@ class Program:
         one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
         """
         active = active_names(self.bound_symbols, (p.name for p in inputs), self.trace.detached)
-        reverse = Reverse(active, {})
+        reverse = Reverse(active, {}, once=once)
         for p, g in seeds:
             reverse.put(p, g)
         self.walk(reverse, inputs)

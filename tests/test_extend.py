@@ -10,6 +10,7 @@ import tnp
 from tnp import extend
 from tnp.core import prims
 from tnp.core.errors import TraceCheckError
+from tnp.executors import registry
 from tnp.extend import ExtensionError, OperatorExecutor, PrimIDs, TensorProxy, get_grad, put_grad, put_grads
 from tnp.lang import numpy as lnp
 from tnp.testing import assert_same
@@ -30,14 +31,11 @@ def ex():
 @pytest.fixture(autouse=True)
 def lists():
     """The lists of executors are after a test what they were before."""
-    default, always = extend.get_default_executors(), extend.get_always_executors()
-    known = {e.name for e in extend.get_all_executors()}
+    known, default, always = set(registry._executors), registry._default.copy(), registry._always.copy()
     yield
-    extend.set_default_executors(default)
-    extend.set_always_executors(always)
-    for e in extend.get_all_executors():
-        if e.name not in known:
-            extend.deregister_executor(e)
+    registry._default[:], registry._always[:] = default, always
+    for name in registry._executors.keys() - known - registry._OWN.keys():
+        extend.deregister_executor(name)
 
 
 def unary(ex, name, fn, **options):
@@ -165,8 +163,6 @@ def test_installed_executors_that_cannot_be_loaded(tmp_path, monkeypatch):
     install(tmp_path / "three", monkeypatch, "three_package", {"broken": "three_package:make"}, PACKAGE)
     with pytest.raises(ExtensionError, match=r"two packages have an executor 'broken': t.*_package"):
         tnp.jit(np.sin, executors=["broken"])
-    # Nothing of this is to be seen by what checks the lists after the test.
-    monkeypatch.setattr(sys, "path", [p for p in sys.path if str(tmp_path) not in p])
 
 
 # Operators and implementations

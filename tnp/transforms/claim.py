@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from tnp.core import langs, logs
 from tnp.core.bodies import is_control_flow, map_bodies, through
+from tnp.core.current import state
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
@@ -124,6 +125,8 @@ class _Claims:
         self.renamed: dict[str, Any] = {}
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
+        #: where checkers record what they ask of numbers
+        self.asking: Trace | None = None
 
     def take(self, bsym: BoundSymbol, executors: Sequence[Any], whole: BoundSymbol | None = None) -> None:
         """Claims ``bsym``, maybe a part of the program's operation ``whole``."""
@@ -199,14 +202,18 @@ class _Claims:
     def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> bool:
         if implementation.checker is None:
             return True
-        scratch = self._scratch()
+        if self.asking is None:
+            self.asking = self._scratch()
+        before, state.trace = state.trace, self.asking
         try:
-            with tracing(scratch):
-                return bool(implementation.checker(*bsym.args, **bsym.kwargs))
+            return bool(implementation.checker(*bsym.args, **bsym.kwargs))
         except (Exception, NeedsEager) as error:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:
-            self._keep_numbers(scratch)
+            state.trace = before
+            if self.asking.bound_symbols:  # it computed with numbers
+                self._keep_numbers(self.asking)
+                self.asking = None
 
     def _runs_parts(self, executor: Any, bsym: BoundSymbol) -> bool:
         """Whether an executor runs everything that an operation is made of."""
@@ -245,6 +252,7 @@ class _Claims:
         except (Exception, NeedsValue) as error:
             _blame(what, bsym, error)
         self._keep_numbers(scratch)
+        self.asking = None  # it does not know the names made here
         recorded = scratch.bound_symbols
         _check_results(what, bsym, result)
         names: dict[str, Any] = {}

@@ -237,3 +237,11 @@ def test_arrays_of_indices_that_do_not_fit_raise_as_in_numpy():
     same_as_eager(of_values, lambda: [whole((9,)), k, whole((9,)), 3], executors=(EVERYTHING,))
     same_as_eager(of_indices, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))
     same_as_eager(of_what_is_read, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))
+
+
+def test_a_large_array_of_which_rows_are_read_is_written_without_a_copy_of_it():
+    def f(a, n):
+        for k in range(n):
+            a[:] = np.minimum(a, np.add.outer(a[:, k], a[k, :]))
+
+    native(f, lambda: [np.abs(whole((200, 200))), 4], executors=None)

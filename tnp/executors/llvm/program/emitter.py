@@ -95,6 +95,7 @@ class Program:
         self.accesses: list[tuple[Place, Int]] | None = None
         #: copies that are read instead of what is at these offsets, and where
         self.redirected: list[tuple[Copied, Int, At]] = []
+        self.copies_rows = False
         #: checks of indices that wait for those of the axes before them
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
@@ -524,6 +525,7 @@ class Program:
         if copied is None:
             self.fill(target, self.force(x))
         else:
+            self.copies_rows = True
             self.fill(target, x, copied)
 
     def may_assign(self, target: Place, x: Array) -> bool:

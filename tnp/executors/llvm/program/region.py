@@ -27,8 +27,8 @@ from tnp.executors.llvm.region import NativeRegion, function_attributes, input_o
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
 
-#: a loop with an operation on so many elements is left to Python: kernels make fewer passes over memory, and launching them is little
-LARGE = 256 * 1024
+#: a loop with an operation on so many elements is left to Python: those are kernels, which have schedules and threads
+LARGE = 32 * 1024
 
 
 def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
@@ -37,14 +37,12 @@ def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
     try:
-        if not everything and not _pays(bsym):
-            return False
-        _write(
-            "takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(p) for p in inputs], "", Program()
-        )
+        p = Program()
+        _write("takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(x) for x in inputs], "", p)
     except Refused:
         return False
-    return True
+    # A kernel would copy the whole of what is read and written, instead of some rows.
+    return everything or p.copies_rows or _pays(bsym)
 
 
 def is_sized(p: Proxy) -> bool:

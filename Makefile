@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-triton fuzz lint bench docs coverage clean
+.PHONY: demo test test-triton test-gpu fuzz lint bench docs coverage clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -36,8 +36,13 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 test: $(VENV)/.test  ## all tests
 	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; no GPU needed
-	TRITON_INTERPRET=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_triton.py tests/test_triton_source.py
+test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed
+	TRITON_INTERPRET=1 TNP_TEST_INDUCTOR=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
+	  tests/test_triton.py tests/test_triton_source.py tests/test_triton_cross_entropy.py tests/test_cupy.py tests/test_torch_compile_executor.py
+
+test-gpu:  ## everything that needs a CUDA device, with the PYTHON that is there (it installs nothing), and the table of benchmarks/gpu.py
+	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/test_gpu.py; status=$$?; \
+	  PYTHONPATH=. $(PYTHON) benchmarks/gpu.py && exit $$status
 
 fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, others each time
 	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \

@@ -296,3 +296,31 @@ def test_values_of_tensors():
         ours, theirs = jitted(torch.tensor(row)), f(torch.tensor(row))
         assert ours[0].shape == theirs[0].shape and ours[1] == theirs[1]
     assert tnp.cache_info(jitted).hits == 1
+
+
+def test_what_is_drawn_has_the_shape_that_a_number_says():
+    def of_numbers(rng, n, a):
+        x = rng.normal(size=n)
+        return x[:2], x.shape, np.random.default_rng(n).random((2, n)).shape, rng.integers(5, n + 6)
+
+    def of_values(rng, n, a):
+        x = rng.normal(size=a.max())
+        rows = [x[:k] for k in range(int(a.max()))]
+        return x.shape, rows, rng.permutation(int(a.sum())), rng.choice(int(a.max()), 3), rng.binomial(int(a[0]), 0.5)
+
+    for f in (of_numbers, of_values):
+        jitted = tnp.jit(f)
+        for n in (3, 2, 4, 3):
+            ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+            assert_same(jitted(ours, n, np.array([1, n])), f(theirs, n, np.array([1, n])))
+            assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def test_sizes_that_operations_need():
+    def f(x):
+        at = np.flatnonzero(np.diff(x))
+        return np.diff(np.concatenate(([0], at + 1, [len(x)]))), np.abs(np.fft.rfft(x[x > 0.3])), np.median(x[x > 0.1])
+
+    rows = [np.random.default_rng(s).integers(0, 4, 12) / 4 for s in range(3)]
+    for names in EXECUTORS:
+        run(f, *arrays(*rows), executors=names)

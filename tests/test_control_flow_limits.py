@@ -250,3 +250,21 @@ def test_random_draws_in_a_loop_are_made_in_order():
         assert_same(jitted(a, 20), f(b, 20))
         assert a.random() == b.random()
     assert "for " in source(jitted)
+
+
+def test_writes_before_a_number_that_does_not_fit():
+    def f(x, k, v):
+        for i in range(3):
+            x[i] = i + 1
+            k[i] = v * (i + 1)
+
+    def g(x, k, v):
+        for i in range(20):
+            x[i % 3] = i + 1
+            k[i % 3] = v * (i + 1)
+
+    values = [(v, t) for v in (2.5, np.nan, 1e300, 100, 2**62) for t in (np.int64, np.int8)]
+    for h in (f, g):
+        same_as_eager(
+            h, *[lambda v=v, t=t: (np.zeros(3), np.zeros(3, t), v) for v, t in values], executors=(None, ["numpy"])
+        )

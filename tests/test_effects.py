@@ -175,6 +175,36 @@ def test_the_clock_is_asked_in_its_place():
     assert order == ["perf_counter", "llvm_fusion", "perf_counter", "perf_counter", "llvm_fusion", "time_ns"]
 
 
+def test_texts_made_by_percent_and_format(capsys):
+    def steps(x, n):
+        for i in range(20):
+            x *= 0.5
+            if i % 5 == n % 5:
+                print("step %d of %s: %g, %s" % (i, n, x.sum(), x[:2]))  # noqa: UP031
+                x[0] = 3
+        print("{} and {:.3f}, {v!r}".format(i, x[1], v=n), "%(a)s %(b)5.1f" % {"a": n, "b": x.max()})  # noqa: UP031, UP032
+        print("%d%%" % n, logging.WARNING, range(3), np.float64, np.add)  # noqa: UP031
+
+    def wrong(x, n):
+        x += 1
+        print("%d %d" % (x[0],))  # noqa: F507, UP031
+
+    def caught(x, n):
+        try:
+            print("%d" % x[0])  # noqa: UP031
+            print("%d" % "text")  # noqa: UP031
+        except TypeError as error:
+            print(error)
+
+    for f in (steps, wrong):
+        same_text(f, lambda: (np.arange(4.0), 7), capsys=capsys)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        for names in EXECUTORS:
+            expected = printed(caught, (np.ones(2), 1), capsys)
+            assert printed(tnp.jit(caught, executors=names), (np.ones(2), 1), capsys) == expected
+
+
 def test_what_is_printed_otherwise_runs_eagerly(capsys, tmp_path):
     class Thing:
         pass

@@ -70,7 +70,7 @@ def test_names_are_registered_once(ex):
         extend.register_executor(other)
     extend.register_executor(other, replace=True)
     assert extend.get_executor("mine") is other
-    with pytest.raises(ValueError, match="'numpy' is the name of|there is an executor 'numpy' already"):
+    with pytest.raises(ValueError, match=r"'numpy' is the name of|there is an executor 'numpy' already"):
         extend.register_executor(OperatorExecutor("numpy"), replace=True)
     with pytest.raises(ValueError, match="'numpy' is one of tnp's own"):
         extend.deregister_executor("numpy")
@@ -83,7 +83,7 @@ def test_names_are_registered_once(ex):
 @pytest.mark.parametrize(
     "wrong, error, message",
     [
-        (["nobody"], ValueError, r"there is no executor 'nobody' here; known are apex, llvm, .*python"),
+        (["nobody"], ValueError, r"there is no executor 'nobody' here; known are apex, .*llvm, .*python"),
         ("numpy", TypeError, r"a list of executors or their names, not 'numpy'"),
         ([5], TypeError, r"an executor, or its name, was expected, not int 5"),
     ],
@@ -160,10 +160,10 @@ def test_installed_executors_that_cannot_be_loaded(tmp_path, monkeypatch):
     with pytest.warns(UserWarning) as said:
         extend.get_all_executors()
     assert len(said) == 3
-    with pytest.raises(ValueError, match="known are .*broken"):
+    with pytest.raises(ValueError, match=r"known are .*broken"):
         tnp.jit(np.sin, executors=["nobody"])
     install(tmp_path / "three", monkeypatch, "three_package", {"broken": "three_package:make"}, PACKAGE)
-    with pytest.raises(ExtensionError, match="two packages have an executor 'broken': t.*_package"):
+    with pytest.raises(ExtensionError, match=r"two packages have an executor 'broken': t.*_package"):
         tnp.jit(np.sin, executors=["broken"])
     # Nothing of this is to be seen by what checks the lists after the test.
     monkeypatch.setattr(sys, "path", [p for p in sys.path if str(tmp_path) not in p])
@@ -191,8 +191,9 @@ def test_what_operators_must_be(ex):
                 ex.register_operator(name, **wrong)
     with pytest.raises(ValueError, match="must be a Python name"):
         unary(ex, "my sin", np.sin)
-    with pytest.raises(TypeError, match="op= takes an operation"):
-        ex.register_implementation("numpy.sin", np.sin)
+    for wrong in (np.sin, prims.sin):
+        with pytest.raises(TypeError, match="op= takes an executor's operation"):
+            ex.register_implementation("numpy.sin", wrong)
     with pytest.raises(TypeError, match="checker= takes a function, not bool"):
         ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
 
@@ -293,7 +294,7 @@ def test_implementations_that_contradict_their_meta(ex, returned, said):
 def test_implementations_that_return_another_number_of_results(ex):
     pair = ex.register_operator("pair", like=lambda a: (a + 1, a + 2), fn=lambda a: (a + 1,))
     with pytest.raises(
-        TraceCheckError, match="the operation pair of the executor mine returned 1 results, where .* promises 2"
+        TraceCheckError, match=r"the operation pair of the executor mine returned 1 results, where .* promises 2"
     ):
         tnp.jit(lambda x: pair(x), executors=[ex])(X)
 
@@ -398,7 +399,7 @@ def test_duplicate_definitions():
         extend.make_prim(PrimIDs.ADD, "add", meta=lambda a, b: a)
     with pytest.raises(ValueError, match="the core language has a method 'add' already"):
         extend.clangop(method_name="add")(lambda a, b: a)
-    with pytest.raises(ValueError, match="numpy.sin is defined already"):
+    with pytest.raises(ValueError, match=r"numpy.sin is defined already"):
         extend.npsymbol("sin")(lambda x: x)
     with pytest.raises(TypeError, match="meta= takes a function"):
         extend.make_prim("test.none", "none", meta=None)

@@ -321,3 +321,14 @@ def test_extremes_of_chosen_elements_are_vectors(monkeypatch, tmp_path):
         f"x double> @llvm.{name}.v" in text
         for name, text in zip(("maximum", "minimum"), sorted(optimised, key=lambda t: "minimum" in t))
     )
+
+
+def test_what_reads_elements_far_apart_is_computed_once():
+    def white(rgb):
+        grey = rgb[..., 0] * 0.299 + rgb[..., 1] * 0.587 + rgb[..., 2] * 0.114
+        return grey > grey.mean()
+
+    f = compare(white, np.random.default_rng(0).random((20, 30, 3)))
+    assert any("add f64[20, 30]" in line for line in loops(f))
+    planes = compare(lambda x: white(np.moveaxis(x, 0, -1)), np.random.default_rng(0).random((3, 20, 30)))
+    assert not any("add f64[20, 30]" in line for line in loops(planes))

@@ -173,6 +173,38 @@ def test_temporaries_from_the_heap_are_each_threads_own():
     outlined(f, lambda: [values(9, 4000), values(3, 4000), values(9)], 1)
 
 
+def test_bounds_that_are_numbers_of_the_caller():
+    def f(a, b, n, m):
+        for i in range(n):
+            for j in range(1, m - 1):
+                b[i, j] = a[i, j - 1] + a[i, j + 1] * i
+        for i in range(n - 1, -1, -1):
+            for j in range(i):
+                b[i, j] += a[i] @ a[j]
+
+    shapes = [(40, 40), (3, 5), (0, 9), (9, 0), (40, 39), (41, 40), (40, 42), (-3, 40)]
+    calls = [lambda n=n, m=m: [values(40, 40), values(40, 40, seed=1), n, m] for n, m in shapes]
+    same_as_eager(f, *calls, executors=(EXECUTORS,))
+    jitted = same_as_eager(f, calls[0], executors=(EXECUTORS,))
+    assert str(tnp.explain(jitted)).count("1 loops in it run in parallel") == 2
+
+
+def test_an_index_that_only_some_rounds_have_is_checked_there():
+    def f(a, b, n, m):
+        for i in range(n):
+            if i < m:
+                b[i] = a[i + 3]
+            for j in range(n - i):
+                if j > 30:
+                    break
+                b[j + i] += 1
+
+    calls = [
+        lambda n=n, m=m: [values(40), values(40, seed=1), n, m] for n, m in [(40, 30), (40, 37), (40, 38), (41, 3)]
+    ]
+    same_as_eager(f, *calls, executors=(EXECUTORS,))
+
+
 def test_of_several_errors_the_first_in_program_order_is_raised_and_nothing_after_it_is_seen():
     def f(x, k, y):
         for i in range(len(k)):

@@ -215,3 +215,25 @@ def test_extremes_of_rows_that_stay():
             out[i] = a.max(axis=0) - a[i:].min(axis=0) + np.abs(a).max(axis=1)[i]
 
     native(f, lambda: [whole((6, 6)), whole((3, 6)), 3])
+
+
+# Lengths that do not fit
+
+
+def test_arrays_of_indices_that_do_not_fit_raise_as_in_numpy():
+    def of_values(x, k, v, n):
+        for i in range(n):
+            x[k[: i + 2]] = v[: i + 3]
+
+    def of_indices(m, k, v, n):
+        for i in range(n):
+            m[k[: i + 2], k[: i + 3]] = v[0]
+
+    def of_what_is_read(m, k, v, n):
+        for i in range(n):
+            v[i] = m[k[: i + 2], k[: i + 3]].sum()
+
+    k = np.arange(5)
+    same_as_eager(of_values, lambda: [whole((9,)), k, whole((9,)), 3], executors=(EVERYTHING,))
+    same_as_eager(of_indices, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))
+    same_as_eager(of_what_is_read, lambda: [whole((9, 9)), k, whole((9,)), 3], executors=(EVERYTHING,))

@@ -221,6 +221,17 @@ def test_reductions_of_rows():
     compare(f, make_array((4, 3, 5), dtype="float64"), make_array((4, 3), dtype="bool"))
 
 
+def test_a_mask_that_nonzero_makes():
+    def f(x, y):
+        x[np.nonzero(y)] = 1
+        y[y.nonzero()] += 2
+        return x[np.nonzero(x > 1)].sum()
+
+    x, y = make_array((9,), dtype="int64"), make_array((9,), dtype="int64", seed=1)
+    y[::2] = 0
+    compare(f, x, y)
+
+
 def test_extremes_of_complex_numbers_are_gathered():
     compare(lambda x, m: x[m].max(), make_array((9,), dtype="complex128"), make_array((9,), dtype="bool"), gathers=True)
 

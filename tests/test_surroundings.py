@@ -2,6 +2,7 @@
 
 import collections
 import datetime
+import io
 import pickle
 import random
 import time
@@ -350,16 +351,16 @@ def test_a_bare_except_does_not_swallow_the_tracer_s_own():
     def f(x):
         try:
             if x.sum() > 0:
+                np.savetxt(io.StringIO(), x)
                 return x
         except:  # noqa: E722 — what is tested
             return None
         return -x
 
     g = tnp.jit(f)
-    for x in (np.ones(3), -np.ones(3), np.ones(3)):
-        np.testing.assert_array_equal(g(x), np.ones(3))
-    with pytest.warns(tnp.EagerFallbackWarning):
-        np.testing.assert_array_equal(tnp.jit(f, specialisations=0)(np.ones(3)), np.ones(3))
+    np.testing.assert_array_equal(g(-np.ones(3)), np.ones(3))
+    with pytest.warns(tnp.EagerFallbackWarning, match="after a value"):
+        np.testing.assert_array_equal(g(np.ones(3)), np.ones(3))
 
 
 def test_a_numpy_integer_as_a_shape():

@@ -52,3 +52,23 @@ def cells(x, h, c, weights, biases):
 def test_cells():
     weights = [torch.randn(16, 3), torch.randn(16, 4)]
     _check(cells, torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 4), weights, [torch.randn(16), torch.randn(16)])
+
+
+def positions(x, m):
+    return (
+        torch.nonzero(x),
+        x.nonzero(as_tuple=True),
+        torch.argwhere(m),
+        x.masked_select(m),
+        torch.combinations(x[0], 2),
+    )
+
+
+def questions(x, y):
+    return torch.equal(x, x), torch.equal(x, y), torch.allclose(x, x + 1e-9), x.cov(), torch.corrcoef(x)
+
+
+def test_results_that_depend_on_data():
+    x = torch.tensor([[0.0, 1.5, -2.0], [3.0, 0.0, 0.5]])
+    _check(positions, x, x > 0)
+    _check(questions, x, x[:1])

@@ -114,6 +114,23 @@ def test_special_values_in_reductions(bad, schedules):
         assert_same(jit(regions.reductions)(x), regions.reductions(x))
 
 
+@pytest.mark.parametrize("size", [64, 100, 7 * 13])
+def test_reductions_in_parts(size, monkeypatch):
+    graph = importlib.import_module("tnp.executors.triton.graph")
+    monkeypatch.setattr(graph, "MANY_ELEMENTS", 32)
+    monkeypatch.setattr(graph, "PARTS", 8)
+
+    def f(x, y):
+        p = x > 0
+        return x.sum(), y.sum((0, 2)), x.max(), x.min(), x.prod(), p.any(), p.all(), y.var(), x.astype(np.float16).sum()
+
+    x = np.sin(np.arange(size, dtype=np.float32)) + 2
+    y = np.sin(np.arange(2 * size * 3.0)).reshape(2, 3, size)
+    jitted = jit(f)
+    assert_same(jitted(x, y), f(x, y))
+    assert len(fusions(jitted)[0].sym.fn.kernels) > 4
+
+
 @pytest.mark.parametrize("order", ["F", "reversed", "stepped", "broadcast"])
 def test_strides(order):
     a = matrix(12, 10)

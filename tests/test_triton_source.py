@@ -81,6 +81,15 @@ def test_rows_side_by_side_in_memory_are_in_one_tile():
     assert launches[0].constants == {"XBLOCK": 64, "RBLOCK": 32}
 
 
+def test_few_results_of_many_elements_are_reduced_in_parts():
+    def total(x):
+        return np.sqrt(x).sum()
+
+    ((source, launches),) = generated(total, np.ones(100_000, np.float32))
+    assert [launch.rows for launch in launches] == [512, 1]
+    assert counts(source) == (2, 2)
+
+
 def test_what_two_kernels_need_is_stored_once():
     def two_axes(x):
         return (x - x.sum(0)).sum(1)

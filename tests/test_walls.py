@@ -54,7 +54,15 @@ def test_core_imports_no_array_library():
 
 
 #: what is imported when the library of its name is asked for
-OF_A_LIBRARY = ("executors/torch", "executors/triton", "lang/torch", "frontend/torch", "testing/torch", "looking/torch")
+OF_A_LIBRARY = (
+    "executors/cupy",
+    "executors/torch",
+    "executors/triton",
+    "lang/torch",
+    "frontend/torch",
+    "testing/torch",
+    "looking/torch",
+)
 
 
 def test_optional_libraries_are_imported_when_used():

@@ -1,5 +1,6 @@
 """The code of the tutorials in ``../shared/spec``, to be run: the texts hold it between prose and printed results."""
 
+import re
 import sys
 import types
 from pathlib import Path
@@ -28,6 +29,24 @@ def code(name, *lines, indent=(), replace=()):
         assert old in source, f"{name} has no {old!r}"
         source = source.replace(old, new)
     return source + "\n"
+
+
+def numbered(name, first, last, levels=(), replace=()):
+    """Lines of a text that have lost their indentation behind line numbers.
+
+    Those with a space behind the number are one level in; ``levels`` are pairs of a line's own number and its level.
+    """
+    own = dict(levels)
+    found = []
+    for line in code(name, (first, last)).splitlines():
+        number, rest = re.match(r"(\d+)(.*)", line).groups()
+        level = own.get(int(number), 1 if rest.startswith(" ") else 0)
+        found.append("    " * level + rest.strip())
+    source = "\n".join(found) + "\n"
+    for old, new in replace:
+        assert old in source, f"{name} has no {old!r}"
+        source = source.replace(old, new)
+    return source
 
 
 def run(source, path, **names):

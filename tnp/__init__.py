@@ -17,6 +17,7 @@ from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
     GradientError,
+    NoDeviceError,
     NoExecutorError,
     TraceError,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "EagerFallbackWarning",
     "ExtensionError",
     "GradientError",
+    "NoDeviceError",
     "NoExecutorError",
     "TraceError",
     "cache_info",

@@ -526,7 +526,7 @@ def _backend(executors: Iterable[Any]) -> Backend:
 
 def jit(
     function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
-    strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
+    device: str | None = None, strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -539,6 +539,8 @@ def jit(
             :func:`~tnp.get_default_executors`.
         always_executors: those to be asked last, instead of :func:`~tnp.extend.get_always_executors`. What none of all takes is a
             :class:`~tnp.NoExecutorError`.
+        device: ``"cuda"``: NumPy programs run on CuPy's current CUDA device. ndarrays that the program reads are copied there at each call,
+            and results, and what it writes to the caller's arrays, back. Not with ``executors``. Tensors run where they are.
         strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
@@ -548,6 +550,7 @@ def jit(
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
         ValueError: for the name of an executor that is not here.
+        NoDeviceError: for a device that is not here, as soon as that is known: by ``jit`` or by the first call.
 
     >>> import numpy as np, tnp
     >>> @tnp.jit
@@ -558,6 +561,10 @@ def jit(
     >>> halve(a), a
     (np.float64(3.0), array([1., 2.]))
     """
+    if device is not None:
+        if executors is not None:
+            raise ValueError("jit takes device= or executors=, not both: executors run where they run")
+        executors = registry.executors_of_device(device)
     options: dict[str, Any] = {
         "executors": executors,
         "always_executors": always_executors,

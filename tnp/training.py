@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -59,7 +60,15 @@ class Training:
                 trace = self.split.backward(given)
                 if trace is None:
                     return None
-                self._backward[given] = compile_trace(trace, self._backend_for(trace))
+                known = len(trace.value_guards)
+                traces = compile_trace(trace, self._backend_for(trace))
+                if len(trace.value_guards) > known:  # the forward program runs for other values, too
+                    number = list(trace.value_guards)[-1]
+                    raise ExtensionError(
+                        f"a checker or a transform asks for the value of the number {number} in a backward program, which it may not; "
+                        "let it ask in the forward program, or take all values"
+                    )
+                self._backward[given] = traces
             return self._backward[given]
 
     def describe(self) -> list[str]:

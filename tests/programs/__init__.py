@@ -19,6 +19,7 @@ from . import (
     solvers,
     statistics,
     stencils,
+    values,
 )
 from .registry import Call, Program, programs
 
@@ -41,4 +42,5 @@ __all__ = [
     "solvers",
     "statistics",
     "stencils",
+    "values",
 ]

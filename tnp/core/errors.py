@@ -22,6 +22,7 @@ __all__ = [
     "NeedsEager",
     "NeedsOpaque",
     "NeedsValue",
+    "NoDeviceError",
     "NoExecutorError",
     "RaisedWhenAsked",
     "TraceCheckError",
@@ -42,6 +43,10 @@ class TraceError(TypeError):
     ...
     tnp.core.errors.TraceError: ... has dtype <U1, which tnp does not compile ...
     """
+
+
+class NoDeviceError(RuntimeError):
+    """A program that was to run on a device that is not here, or that nobody can use: no driver, one too old, no library for it."""
 
 
 class TransformError(TraceError):

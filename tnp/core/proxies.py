@@ -80,6 +80,10 @@ class NumberProxy(Proxy):
     def type_string(self) -> str:
         return self.python_type.__name__
 
+    def __str__(self) -> str:
+        """What messages of errors say: the value in the call being traced, where it is known."""
+        return repr(self) if self.value is None else str(self.value)
+
     def known(self) -> bool | int | float | complex:
         """The value, which the trace from now on depends on (a guard compares it at each call, or the trace asks for it).
 

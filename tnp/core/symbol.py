@@ -14,7 +14,7 @@ from typing import Any
 from tnp.core import langs
 from tnp.core.current import state
 from tnp.core.errors import NeedsOpaque, UserLocation
-from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
 
@@ -104,6 +104,8 @@ class Symbol:
 
     #: the operator of Python's that a use stands for, where an executor may run that
     operator: str | None = None
+    #: results belong to the language of the arguments, as those of an extension's operation do
+    follows_arguments: bool = False
     #: of an operation without a gradient rule, the one that pulls cotangents back through it:
     #: ``(cotangents, which tensors among the inputs, args, kwargs)`` → their cotangents
     pulls_back: Symbol | None = None
@@ -139,11 +141,16 @@ class Symbol:
         trace = state.trace
         if trace is None:
             return _outside_trace[0](self, args, kwargs)
+        language = _language_of((args, kwargs)) if self.follows_arguments else self.language
         if self.is_prim:
-            output = self.meta(*args, **kwargs)
+            if language is None:
+                output = self.meta(*args, **kwargs)
+            else:
+                with langs.language_context(language):
+                    output = self.meta(*args, **kwargs)
             trace.record(BoundSymbol(self, args, kwargs, output))
             return output
-        before = None if self.language is None else langs.set_current(self.language)
+        before = None if language is None else langs.set_current(language)
         scope = trace.push_scope()
         kept: list[BoundSymbol] = []
         try:
@@ -180,6 +187,12 @@ class Symbol:
     def qualified_name(self) -> str:
         """The name that a trace prints: ``prims.add``."""
         return f"{self.namespace.prefix}.{self.name}" if self.namespace is not None else self.name
+
+
+def _language_of(x: Any) -> langs.Language | None:
+    """The language of the arrays in ``x``; of several the one with the highest rank, ``None`` if there are no arrays."""
+    found: list[langs.Language] = [p.lang for p in flat_proxies(x) if isinstance(p, TensorProxy)]
+    return max(found, key=lambda language: language.rank, default=None)
 
 
 def _find_symbol(import_line: str, qualified_name: str) -> Any:

@@ -21,6 +21,8 @@ from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_
 __all__ = ["executor", "register_apex_entropyex"]
 
 executor = OperatorExecutor("apex", version=getattr(xentropy_cuda, "__version__", None))
+#: its operations are given tensors, cotangents that start as NumPy's included
+executor.array_kind = "torch"
 
 _DEVICES = tuple(DeviceType(name) for name in getattr(xentropy_cuda, "DEVICE_TYPES", ("cuda",)))
 

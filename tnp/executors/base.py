@@ -89,6 +89,10 @@ class Executor:
         """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
         return self
 
+    def unavailable(self) -> str | None:
+        """Why the executor can run nothing on this machine, as the end of a sentence; ``None`` if it can."""
+        return None
+
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
         """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
         quicker than Python at that; ``None`` if the executor has none."""
@@ -178,6 +182,7 @@ class OperatorExecutor(Executor):
                 executor=self,
                 fn=fn,
             )
+            symbol.follows_arguments = True
             self.operators[name] = symbol
             self.implementations[symbol.id] = Implementation(symbol)
         return symbol
@@ -224,8 +229,10 @@ class OperatorExecutor(Executor):
         if op is None and execution_transform is None and in_place is None and grad_transform is None:
             raise ValueError("register_implementation needs op=, execution_transform= or grad_transform=")
         for what, symbol in (("op", op), ("in_place", in_place)):
-            if symbol is not None and not isinstance(symbol, Symbol):
-                raise TypeError(f"{what}= takes an operation, as register_operator returns one, not {symbol!r}")
+            if symbol is not None and (not isinstance(symbol, Symbol) or symbol.executor is None):
+                raise TypeError(
+                    f"{what}= takes an executor's operation, as register_operator returns one, not {symbol!r}"
+                )
         functions = {
             "checker": checker,
             "execution_transform": execution_transform,

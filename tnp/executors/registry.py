@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tnp.core.errors import ExtensionError
+from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "add_operator_executor",
     "availability",
     "deregister_executor",
+    "executors_of_device",
     "get_all_executors",
     "get_always_executors",
     "get_default_executors",
@@ -63,8 +64,11 @@ _OWN: Mapping[str, _Own] = {
     "torch": _Own("tnp.executors.torch", "torch"),
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
+    "torch_compile": _Own("tnp.executors.torch.compiled", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "cupy": _Own("tnp.executors.cupy", "cupy"),
     "triton": _Own("tnp.executors.triton", "triton"),
+    "triton_cupy": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
     "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
@@ -193,19 +197,41 @@ def get_all_executors() -> tuple[Executor, ...]:
     return tuple(_executors.values())
 
 
+def executors_of_device(device: str) -> tuple[str, ...] | None:
+    """The executors that run NumPy programs on a device, by name, in order of priority; ``None`` stands for the defaults.
+
+    ``device`` is ``"cpu"`` or ``"cuda"``, the current CUDA device of CuPy. Raises ``ValueError`` for others, and
+    :class:`~tnp.NoDeviceError` where the package for it is not installed.
+
+    >>> executors_of_device("cpu") is None
+    True
+    """
+    if device == "cpu":
+        return None
+    if device != "cuda":
+        raise ValueError(f"device= is 'cpu' or 'cuda' (CuPy's current device), not {device!r}")
+    if importlib.util.find_spec("cupy") is None:
+        raise NoDeviceError("device='cuda' needs CuPy, which is not installed: pip install 'tnp[cupy]'")
+    fusing = all(importlib.util.find_spec(name) is not None for name in ("triton", "torch"))
+    return ("triton_cupy", "cupy") if fusing else ("cupy",)
+
+
 def known_names() -> list[str]:
     """The names that :func:`get_executor` knows, whether what they stand for can be imported here or not."""
     return sorted({*_executors, *_OWN, *_installed()})
 
 
 def availability() -> dict[str, str]:
-    """Every executor by name, and why it is not there (``""`` for one that is)."""
+    """Every executor by name, and why it is not there or can run nothing on this machine (``""`` for one that can)."""
     found = {}
     for name in known_names():
         try:
-            is_here = get_executor(name) is not None
+            executor = get_executor(name)
             own = _OWN.get(name)
-            found[name] = "" if is_here or own is None else f"the package {own.needs} is not installed"
+            if executor is not None:
+                found[name] = executor.unavailable() or ""
+            else:
+                found[name] = "" if own is None else f"the package {own.needs} is not installed"
         except ExtensionError as error:
             found[name] = str(error)
     return found

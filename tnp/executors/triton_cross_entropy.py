@@ -2,10 +2,10 @@
 
 A program of the kernel computes the loss of one row of logits: the largest logit, then the sum of exponentials relative to it, block by
 block, as in the numerically safe softmax; class weights, label smoothing and an index to ignore follow torch. The reduction is
-torch's. Nothing of the size of the logits is written.
+torch's. Of each row the logarithm of its sum of exponentials is kept, from which a second kernel computes the gradient, the only thing of the
+size of the logits that is written.
 
-It runs on CUDA, and on the CPU where Triton interprets (``TRITON_INTERPRET=1``). It has no gradient of its own: where one is
-taken, the function is differentiated as what it is made of. Written with :mod:`tnp.extend` alone.
+It runs on CUDA, and on the CPU where Triton interprets (``TRITON_INTERPRET=1``). Written with :mod:`tnp.extend` alone.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import triton.language as tl
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64, int64
-from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, register_executor
+from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_grad, put_grads, register_executor
 
 __all__ = ["executor", "register_triton_entropyex"]
 
 executor = OperatorExecutor("triton_cross_entropy", version=getattr(triton, "__version__", None))
+#: its operations are given tensors, cotangents that start as NumPy's included
+executor.array_kind = "torch"
 
 _DEVICES = (DeviceType.CUDA, DeviceType.CPU) if os.environ.get("TRITON_INTERPRET") == "1" else (DeviceType.CUDA,)
 
@@ -33,10 +35,11 @@ _BLOCK = 4096
 
 @triton.jit
 def _rows(  # type: ignore[no-untyped-def]
-    losses, norms, logits, targets, weights, ignore_index, smoothing, N_CLASSES: tl.constexpr,
+    losses, norms, totals, logits, targets, weights, ignore_index, smoothing, N_CLASSES: tl.constexpr,
     ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, SMOOTHS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Of row ``program_id(0)``: the loss, and the weight of its class; both 0 if it is ignored, NaN for what is no class."""
+    """Of row ``program_id(0)``: the loss, and the weight of its class; both 0 if it is ignored, NaN for what is no class. And the
+    logarithm of the sum of exponentials."""
     row = tl.program_id(0).to(tl.int64)
     target = tl.load(targets + row)
     base = logits + row * N_CLASSES
@@ -56,7 +59,7 @@ def _rows(  # type: ignore[no-untyped-def]
         if SMOOTHS:
             if HAS_WEIGHTS:
                 w = tl.load(weights + start + columns, mask=inside, other=0.0).to(ACCUMULATE)
-                spread += tl.where(inside, w * (top - x), 0.0)
+                spread += w * tl.where(inside, top - x, 0.0)
             else:
                 spread += tl.where(inside, top - x, 0.0)
     log_total = tl.log(tl.sum(exponentials, axis=0))
@@ -80,38 +83,108 @@ def _rows(  # type: ignore[no-untyped-def]
     is_kept = target != ignore_index
     tl.store(losses + row, tl.where(is_kept, loss, 0.0))
     tl.store(norms + row, tl.where(is_kept, weight, 0.0))
+    tl.store(totals + row, top + log_total)
+
+
+@triton.jit
+def _gradient_rows(  # type: ignore[no-untyped-def]
+    gradients, scales, totals, logits, targets, weights, mass, ignore_index, smoothing, N_CLASSES: tl.constexpr,
+    ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Of row ``program_id(0)``: the gradient by its logits, where the loss's is ``scales[row]``. ``mass`` is the sum of all weights."""
+    row = tl.program_id(0).to(tl.int64)
+    target = tl.load(targets + row)
+    total = tl.load(totals + row)
+    scale = tl.where(target != ignore_index, tl.load(scales + row), 0.0)
+    is_class = (target >= 0) & (target < N_CLASSES)
+    weight = tl.full((), 1.0, ACCUMULATE)
+    if HAS_WEIGHTS:
+        weight = tl.load(weights + tl.where(is_class, target, 0)).to(ACCUMULATE)
+    hard = (1 - smoothing) * weight
+    soft = smoothing / N_CLASSES
+    columns = tl.arange(0, BLOCK)
+    for start in range(0, N_CLASSES, BLOCK):
+        at = start + columns
+        inside = at < N_CLASSES
+        x = tl.load(logits + row * N_CLASSES + at, mask=inside, other=0.0).to(ACCUMULATE)
+        w = tl.full((BLOCK,), 1.0, ACCUMULATE)
+        if HAS_WEIGHTS:
+            w = tl.load(weights + at, mask=inside, other=0.0).to(ACCUMULATE)
+        g = (
+            (hard + soft * tl.load(mass).to(ACCUMULATE)) * tl.exp(x - total)
+            - soft * w
+            - tl.where(at == target, hard, 0.0)
+        )
+        tl.store(gradients + row * N_CLASSES + at, tl.where(scale == 0, 0.0, g * scale), mask=inside)
 
 
 def _meta(
     input: TensorProxy, target: TensorProxy, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str,
     label_smoothing: float,
-) -> TensorProxy:  # fmt: skip
-    return TensorProxy(like=input, shape=input.shape[:1] if reduction == "none" else ())
+) -> tuple[TensorProxy, TensorProxy, TensorProxy]:  # fmt: skip
+    wide = float64 if input.dtype is float64 else float32
+    loss = TensorProxy(like=input, shape=input.shape[:1] if reduction == "none" else ())
+    return (
+        loss,
+        TensorProxy(like=input, shape=input.shape[:1], dtype=wide),
+        TensorProxy(like=input, shape=(), dtype=wide),
+    )
 
 
 def _run(
     input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, size_average: None, ignore_index: int, reduce: None,
     reduction: str, label_smoothing: float,
-) -> torch.Tensor:  # fmt: skip
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """The loss, each row's logarithm of the sum of exponentials, and the weight of all rows that are not ignored."""
     rows, classes = input.shape
     wide = input.dtype is torch.float64
     losses = input.new_empty((rows,), dtype=torch.float64 if wide else torch.float32)
-    norms = torch.empty_like(losses)
+    norms, totals = torch.empty_like(losses), torch.empty_like(losses)
     if rows:
         weights = input if weight is None else weight.contiguous()  # never read if there are none
         _rows[rows,](
-            losses, norms, input.contiguous(), target.contiguous(), weights, ignore_index, label_smoothing,
+            losses, norms, totals, input.contiguous(), target.contiguous(), weights, ignore_index, label_smoothing,
             N_CLASSES=classes, ACCUMULATE=tl.float64 if wide else tl.float32, HAS_WEIGHTS=weight is not None, SMOOTHS=label_smoothing != 0,
             BLOCK=min(_BLOCK, triton.next_power_of_2(classes)),
         )  # fmt: skip
+    norm = norms.sum()
     if reduction == "mean":
-        losses = losses.sum() / norms.sum()
+        losses = losses.sum() / norm
     elif reduction == "sum":
         losses = losses.sum()
-    return losses.to(input.dtype)
+    return losses.to(input.dtype), totals, norm
+
+
+def _backward_meta(
+    g: TensorProxy, input: TensorProxy, target: TensorProxy, weight: Any, totals: TensorProxy, norm: TensorProxy, ignore_index: int,
+    reduction: str, label_smoothing: float,
+) -> TensorProxy:  # fmt: skip
+    return TensorProxy(like=input)
+
+
+def _run_backward(
+    g: torch.Tensor, input: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None, totals: torch.Tensor, norm: torch.Tensor,
+    ignore_index: int, reduction: str, label_smoothing: float,
+) -> torch.Tensor:  # fmt: skip
+    rows, classes = input.shape
+    made = torch.empty(input.shape, dtype=input.dtype, device=input.device)
+    scales = g.to(totals.dtype) / norm if reduction == "mean" else g.to(totals.dtype)
+    scales = scales.expand(rows).contiguous()
+    mass = totals.new_tensor(classes) if weight is None else weight.to(totals.dtype).sum()
+    if rows:
+        _gradient_rows[rows,](
+            made, scales, totals.contiguous(), input.contiguous(), target.contiguous(), input if weight is None else weight.contiguous(),
+            mass.reshape(1), ignore_index, label_smoothing,
+            N_CLASSES=classes, ACCUMULATE=tl.float64 if input.dtype is torch.float64 else tl.float32, HAS_WEIGHTS=weight is not None,
+            BLOCK=min(_BLOCK, triton.next_power_of_2(classes)),
+        )  # fmt: skip
+    return made
 
 
 triton_crossentropy = executor.register_operator("triton_crossentropy", meta=_meta, fn=_run)
+triton_crossentropy_backward = executor.register_operator(
+    "triton_crossentropy_backward", meta=_backward_meta, fn=_run_backward
+)
 
 
 def _takes(
@@ -139,10 +212,27 @@ def _transform(
     input: TensorProxy, target: TensorProxy, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
-    return triton_crossentropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+    return triton_crossentropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)[0]
 
 
-executor.register_implementation("torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform)
+def _grad(
+    input: TensorProxy, target: TensorProxy, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+    reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    loss, totals, norm = triton_crossentropy(
+        input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing
+    )
+    g = get_grad(loss)
+    found = triton_crossentropy_backward(
+        g, input, target, weight, totals, norm, ignore_index, reduction, label_smoothing
+    )
+    put_grads((input,), (found,))
+    return loss
+
+
+executor.register_implementation(
+    "torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform, grad_transform=_grad
+)
 register_executor(executor)
 
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.frontend.liveness import PREFIX, bound_names
+from tnp.frontend.liveness import PREFIX, bound_names, walk
 
 __all__ = ["hook_unsure_names"]
 
@@ -24,7 +24,7 @@ def hook_unsure_names(function: Any, runtime: str) -> None:
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
     parameters = {x.arg for x in every if x is not None}
-    outer = {n for s in ast.walk(function) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+    outer = {n for s in walk([function]) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     local = bound_names(function.body) - parameters - outer
     if local:
         _Hooks(runtime, local).block(function.body, frozenset())
@@ -85,7 +85,8 @@ class _Hooks:
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
             return sure - bound_names(s.targets)
-        self._fields(s, sure)
+        if self._is_unsure(s, sure):
+            self._fields(s, sure)
         if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             return _NOWHERE
         if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)):
@@ -107,14 +108,22 @@ class _Hooks:
         self.block(statements, frozenset())
         return _NOWHERE
 
+    def _is_unsure(self, node: ast.AST, sure: frozenset[str]) -> bool:
+        names = (n for n in walk([node]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        return any(n.id in self.local and n.id not in sure for n in names)
+
     def _fields(self, node: Any, sure: frozenset[str]) -> None:
         for field, value in ast.iter_fields(node):
             if isinstance(value, ast.AST):
-                setattr(node, field, self._read(value, sure))
+                setattr(node, field, self._hooked_in(value, sure))
             elif isinstance(value, list):
-                setattr(node, field, [self._read(v, sure) if isinstance(v, ast.AST) else v for v in value])
+                setattr(node, field, [self._hooked_in(v, sure) if isinstance(v, ast.AST) else v for v in value])
 
     def _read(self, node: Any, sure: frozenset[str]) -> Any:
+        """An expression with hooks in it."""
+        return self._hooked_in(node, sure) if self._is_unsure(node, sure) else node
+
+    def _hooked_in(self, node: Any, sure: frozenset[str]) -> Any:
         if isinstance(node, ast.Name):
             unsure = isinstance(node.ctx, ast.Load) and node.id in self.local and node.id not in sure
             return self._hooked(node) if unsure and not node.id.startswith(PREFIX) else node

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import enum
 import logging
+import operator
+import pathlib
 import sys
 import time
 import types
@@ -19,10 +22,11 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.frontend import state
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.tracer import is_traced
 from tnp.lang import numpy as lnp
-from tnp.lang.numpy.effects import Effect, Slot, Text
+from tnp.lang.numpy.effects import Effect, Formatting, Slot, Text
 
-__all__ = ["call_effect", "is_effect", "resolved", "text"]
+__all__ = ["call_effect", "is_effect", "resolved", "text", "text_by"]
 
 _MISSING = object()
 _SECONDS = ("time", "perf_counter", "monotonic", "process_time", "thread_time")
@@ -39,6 +43,18 @@ _FUNCTIONS.update((getattr(logging, name), None) for name in _LOGGING)
 _LOGGER_METHODS = frozenset(getattr(logging.Logger, name) for name in _LOGGING)
 #: arguments that change who is said to call, or where to
 _REFUSED = frozenset(("stacklevel", "stack_info", "exc_info", "extra", "source", "skip_file_prefixes"))
+#: kinds of objects that are written the same at each call
+_UNCHANGING = (
+    np.generic,
+    np.dtype,
+    type,
+    types.FunctionType,
+    types.ModuleType,
+    np.ufunc,
+    enum.Enum,
+    range,
+    pathlib.PurePath,
+)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -68,7 +84,8 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     is_clock = getattr(f, "__module__", None) == "time"
     symbol = lnp.warning_call if f is warnings.warn else lnp.clock_call if is_clock else lnp.python_call
     tracer = state.current()
-    tracer.before_effect(may_raise=f is warnings.warn)
+    formats = any(type(a) is TracedFormatting for a in (*args, *kwargs.values()))
+    tracer.before_effect(may_raise=f is warnings.warn or formats)
     with langs.language_context(lnp.language):
         return tracer.handle(symbol(effect, result_of(f), *values), {}, 0)
 
@@ -82,11 +99,13 @@ def _packed(x: Any, values: list[Any]) -> Any:
         return {_packed(k, values): _packed(v, values) for k, v in x.items()}
     if kind is TracedText:
         return Text(tuple(p if isinstance(p, str) else (_slot(p[0], values), *p[2:]) for p in x.parts))
+    if kind is TracedFormatting:
+        return Formatting(x.make, _packed(x.args, values), _packed(x.kwargs, values))
     if kind in _HANDLES:
         return _slot(_value(x), values)
     if isinstance(x, np.ndarray):
         return _slot(state.current().inputs.constant_array(x).__tnp_value__(), values)
-    if kind in _PLAIN or isinstance(x, (np.generic, np.dtype, type)):
+    if kind in _PLAIN or isinstance(x, _UNCHANGING):
         return x
     raise NeedsEager(f"it prints or logs a {kind.__name__}")
 
@@ -143,6 +162,34 @@ class TracedText:
         return "".join(p if isinstance(p, str) else _formatted(*p[1:]) for p in self.parts)
 
 
+class TracedFormatting:
+    """As :class:`TracedText`, of ``make(*args, **kwargs)``."""
+
+    def __init__(self, make: Callable[..., str], args: Any, kwargs: Any) -> None:
+        self.make, self.args, self.kwargs = make, args, kwargs
+
+    def known(self) -> str:
+        """The text, if its values are known; the trace depends on them then. Raises ``NeedsValue`` if one is not."""
+        return self.make(*self.args, **self.kwargs)
+
+
+def text_by(how: str, text: str, *args: Any, **kwargs: Any) -> Any:
+    """``text % args[0]`` (``how`` is ``"%"``) or ``text.format(*args, **kwargs)``."""
+    make = operator.mod if how == "%" else str.format
+    if state.running() is None or not is_traced((args, tuple(kwargs.values()))):
+        return make(text, *args, **kwargs)
+    return TracedFormatting(make, (text, *map(_kept, args)), {k: _kept(v) for k, v in kwargs.items()})
+
+
+def _kept(x: Any) -> Any:
+    """``x``, with copies of arrays, which may be written before the text that they are in is used."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)(map(_kept, x))
+    if type(x) is dict:
+        return {k: _kept(v) for k, v in x.items()}
+    return state.current().call(lnp.copy, (x,), {}) if type(x) is TracedArray and not x.scalar else x
+
+
 def _formatted(value: Any, conversion: str, spec: str) -> str:
     return format({"r": repr, "s": str, "a": ascii}[conversion](value) if conversion else value, spec)
 
@@ -171,7 +218,7 @@ def _value(x: Any) -> Any:
 
 def resolved(x: Any) -> Any:
     """``x``, with a text in place of what stands for one."""
-    return x.known() if type(x) is TracedText else x
+    return x.known() if type(x) in (TracedText, TracedFormatting) else x
 
 
 _HANDLES = (TracedArray, TracedNumber, TracedEither)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
+__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names", "walk"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -26,14 +26,47 @@ def _is_scope(node: ast.AST) -> bool:
     return isinstance(node, _SCOPES) and not is_thunk
 
 
+def _children(node: ast.AST) -> list[ast.AST]:
+    """What :func:`ast.iter_child_nodes` gives, but for contexts and operators: most of the time of a rewriting goes here."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += [v for v in value if isinstance(v, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """By a kind of nodes, the fields that may hold nodes with something in them."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = getattr(kind, "_fields", ())
+        self[kind] = found = () if kind is ast.Constant else tuple(f for f in fields if f not in ("ctx", "op", "ops"))
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes in ``nodes``, in no particular order."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += _children(node)
+
+
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """The nodes of a function's statements, those of functions and classes in them left out, but not what defines these."""
     stack = list(nodes)[::-1]
     while stack:
         node = stack.pop()
         yield node
-        if not _is_scope(node):
-            stack += list(ast.iter_child_nodes(node))[::-1]
+        if not (isinstance(node, _SCOPES) and _is_scope(node)):
+            stack += _children(node)[::-1]
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
@@ -61,15 +94,13 @@ def _outside_comprehensions(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         yield node
         if isinstance(node, _COMPREHENSIONS):
             yield from (n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
-        elif not _is_scope(node):
-            stack += ast.iter_child_nodes(node)
+        elif not (isinstance(node, _SCOPES) and _is_scope(node)):
+            stack += _children(node)
 
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:
     """The names that are read anywhere in ``nodes``, functions defined there included."""
-    return {
-        n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)
-    }
+    return {n.id for n in walk(nodes) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
 
 
 def has_jump(nodes: Iterable[ast.AST]) -> bool:
@@ -82,7 +113,7 @@ def has_jump(nodes: Iterable[ast.AST]) -> bool:
         if isinstance(node, _LOOPS):
             if any(isinstance(n, ast.Return) for n in own_nodes(node.body)) or has_jump(node.orelse):
                 return True
-        elif has_jump(ast.iter_child_nodes(node)):
+        elif has_jump(_children(node)):
             return True
     return False
 

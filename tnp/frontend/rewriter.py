@@ -162,7 +162,18 @@ class _Rewriter(ast.NodeTransformer):
         return made
 
     def _as_text(self, node: ast.expr) -> ast.expr:
-        """An argument; an f-string in parts, so that it can be made when the program runs."""
+        """An argument; a text made of values in parts (``f"{x}"``, ``"%g" % x``, ``"{}".format(x)``), so that it can be made when the
+        program runs."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            return self._hook("text_by", node, ast.copy_location(ast.Constant("%"), node), node.left, node.right)
+        if isinstance(node, ast.Call) and _is_hook(node, "call") and node.args:
+            found = node.args[0]
+            if isinstance(found, ast.Call) and _is_hook(found, "attribute") and _is_text(found.args[0]):
+                name = found.args[1]
+                if isinstance(name, ast.Constant) and name.value == "format":
+                    made = self._hook("text_by", node, name, found.args[0], *node.args[1:])
+                    made.keywords = node.keywords
+                    return made
         if not isinstance(node, ast.JoinedStr):
             return node
         parts: list[ast.expr] = []
@@ -323,6 +334,14 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         return node
+
+
+def _is_text(x: ast.expr) -> bool:
+    return isinstance(x, ast.Constant) and isinstance(x.value, str)
+
+
+def _is_hook(x: ast.Call, name: str) -> bool:
+    return isinstance(x.func, ast.Attribute) and x.func.attr == name and _is_runtime(x.func.value)
 
 
 def _is_runtime(x: ast.expr) -> bool:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
+from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes, walk
 
 __all__ = ["ITEM", "rewrite_flow", "thunk"]
 
@@ -52,7 +52,7 @@ def rewrite_flow(
     function: ast.FunctionDef | ast.AsyncFunctionDef, runtime: str, frame_functions: frozenset[str]
 ) -> None:
     """Replaces the control flow of a function, and of the functions defined in it, by hooks of ``runtime``."""
-    binds_unseen = any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in ast.walk(function))
+    binds_unseen = any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk([function]))
     for node in own_nodes(function.body):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             rewrite_flow(node, runtime, frame_functions)
@@ -75,6 +75,8 @@ class _Flow:
         self.live = Liveness(function.body)
         self.shared: set[str] = set()
         self.count = itertools.count()
+        #: statements found to mean the same in a function of their own, by ``id``
+        self.movable: dict[int, ast.stmt] = {}
         arguments = function.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         self.parameters = {a.arg for a in every if a is not None}
@@ -128,10 +130,11 @@ class _Flow:
 
     def _can_move(self, statements: Sequence[ast.stmt]) -> bool:
         """Whether statements mean the same in a function of their own."""
+        seen: dict[int, ast.stmt] = {}
         for s in statements:
             if isinstance(s, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
                 return False
-        for n in own_nodes(statements):
+        for n in own_nodes(s for s in statements if id(s) not in self.movable):
             if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)):
                 return False
             if isinstance(n, ast.Delete) and any(isinstance(t, ast.Name) for t in n.targets):
@@ -140,6 +143,9 @@ class _Flow:
                 return False
             if isinstance(n, ast.Name) and (n.id in self.frame_functions or n.id == "__class__"):
                 return False
+            if isinstance(n, ast.stmt):
+                seen[id(n)] = n
+        self.movable.update(seen)
         return True
 
     def _loop(
@@ -270,8 +276,7 @@ def _tuple(names: Any) -> ast.expr:
 
 
 def _at(node: Any, near: ast.AST) -> Any:
-    """``node`` with those of its parts that have no place standing where ``near`` does."""
-    for n in ast.walk(node):
-        if "lineno" in n._attributes and not hasattr(n, "lineno"):
-            ast.copy_location(n, near)
+    """``node``, standing where ``near`` does if it has no place yet; so will its parts that have none, once all is put together."""
+    if not hasattr(node, "lineno"):
+        ast.copy_location(node, near)
     return node

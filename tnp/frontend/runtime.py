@@ -24,7 +24,7 @@ from tnp.core.symbol import Symbol
 from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
-from tnp.frontend.effects import call_effect, is_effect, resolved, text
+from tnp.frontend.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.frontend.either import TracedEither, condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR
@@ -131,6 +131,7 @@ class Runtime(ControlFlow):
         return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
 
     text = staticmethod(text)
+    text_by = staticmethod(text_by)
 
     def bound(self, x: Any, name: str) -> Any:
         """``x``, what the variable ``name`` is bound to, where that may be nothing."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, langs, prims, sizes
+from tnp.core import clang, dtypes, intervals, langs, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
@@ -63,6 +63,16 @@ def is_traced(x: Any) -> bool:
 def _holds(dtype: DType, source: DType) -> bool:
     """Whether a ``dtype`` holds every value of ``source``."""
     return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
+
+
+def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
+    """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
+    if number.python_type is bool:
+        return True
+    low, high = intervals.bounds(number)
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    whole = number.python_type is int and low is not None and high is not None
+    return whole and limits.min <= low and high <= limits.max
 
 
 class Tracer:
@@ -207,6 +217,12 @@ class Tracer:
             return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
         except NeedsValue as needed:
             result = self._call_with_values(symbol, proxies, keywords, seen, needed)
+        except NeedsConcreteSize as needed:
+            # What is a view of an array would not be one of it with another shape.
+            views = info is None or library is not None or info.returns in VIEWS or info.returns == "update"
+            if views:
+                raise
+            result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
             self.store_updated(args[0], result)
             return None
@@ -233,6 +249,21 @@ class Tracer:
                     raise
                 a = asked.pop(0)
                 known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
+
+    def _call_with_sizes(
+        self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager
+    ) -> Any:
+        """``symbol`` called with arrays of the sizes that they have in this call, since it needs to know one of them."""
+        sized = {}
+        for name, a in seen.items():
+            if not sizes.is_known(a.shape_):
+                shape = tuple(n if type(n) is int else self.asking.value(n, f"{symbol.name}()") for n in a.shape_)
+                with langs.language_context(lnp.language):
+                    sized[name] = prims.reshape(a.__tnp_value__(), shape)
+        if not sized:
+            raise needed
+        args, kwargs = map_proxies(lambda p: sized.get(p.name, p), (args, kwargs))
+        return symbol(*args, **kwargs)
 
     def _known_value(self, a: TracedArray) -> Any:
         """A real NumPy scalar that is an argument, as itself; ``None`` for any other array."""
@@ -289,6 +320,8 @@ class Tracer:
                 if not limits.min <= value <= limits.max:
                     raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
             return value
+        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
+            self.before_raising()
         with langs.language_context(lnp.language):
             return lnp.as_array(value, dtype)
 

@@ -54,6 +54,8 @@ def assert_same(
         _assert_close(np.asarray(actual), np.asarray(expected), exact, rtol, what)
     elif "torch" in sys.modules and isinstance(expected, sys.modules["torch"].Tensor):
         _assert_tensors_close(actual, expected, exact, rtol, what)
+    elif "torch" in sys.modules and isinstance(expected, sys.modules["torch"].nn.Module):
+        assert_same(dict(actual.state_dict()), dict(expected.state_dict()), exact=exact, rtol=rtol, what=what)
     else:
         assert actual == expected, f"{what} is {actual!r}, not {expected!r}"
 

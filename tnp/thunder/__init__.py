@@ -21,9 +21,9 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tnp.api import Jitted, cache_info, jit, last_prologue_traces, last_traces, trace
+from tnp.api import Jitted, cache_info, jit, last_backward_traces, last_prologue_traces, last_traces, trace
 from tnp.core.trace import Trace
-from tnp.thunder import clang, core, executors, extend, numpy
+from tnp.thunder import clang, core, examine, executors, extend, numpy
 from tnp.thunder.core import devices, dtypes, prims
 from tnp.thunder.core.transforms import grad
 
@@ -37,11 +37,13 @@ __all__ = [
     "core",
     "devices",
     "dtypes",
+    "examine",
     "executors",
     "extend",
     "grad",
     "install",
     "jit",
+    "last_backward_traces",
     "last_prologue_traces",
     "last_traces",
     "numpy",
@@ -61,7 +63,7 @@ _NEED = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("torch", "tests", "examine"):
+    if name in ("torch", "tests"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'thunder' has no attribute {name!r}")
 
@@ -80,6 +82,7 @@ class CompileStats(NamedTuple):
     cache_misses: int
     last_traces: list[Trace]
     last_prologue_traces: list[str]
+    last_backward_traces: list[Trace]
 
 
 def compile_stats(f: Any) -> CompileStats:
@@ -87,7 +90,9 @@ def compile_stats(f: Any) -> CompileStats:
 
     Raises ``RuntimeError`` if it has not been called.
     """
-    return CompileStats(cache_hits(f), cache_misses(f), last_traces(f), last_prologue_traces(f))
+    return CompileStats(
+        cache_hits(f), cache_misses(f), last_traces(f), last_prologue_traces(f), last_backward_traces(f)
+    )
 
 
 def cache_hits(f: Any) -> int:

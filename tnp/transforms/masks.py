@@ -100,7 +100,7 @@ class _Attempt:
                     self._note_positions(p)
             if not self._convert(b):
                 self.needed.update(p.name for p in b.flat_inputs if p.name in self.masked)
-                self.new.bound_symbols.append(b)
+                self.new.bound_symbols += _with_masks_shown(b)
         if self.needed:
             return None
         return self._with_lengths()
@@ -214,6 +214,17 @@ class _Attempt:
             total = prims.sum(ones, tuple(range(ones.ndim)))
         self.new.take_names(scratch)
         return [*scratch.bound_symbols, prims.item.bind(total, output=length)]
+
+
+def _with_masks_shown(b: BoundSymbol) -> list[BoundSymbol]:
+    """``b``, or its parts if it makes a mask that only they define (``np.nonzero(x)`` is where ``x != 0``)."""
+    parts = list(_prims(b.subsymbols))
+    masks = {p.args[0].name for p in parts if p.sym is prims.nonzero}
+    if masks.isdisjoint(p.name for p in _flat_outputs(parts)):
+        return [b]
+    for part in parts:
+        part.location = b.location
+    return parts
 
 
 def _flat_outputs(bsyms: Sequence[BoundSymbol]) -> Iterator[Proxy]:

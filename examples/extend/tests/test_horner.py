@@ -14,7 +14,7 @@ def test_polyval_runs_as_horner():
     c, x = np.array([1.0, -2.0, 3.0]), np.linspace(-1, 1, 20_000)
     f = tnp.jit(lambda c, x: np.polyval(c, x) + 1, executors=["horner"])
     np.testing.assert_allclose(f(c, x), np.polyval(c, x) + 1)
-    assert [b.sym.name for b in tnp.last_traces(f)[-1].body][0] == "horner"
+    assert next(b.sym.name for b in tnp.last_traces(f)[-1].body) == "horner"
     f(c.astype(np.float32), x)
     assert "horner" not in [b.sym.name for b in tnp.last_traces(f)[-1].body]
 

@@ -39,8 +39,11 @@ def load(pointer, mask=None, other=None):
     return torch.where(mask, pointer.memory[torch.where(mask, at, 0).long()], other)
 
 
-def store(pointer, value):
-    pointer.memory[pointer.offsets.long()] = value.to(pointer.memory.dtype)
+def store(pointer, value, mask=None):
+    at, value = torch.as_tensor(pointer.offsets).long(), value.to(pointer.memory.dtype)
+    if mask is not None:
+        at, value = at[mask], value[mask]
+    pointer.memory[at] = value
 
 
 def where(condition, a, b):

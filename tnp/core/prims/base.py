@@ -112,7 +112,9 @@ def make_prim(
         raise TypeError(f"make_prim({name!r}): meta= takes a function, not {type(meta).__name__} {meta!r}")
     if isinstance(id, PrimID) and id in PrimIDs and id.name.lower() in registry:
         raise ValueError(f"{id!r} is the id of prims.{id.name.lower()}")
-    return _make(id, name, meta, tags, printer, fn)
+    symbol = _make(id, name, meta, tags, printer, fn)
+    symbol.follows_arguments = True
+    return symbol
 
 
 def _make(
@@ -140,7 +142,8 @@ def prim(*tags: OpTags) -> Callable[[Callable[..., Any]], Symbol]:
 
 
 def check(condition: bool | None, message: Callable[[], str], exception_type: type[BaseException] = ValueError) -> None:
-    """Raises ``exception_type(message())`` if the condition is surely false (``None``: known at run time only).
+    """Raises ``exception_type(message())`` if the condition is surely false (``None``: known at run time only). The program then depends on
+    what a number among its arguments is compared with.
 
     >>> from tnp.extend import check
     >>> check(2 < 1, lambda: "2 is not less than 1")
@@ -148,7 +151,7 @@ def check(condition: bool | None, message: Callable[[], str], exception_type: ty
     ...
     ValueError: 2 is not less than 1
     """
-    if condition is False:
+    if condition is not None and not condition:
         raise exception_type(message())
 
 

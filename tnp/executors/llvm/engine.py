@@ -1,6 +1,6 @@
 """From textual LLVM IR to machine code that can be called.
 
-A module is parsed, optimised by LLVM's own pipeline for level 3 and turned into an object file, or the object file comes
+A module is parsed, optimised by LLVM's own pipeline and turned into an object file, or the object file comes
 from the disk (``cache.py``); ORC then links the object into the process. On one core of a 2.5 GHz Xeon that is 8 ms for a
 loop of six operations over three arrays (half of it optimisation, 40 % code generation) and 0.5 ms when the object is on
 the disk.
@@ -211,8 +211,10 @@ def define_symbol(name: str, address: int) -> None:
         _binding().add_symbol(name, address)
 
 
-def compile_ir(ir: str, name: str) -> Compiled:
+def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     """Compiles and links a module. Any thread may call it; one compiles at a time.
+
+    ``level`` says how hard LLVM tries. It vectorises at any; at 1 it looks for less in what code does from branch to branch.
 
     ``ir`` has no target lines: they are added. Symbols that it declares are looked for among those defined by
     ``define_symbol``, then in the process and its libraries. ``name`` tells the module from others in dumps.
@@ -222,7 +224,7 @@ def compile_ir(ir: str, name: str) -> Compiled:
     """
     machine = target()
     text = f'target datalayout = "{machine.data_layout}"\ntarget triple = "{machine.triple}"\n{ir}'
-    key = _key(text, machine)
+    key = _key(text, machine, level)
     wanted = set(os.environ.get("TNP_DUMP", "").replace(",", " ").split())
     if "ir" in wanted:
         _dump(text, name, key, ".ll")
@@ -235,7 +237,7 @@ def compile_ir(ir: str, name: str) -> Compiled:
                     return _link(cached, interface, name, key, from_cache=True)
                 except Unavailable:
                     pass  # what the object refers to may be missing here: the object made anew decides
-        made = _object(text, name, key, wanted)
+        made = _object(text, name, key, wanted, level)
         compiled = _link(made, interface, name, key, from_cache=False)
     cache.store(key, made)
     return compiled
@@ -264,16 +266,16 @@ def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
     return compiled, found["note"]
 
 
-def _key(text: str, machine: Target) -> str:
+def _key(text: str, machine: Target, level: int = 0) -> str:
     """The name on disk of the object that ``text`` becomes."""
     binding = _binding()
     import llvmlite
 
-    parts = (CACHE_VERSION, llvmlite.__version__, binding.llvm_version_info, machine.cpu, machine.features)
+    parts = (CACHE_VERSION, llvmlite.__version__, binding.llvm_version_info, machine.cpu, machine.features, level)
     return hashlib.sha256(f"{parts}\n{text}".encode()).hexdigest()
 
 
-def _object(text: str, name: str, key: str, wanted: set[str]) -> bytes:
+def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> bytes:
     """The object file of a module, optimised."""
     binding = _binding()
     try:
@@ -283,7 +285,7 @@ def _object(text: str, name: str, key: str, wanted: set[str]) -> bytes:
     except RuntimeError as e:
         raise ValueError(f"the IR of {name} is wrong: {e}") from e
     module.name = name
-    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options = binding.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = True
     options.loop_interleaving = True
     options.slp_vectorization = True

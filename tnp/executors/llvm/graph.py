@@ -70,14 +70,14 @@ class Node:
         self.op = op
         self.shape = tuple(shape)
         self.dtype = dtype
-        self.args = tuple(args)
         self.params = params
         self.position = position
+        self._take(args)
 
-    @property
-    def sources(self) -> tuple[Node, ...]:
-        """The nodes that it reads."""
-        return tuple(a for a in self.args if isinstance(a, Node))
+    def _take(self, args: Sequence[Any]) -> None:
+        self.args = tuple(args)
+        #: the nodes that it reads
+        self.sources: tuple[Node, ...] = tuple([a for a in self.args if isinstance(a, Node)])
 
     @property
     def size(self) -> int:
@@ -152,7 +152,7 @@ class Update(Node):
 
     def start_from(self, copy: Node) -> None:
         """Makes it an update of ``copy``, which has the elements of its base."""
-        self.args = (copy, *self.args[1:])
+        self._take((copy, *self.args[1:]))
 
     def where(self, indices: Indices) -> Indices:
         """The position in the base of a position in the value."""

@@ -35,6 +35,9 @@ class NativeRegion:
     Subclasses write the code. ``updates``: which output is in the memory of which input.
     """
 
+    #: how hard LLVM tries
+    level = 3
+
     def __init__(self, name: str, region: Region, updates: Mapping[int, int], fast: bool) -> None:
         self.name = name
         self.fast = fast
@@ -65,7 +68,7 @@ class NativeRegion:
     def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
         """What :meth:`make` gives, with the module's code."""
         spec, ir, release = self.make(key)
-        return spec, engine.compile_ir(ir, self.name), release
+        return spec, engine.compile_ir(ir, self.name, self.level), release
 
     def error(self, args: Sequence[Any], record: int) -> BaseException:
         """The exception that is noted in the record at that address, see :mod:`~tnp.executors.llvm.launcher`."""
@@ -114,6 +117,8 @@ class NativeRegion:
 
 class FusedRegion(NativeRegion):
     """A region of straight-line code, as loop nests."""
+
+    level = 1  # in a loop nest there are no branches to learn from
 
     def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
         super().__init__(name, region, updates, fast)

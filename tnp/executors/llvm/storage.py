@@ -20,6 +20,8 @@ __all__ = ["Plan"]
 
 #: a value is stored when computing it where it is used would cost this much more an element than once (additions)
 RECOMPUTE = 8
+#: what it costs to read elements that are not neighbours in memory (additions)
+APART = 2
 #: operations between an element of what is stored and that of what it is computed from
 DEPTH = 60
 #: what costs nothing to compute again
@@ -72,9 +74,10 @@ class Plan:
     def var(self, level: int, limit: int) -> Var:
         return self.variables.setdefault((level, limit), Var(f"i{level}", limit))
 
-    def statements(self) -> list[Statement]:
+    def statements(self, kind: type[Node] = Node) -> list[Statement]:
+        """The statements of what is stored, of that kind of nodes, in order."""
         roots = sorted(
-            (n for n in self.stored if n.op not in ("input", "empty")),
+            (n for n in self.stored if isinstance(n, kind) and n.op not in ("input", "empty")),
             key=lambda n: n.position,
         )
         return [Statement(n, self) for n in roots]
@@ -122,10 +125,8 @@ class Plan:
     def store_what_updates_would_overwrite(self) -> None:
         """An update whose value or indices are computed from other places of the memory that it writes takes them from a
         copy; a scatter even from the same ones, which an iteration before may have written."""
-        for statement in self.statements():
+        for statement in self.statements(Update):
             update = statement.node
-            if not isinstance(update, Update):
-                continue
             memory = self.memory_of(update)
             if not any(self.memory_of(load.node) is memory for load in statement.loads):
                 continue
@@ -139,7 +140,7 @@ class Plan:
 
     def store_what_is_scattered(self) -> None:
         """What is scattered and costs much is computed before: a loop in a fixed order has neither vectors nor threads."""
-        for statement in self.statements():
+        for statement in self.statements(Update):
             if statement.ordered and isinstance(statement.node, Update):
                 node = statement.node.value
                 while isinstance(node, View) and node.source.size <= node.size:
@@ -163,11 +164,13 @@ class Plan:
 
     def store_what_costs(self) -> None:
         """Stores values that would be computed too often, first those by which most is saved, of equals the last."""
+        statements = self.statements()
+        executions = [_executions(s) for s in statements]
         while True:
             executed: dict[Node, int] = {}
-            for statement in self.statements():
-                for node, at in statement.visits:
-                    executed[node] = executed.get(node, 0) + _times(statement, at)
+            for counts in executions:
+                for node, times in counts.items():
+                    executed[node] = executed.get(node, 0) + times
             saved = {
                 node: self._inlinecost_of(node) * (times / node.size - 1)
                 for node, times in executed.items()
@@ -176,7 +179,14 @@ class Plan:
             paying = [node for node, additions in saved.items() if additions > RECOMPUTE]
             if not paying:
                 return
-            self.stored.add(max(paying, key=lambda n: (saved[n] * n.size, n.position)))
+            chosen = max(paying, key=lambda n: (saved[n] * n.size, n.position))
+            self.stored.add(chosen)
+            for k, counts in enumerate(executions):
+                if chosen in counts:
+                    statements[k] = Statement(statements[k].node, self)
+                    executions[k] = _executions(statements[k])
+            statements.append(Statement(chosen, self))
+            executions.append(_executions(statements[-1]))
 
     def _inlinecost_of(self, node: Node) -> float:
         seen: set[Node] = set()
@@ -185,9 +195,25 @@ class Plan:
             if n in seen or (n in self.stored and n is not node):
                 return 0.0
             seen.add(n)
-            return cost_of(n) + sum(map(total, n.sources))
+            own = APART if self._is_apart(n) else cost_of(n)
+            return own + sum(map(total, n.sources))
 
         return total(node)
+
+    def _is_apart(self, node: Node) -> bool:
+        """Whether a node reads elements of stored memory of which no two are neighbours (``x[..., 0]``)."""
+        if not isinstance(node, View) or node.source not in self.stored:
+            return False
+        steps = [abs(step) for step, n in zip(self.strides.get(node, ()), node.shape) if n > 1 and step]
+        return min(steps, default=0) > node.dtype.itemsize
+
+
+def _executions(statement: Statement) -> dict[Node, int]:
+    """How often a statement computes each value."""
+    counts: dict[Node, int] = {}
+    for node, at in statement.visits:
+        counts[node] = counts.get(node, 0) + _times(statement, at)
+    return counts
 
 
 def _times(statement: Statement, at: Indices) -> int:

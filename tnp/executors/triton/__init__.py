@@ -28,17 +28,29 @@ __all__ = ["TritonExecutor", "executor", "is_available"]
 class TritonExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, views, lookups and reductions with Triton."""
 
-    array_kind = "torch"
     updates_inputs = False
 
-    def __init__(self, name: str, *, version: Any = None, everything: bool = False) -> None:
+    def __init__(self, name: str, *, version: Any = None, everything: bool = False, array_kind: str = "torch") -> None:
         super().__init__(name, version=version)
+        #: ``"torch"``: tensors, where they are; ``"cupy"``: arrays of the NumPy language, which were moved to the device
+        self.array_kind = array_kind
         #: regions are compiled that others run as well: for tests
         self.everything = everything
 
+    def unavailable(self) -> str | None:
+        if not is_available():
+            return "Triton is not installed"
+        if importlib.util.find_spec("torch") is None:
+            return "torch, which allocates its memory, is not installed"
+        return _why_not()
+
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
-        return is_available() and takes(bsym) and all(a.device.devicetype is _devicetype() for a in arrays)
+        if not is_available() or not takes(bsym):
+            return False
+        if self.array_kind == "cupy":
+            return all(a.lang.name == "numpy" for a in arrays)
+        return all(a.device.devicetype is _devicetype() for a in arrays)
 
     def fuse(self, region: Region, name: str) -> Any:
         try:
@@ -47,15 +59,22 @@ class TritonExecutor(FusionExecutor):
             return None
         if not self.everything and not _pays(graph):
             return None
-        from tnp.executors.triton.launch import FusedRegion
+        from tnp.executors.triton.launch import CupyRegion, FusedRegion
 
-        return FusedRegion(name, region, graph)
+        return (CupyRegion if self.array_kind == "cupy" else FusedRegion)(name, region, graph)
 
 
 @functools.cache
 def is_available() -> bool:
     """Whether Triton is installed."""
     return importlib.util.find_spec("triton") is not None
+
+
+def _why_not() -> str | None:
+    """Why no kernel can be launched."""
+    from tnp.executors.triton.launch import has_device, interprets
+
+    return None if interprets() or has_device() else "there is no CUDA device, and TRITON_INTERPRET is off"
 
 
 def _devicetype() -> DeviceType:
@@ -72,4 +91,5 @@ def _pays(graph: Graph) -> bool:
 
 executor = TritonExecutor("triton", version=importlib.metadata.version("triton") if is_available() else None)
 register_executor(executor)
+register_executor(TritonExecutor("triton_cupy", version=executor.version, array_kind="cupy"))
 register_executor(TritonExecutor("triton_everything", version=executor.version, everything=True))

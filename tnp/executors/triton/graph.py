@@ -351,8 +351,45 @@ def _reduce(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims: S
     return Node("reduce", output_shape, dtype, (a,), name=op, dims=long)
 
 
+#: of a reduction with at most so many results, over at least so many elements, parts are reduced first, by programs of their own
+FEW_RESULTS, MANY_ELEMENTS, PARTS = 16, 2**16, 512
+_IDENTITIES = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+def _in_parts(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims: Sequence[int]) -> Node:
+    """A reduction, in two steps where one would leave most of the device idle."""
+    long = [d % len(a.shape) for d in dims]
+    lengths = [a.shape[d] for d in long]
+    length = math.prod(lengths)
+    if math.prod(output_shape) > FEW_RESULTS or length < MANY_ELEMENTS:
+        return _reduce(op, output_shape, dtype, a, dims)
+    wide = scalars.compute_dtype(dtype)
+    if wide is not dtype:
+        a = Node("convert_element_type", a.shape, wide, (a,))
+    kept = tuple(output_shape)
+    steps = _row_major(lengths)
+
+    def where(at: Indices) -> Indices:
+        rest = iter(at[:-1])
+        own = {d: remainder(quotient(at[-1], step), n) for d, step, n in zip(long, steps, lengths)}
+        return tuple(own[d] if d in own else next(rest) for d in range(len(a.shape)))
+
+    line = _view(a, (*kept, length), where)
+    width = -(-length // PARTS)
+    missing = PARTS * width - length
+    if missing:  # the last part is filled up with what changes nothing: for extremes, with an element
+        filler = Node("convert_element_type", (*kept, missing), wide, (_IDENTITIES.get(op),))
+        if op not in _IDENTITIES:
+            filler = _view(line, (*kept, missing), lambda at: (*at[:-1], ZERO))
+        line = Node("select", (*kept, PARTS * width), wide, (line, filler), dim=len(kept), split=length)
+    tiles = _view(line, (*kept, PARTS, width), lambda at: (*at[:-2], at[-2] * width + at[-1]))
+    partial = _reduce(op, (*kept, PARTS), wide, tiles, (len(kept) + 1,))
+    made = _reduce(op, kept, wide, partial, (len(kept),))
+    return made if wide is dtype else Node("convert_element_type", kept, dtype, (made,))
+
+
 def _reduction(name: str) -> Rule:
-    return lambda output, a, dims: _reduce(name, output.shape, output.dtype, a, tuple(dims))
+    return lambda output, a, dims: _in_parts(name, output.shape, output.dtype, a, tuple(dims))
 
 
 for _name in ("sum", "prod", "amax", "amin", "any", "all"):
@@ -381,9 +418,9 @@ def _var(output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
     """In two passes: the mean, and the squares of the distances from it."""
     dims = tuple(dims)
     count = math.prod(a.shape[d] for d in dims)
-    mean = Node("div", output.shape, a.dtype, (_reduce("sum", output.shape, a.dtype, a, dims), float(count)))
+    mean = Node("div", output.shape, a.dtype, (_in_parts("sum", output.shape, a.dtype, a, dims), float(count)))
     spread = _view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
     distance = Node("sub", a.shape, a.dtype, (a, spread))
     squares = Node("mul", a.shape, a.dtype, (distance, distance))
-    total = _reduce("sum", output.shape, a.dtype, squares, dims)
+    total = _in_parts("sum", output.shape, a.dtype, squares, dims)
     return Node("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))

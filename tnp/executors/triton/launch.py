@@ -24,7 +24,7 @@ from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
 
-__all__ = ["FusedRegion", "interprets", "load_source"]
+__all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source"]
 
 #: kinds of strides for which a region is compiled
 SPECIALISATIONS = 8
@@ -35,6 +35,11 @@ def interprets() -> bool:
     import triton
 
     return bool(triton.knobs.runtime.interpret)
+
+
+def has_device() -> bool:
+    """Whether torch sees a CUDA device."""
+    return torch.cuda.is_available()
 
 
 def load_source(source: str) -> dict[str, Any]:
@@ -97,11 +102,12 @@ class FusedRegion:
         if self._alone is None:
             assert self.region.run_singly is not None
             self._alone = self.region.run_singly({})
-        arrays = [a.numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
+        arrays = [a.cpu().numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
         with np.errstate(all="ignore"):
             result = self._alone(*arrays)
         results = result if isinstance(result, tuple) else (result,)
-        return tuple(_as_tensor(r) for r in results)
+        device = next((a.device for a in args if isinstance(a, torch.Tensor)), None) or _device()
+        return tuple(_as_tensor(r).to(device) for r in results)
 
     def _warn(self, key: Any, error: Exception) -> None:
         """Says once that the region runs without its kernels, and where their source is."""
@@ -114,6 +120,16 @@ class FusedRegion:
                 RuntimeWarning,
                 stacklevel=user_stack_level(),
             )
+
+
+class CupyRegion(FusedRegion):
+    """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory, on the same stream."""
+
+    def __call__(self, *args: Any) -> Any:
+        import cupy
+
+        tensors = [torch.from_dlpack(a) if isinstance(a, cupy.ndarray) else a for a in args]
+        return tuple(cupy.from_dlpack(t) for t in super().__call__(*tensors))
 
 
 def _written(source: str) -> str:

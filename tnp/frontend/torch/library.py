@@ -23,6 +23,7 @@ from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
+from tnp.frontend.objects import is_shadow
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
@@ -216,6 +217,8 @@ class TorchLibrary(Library):
     def _run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(function, "__name__", str(function))
         _check_sizes(args, kwargs, name)
+        if any(map(is_shadow, (*args, *kwargs.values()))):
+            raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
         args, kwargs = tracer.known(args), tracer.known_values(kwargs)
         seen: dict[str, TracedArray] = {}
         proxies, keywords = tracer.value(args, seen), tracer.value(kwargs, seen)

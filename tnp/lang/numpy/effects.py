@@ -12,7 +12,7 @@ from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.registry import npsymbol
 
-__all__ = ["Effect", "Slot", "Text", "clock_call", "python_call", "warning_call"]
+__all__ = ["Effect", "Formatting", "Slot", "Text", "clock_call", "python_call", "warning_call"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,19 @@ class Text:
         slot, conversion, spec = part
         value = _filled(slot, values)
         return format(_CONVERSIONS[conversion](value) if conversion else value, spec)
+
+
+@dataclass(frozen=True)
+class Formatting:
+    """A text made by ``make(*args, **kwargs)``: Python's ``%``, or ``str.format``."""
+
+    make: Callable[..., str]
+    args: Any
+    kwargs: Any
+
+    def fill(self, values: tuple[Any, ...]) -> str:
+        kwargs = {k: _filled(v, values) for k, v in self.kwargs.items()}
+        return self.make(*(_filled(a, values) for a in self.args), **kwargs)
 
 
 _CONVERSIONS: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
@@ -74,7 +87,7 @@ class Effect:
 
 
 def _filled(x: Any, values: tuple[Any, ...]) -> Any:
-    if isinstance(x, (Slot, Text)):
+    if isinstance(x, (Slot, Text, Formatting)):
         return x.fill(values)
     if type(x) in (tuple, list):
         return type(x)(_filled(y, values) for y in x)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tnp.core import sizes
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.symbol import Namespace, OpTags, Symbol, map_proxies
+from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.registry import language
 
@@ -98,6 +98,47 @@ def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) ->
     return proxy_of(result, name)
 
 
+def _draw(make: Callable[[], Callable[..., Any]], name: str, args: Any, kwargs: Any) -> Any:
+    """The result of a random function that ``make`` makes. It is not compared again, so integers that its shape depends on (``size=n``)
+    have to be known.
+
+    Raises :class:`NeedsValue` for such an integer in an array.
+    """
+    integers = [p for p in flat_proxies((args, kwargs)) if _is_integer(p)]
+    if not integers:
+        return _dry_run(make(), name, args, kwargs)
+    found = []
+    for value in (1, 2):
+        tried = map_proxies(lambda p, value=value: value if _is_integer(p) else p, (args, kwargs))
+        try:
+            found.append(_dry_run(make(), name, *tried))
+        except NeedsEager:  # for those numbers, maybe
+            break
+    if len(found) == 2 and _same_kind(*found):
+        return found[0]
+    if any(isinstance(p, TensorProxy) for p in integers):
+        raise NeedsValue(f"what {name} draws depends on a value that is known only when the program runs")
+    known = map_proxies(lambda p: p.known() if _is_integer(p) else p, (args, kwargs))
+    return _dry_run(make(), name, *known)
+
+
+def _is_integer(p: Proxy) -> bool:
+    if isinstance(p, NumberProxy):
+        return p.python_type is int
+    return isinstance(p, TensorProxy) and p.ndim == 0 and p.dtype.kind in "iu"
+
+
+def _same_kind(a: Any, b: Any) -> bool:
+    """Whether two results of dry runs are of one type, dtype and shape."""
+    if isinstance(a, (tuple, list)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same_kind, a, b))
+    if isinstance(a, TensorProxy) and isinstance(b, TensorProxy):
+        return a.shape == b.shape and a.dtype is b.dtype and a.scalar == b.scalar
+    if isinstance(a, NumberProxy) and isinstance(b, NumberProxy):
+        return a.python_type is b.python_type
+    return type(a) is type(b)
+
+
 def _check_apart(name: str, arguments: list[np.ndarray[Any, Any]], result: Any) -> None:
     """Raises :class:`NeedsEager` for a function that changed its arguments, or returned a view of one: an opaque call
     is known by what it returns, and says nothing of memory."""
@@ -175,7 +216,7 @@ def _random_meta(function: Any, name: str) -> Callable[..., Any]:
         raise NeedsEager(f"numpy.{name} is not compiled")
 
     def meta(*args: Any, **kwargs: Any) -> Any:
-        return _dry_run(getattr(np.random.RandomState(0), short), f"numpy.{name}", args, kwargs)
+        return _draw(lambda: getattr(np.random.RandomState(0), short), f"numpy.{name}", args, kwargs)
 
     return meta
 
@@ -190,7 +231,7 @@ def method_symbol(example: Any, name: str) -> Symbol:
             raise NeedsEager(f"{kind.__name__}.{name} is not compiled")
 
         def meta(generator: Any, *args: Any, **kwargs: Any) -> Any:
-            return _dry_run(getattr(_fresh_generator(kind), name), f"{kind.__name__}.{name}", args, kwargs)
+            return _draw(lambda: getattr(_fresh_generator(kind), name), f"{kind.__name__}.{name}", args, kwargs)
 
         known = Symbol(
             name,

@@ -29,6 +29,7 @@ FAMILIES = (
     "arranging",
     "pooling",
     "recurrent",
+    "counting",
 )
 
 for _family in FAMILIES:

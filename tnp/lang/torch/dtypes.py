@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from functools import cache
 from typing import Any
 
@@ -21,12 +22,15 @@ from tnp.core.printing import register_printer
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 
 __all__ = [
+    "TypePromotion",
     "default_dtype",
     "dtype_or",
+    "elementwise_type_promotion",
     "number_dtype",
     "result_dtype",
     "to_device",
     "to_dtype",
+    "to_torch_device",
     "to_torch_dtype",
 ]
 
@@ -78,6 +82,11 @@ def to_device(device: Any) -> Device:
     if device is None or (str(device) == "cpu"):
         return cpu
     raise NeedsEager(f"it makes an array on {device}")
+
+
+def to_torch_device(device: Any) -> torch.device:
+    """torch's device for tnp's (or its name); torch's own as they are."""
+    return device if isinstance(device, torch.device) else torch.device(str(device))
 
 
 def default_dtype() -> DType:
@@ -139,3 +148,31 @@ def result_dtype(*operands: Any) -> DType:
     found = _combined(with_dims, _combined(without, numbers))
     assert found is not None
     return found
+
+
+class TypePromotion(Enum):
+    """How the operands of an elementwise function promote."""
+
+    #: to the dtype that :func:`result_dtype` says
+    DEFAULT = auto()
+    #: as that, but integers and bools to the default floating dtype
+    INT_TO_FLOAT = auto()
+    #: computed as the first says; the result is bool
+    ALWAYS_BOOL = auto()
+
+
+def elementwise_type_promotion(
+    *operands: Any, type_promotion_kind: TypePromotion = TypePromotion.DEFAULT
+) -> tuple[DType, DType]:
+    """The dtype that an elementwise function of tensors and numbers computes in, and that of its result, by torch's rules.
+
+    >>> from tnp.core.proxies import TensorProxy
+    >>> from tnp.lang.torch.dtypes import TypePromotion, dtypes, elementwise_type_promotion
+    >>> a = TensorProxy("a", shape=(2,), dtype=dtypes.int32)
+    >>> elementwise_type_promotion(a, 2), elementwise_type_promotion(a, 2.5, type_promotion_kind=TypePromotion.ALWAYS_BOOL)
+    ((dtypes.int32, dtypes.int32), (dtypes.float32, dtypes.bool8))
+    """
+    dtype = result_dtype(*operands)
+    if type_promotion_kind is TypePromotion.INT_TO_FLOAT and dtype.kind not in "fc":
+        dtype = default_dtype()
+    return dtype, dtypes.bool8 if type_promotion_kind is TypePromotion.ALWAYS_BOOL else dtype

@@ -11,7 +11,7 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.activations import floating
-from tnp.lang.torch.operands import dimension, static_int
+from tnp.lang.torch.operands import dimension, static_int, tensor_only
 from tnp.lang.torch.products import matmul
 from tnp.lang.torch.registry import torchsymbol
 
@@ -162,7 +162,9 @@ def cross(input: Any, other: Any, *, dim: Any = -1) -> TensorProxy:
 @torchsymbol(torch.linalg.diagonal, returns="view")
 def diagonal(A: Any, *, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> TensorProxy:
     """Diagonals of matrices, as a new last dimension."""
-    _matrix(A)
+    tensor_only(A)
+    if A.ndim < 2:
+        raise NeedsOpaque("no matrix")
     return prims.diagonal(A, static_int(offset), dimension(A.ndim, dim1), dimension(A.ndim, dim2))
 
 

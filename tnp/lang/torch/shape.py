@@ -213,7 +213,7 @@ def sliced(input: TensorProxy, dim: int, start: int, stop: int, step: int = 1) -
     return clang.slice_dim(input, start, stop, step, dim=dim)
 
 
-@torchsymbol(torch.ops.aten.slice, name="ops.aten.slice", returns="view")
+@torchsymbol(torch.ops.aten.slice, torch.ops.aten.slice.Tensor, name="ops.aten.slice", returns="view")
 def aten_slice(input: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
     """``input[start:end:step]`` in one dimension: what torch's own Python calls it."""
     d = dimension(input.ndim, dim)

@@ -23,10 +23,12 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.assigning import Copied, copies_of_what_is_read, reads_ahead
+from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.liveness import Block, steps_of
-from tnp.executors.llvm.program.parallel import VECTORISED, Access, Span, Work, outline, trips_of
+from tnp.executors.llvm.program.parallel import UNKNOWN_TRIPS, VECTORISED, Access, Span, Work, outline, trips_of
 from tnp.executors.llvm.program.rules import RULES
+from tnp.executors.llvm.program.strips import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -50,7 +52,9 @@ Failure = Callable[..., BaseException]
 class Program:
     """The function of one loop, or branch, with all that is in it."""
 
-    def __init__(self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None) -> None:
+    def __init__(
+        self, *, fast: bool = False, failures: list[tuple[Failure, int]] | None = None, cuts: bool = False
+    ) -> None:
         self.code = Code(fast=fast)
         self.code._count = 1_000_000  # registers of the body and of its head have different names
         self.code.current = "start"
@@ -58,6 +62,14 @@ class Program:
         #: copies of what may have to be restored
         self.copies = Code(self.code)
         self.copies._count = 500_000
+        #: what has to hold for the program to begin; whether all rounds come here, the first and last value of loops' variables
+        self.ahead = Code(self.code)
+        self.ahead._count = 400_000
+        self.is_unconditional = True
+        self.rounds: dict[Atom, tuple[Int, Int]] = {}
+        #: registers with narrower bounds, and bounds of loops that checks tell
+        self.narrower: dict[tuple[Atom, int], Atom] = {}
+        self.limits: dict[str, int] = {}
         self.cold: list[str] = []
         self.scopes: list[dict[str, Any]] = [{}]
         self.blocks: list[Block] = []
@@ -75,6 +87,10 @@ class Program:
         self.spans: list[Span] = []
         self.work = Work(0)
         self.parallel_loops = 0
+        #: whether loops may be cut into strips; how the present one is, and where its strip begins
+        self.cuts = cuts
+        self.strips: Strips | None = None
+        self.strip_begin = ZERO
         #: what is read while that is being recorded, and at what offset
         self.accesses: list[tuple[Place, Int]] | None = None
         #: copies that are read instead of what is at these offsets, and where
@@ -162,7 +178,7 @@ class Program:
             raise Refused(f"{b.sym.name} is not compiled in loops")
         if b.sym.name != "select" or b.args[0].name != self.last_select:
             self.flush()
-        run(self, b)
+        run(self, b if self.strips is None else self.strips.adapted(b))
 
     def flush(self) -> None:
         """Makes the checks that wait, in order of the axes, and reads the elements that were selected."""
@@ -370,6 +386,8 @@ class Program:
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
         code.line(f"br i1 {more}, label %{head}, label %{done}")
+        if trips == UNKNOWN_TRIPS:
+            trips = span.trips = self.limits.get(variable, trips)
         span.end, span.accesses_end = len(code.lines), len(self.log)
         span.work = self.work.count(len(code.lines))
         if span.is_one_block(code.lines):
@@ -449,7 +467,7 @@ class Program:
         if self.accesses is not None:
             self.accesses.append((place, place.where(at)))
         else:
-            self.log.append(Access(place.memory, place.where(at), place.dtype.itemsize, stores))
+            self.log.append(Access(place.memory, narrowed(self, place.where(at)), place.dtype.itemsize, stores))
 
     def store(self, place: Place, at: At, value: Value) -> None:
         self._note(place, at, stores=True)
@@ -544,7 +562,7 @@ class Program:
             code.require("malloc", DECLARATIONS)
         code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
         begin = f"  br i1 {lacking}, label %decline, label %copy" if lacking else "  br label %copy"
-        copy = ["copy:", *self.copies.lines, "  br label %start"]
+        copy = ["copy:", *self.ahead.lines, *self.copies.lines, "  br label %start"]
         body = ["  %outcome = alloca i64", "  store i64 0, ptr %outcome", *made, *head.lines, begin, *copy, "start:"]
         text = "\n".join([*body, code.text()])
         parts = [*loops, f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text()]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tnp.core import dtypes
@@ -18,8 +20,10 @@ from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.parallel import trips_of
 from tnp.executors.llvm.program.rules import step
+from tnp.executors.llvm.program.strips import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.views import sliced
 
 __all__ = ["Variable", "condition", "load_number", "store_number"]
 
@@ -296,9 +300,50 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if abs(step) >= FAR:
         raise Refused("a step beyond which the index may not fit")
     carried = Carried(p, b, args, b.args[4:])
-    code = p.code
+    strips = _strips(p, b, carried) if trips_of(start, stop, step) >= MANY else None
     if step != 1:
         start, stop = _near(p, start), _near(p, stop)
+    if strips is None:
+        _rounds(p, carried, body, start, stop, step)
+    else:
+        begun = len(p.code.lines)
+        with p.loop(ZERO, Int(strips.length // strips.strip)) as i:
+            with _strip(p, strips, i * strips.strip, body, carried) as part:
+                _rounds(p, part, body, start, stop, step)
+        if any("label %leave" in line or "label %refuse" in line for line in p.code.lines[begun:]):
+            raise Uncut
+    carried.finish()
+
+
+def _strips(p: Program, b: BoundSymbol, carried: Carried) -> Strips | None:
+    """How to cut a loop into strips, if that is allowed and pays."""
+    if not p.cuts or p.strips is not None or carried.variables:
+        return None
+    body: Body = b.args[3]
+    found = {x.name: p.value(x) for x in body.captures} | dict(carried.memory)
+    return plan(b, {name: x.strides for name, x in found.items() if isinstance(x, Place)})
+
+
+@contextmanager
+def _strip(p: Program, strips: Strips, begin: Int, body: Body, carried: Carried) -> Iterator[Carried]:
+    """Lets the body see the part from ``begin`` on of what is cut; gives what is carried of it."""
+
+    def part(name: str, x: Any) -> Any:
+        return sliced(x, strips.dims[name], begin, Int(strips.strip), 1) if name in strips.dims else x
+
+    inside = copy.copy(carried)
+    inside.memory = {name: part(name, place) for name, place in carried.memory.items()}
+    p.scopes.append({x.name: part(x.name, p.value(x)) for x in body.captures})
+    p.strips, p.strip_begin = strips, begin
+    with p.scope():
+        yield inside
+    p.strips = None
+    p.scopes.pop()
+
+
+def _rounds(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
+    """The loop itself."""
+    code, index = p.code, body.args[0]
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
         p.begin_only_if(ahead)  # a loop without rounds leaves the caller's own array
@@ -310,9 +355,14 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
         if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
             p.poll(256)
         # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
-        value = Int(0, {Atom(variable, low, max(low, high)): 1})
+        atom = Atom(variable, low, max(low, high))
+        value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
+        if abs(step) == 1 and len(body.results) == len(carried.args):
+            p.rounds[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
+        else:
+            p.is_unconditional = False
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
-    carried.finish()
+        p.is_unconditional = is_unconditional
 
 
 def _near(p: Program, x: Int) -> Int:
@@ -333,6 +383,7 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     ran = p.slot("i1") if carried.begins_with_an_array and not p.blocks else None
     if ran is not None:
         code.line(f"store i1 false, ptr {ran}")
+    is_unconditional, p.is_unconditional = p.is_unconditional, False
     head, done, inside = code.label("while"), code.label("done"), code.label("do")
     code.line(f"br label %{head}")
     code.block(head)
@@ -350,6 +401,7 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     code.block(done)
     if ran is not None:
         p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without rounds, the caller's own array is left
+    p.is_unconditional = is_unconditional
     carried.finish()
 
 
@@ -363,6 +415,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
     sides = [code.label("then"), code.label("else")]
     join = code.label("join")
     code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}")
+    is_unconditional, p.is_unconditional = p.is_unconditional, False
     for label, body in zip(sides, (then, otherwise)):
         code.block(label)
         before = carried.enter()
@@ -376,6 +429,7 @@ def _cond(p: Program, b: BoundSymbol) -> None:
         for memory, level in before:
             memory.level = level
         code.line(f"br label %{join}")
+    p.is_unconditional = is_unconditional
     code.block(join)
     carried.finish()
     for v in new:

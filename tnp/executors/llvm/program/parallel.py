@@ -35,18 +35,24 @@ from tnp.executors.llvm.program.values import Memory
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
 
-#: instructions from which on another thread pays
-GRAIN = 100_000
+#: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
+#: thread each time round.
+GRAIN = 500_000
 #: what an instruction counts in loops that LLVM may vectorise
 VECTORISED = 0.08
 #: chunks that the iterations of a loop are cut into
 CHUNKS = 32
-#: iterations that a loop is taken to have if its bounds say nothing, and accesses to one memory that are compared
-UNKNOWN_TRIPS, MOST_ACCESSES = 32, 60
+#: iterations that a loop is taken to have if its bounds are arguments, or if they are read from arrays
+UNKNOWN_TRIPS, READ_TRIPS = 32, 4
+#: accesses to one memory that are compared
+MOST_ACCESSES = 60
 #: instructions for which a byte is copied that may have to be restored
 WORK_PER_BYTE = 2
+
+#: what the registers of loops' variables begin with
+LOOP_VARIABLE = "%i"
 
 _REGISTER = re.compile(r"(label )?(%[\w.]+)")
 _SIMPLE = frozenset({"i1", "i8", "i16", "i32", "i64", "half", "float", "double", "ptr"})
@@ -107,6 +113,8 @@ def trips_of(begin: Int, end: Int, step: int = 1) -> float:
     low, high = max(0, distance.low), max(0, distance.high)
     if high > 2**40:
         return UNKNOWN_TRIPS
+    if not all(atom.text.startswith(LOOP_VARIABLE) for atom in distance.terms):
+        return min(high, READ_TRIPS)
     return max(1.0, (low + high) / 2 / abs(step))
 
 

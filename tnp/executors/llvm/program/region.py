@@ -21,6 +21,7 @@ from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
+from tnp.executors.llvm.program.strips import Uncut
 from tnp.executors.llvm.program.values import Lazy, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 
@@ -120,14 +121,20 @@ class ProgramRegion(NativeRegion):
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         """See :meth:`NativeRegion.make`."""
         region = self.region
-        program = Program(fast=self.fast, failures=self.failures)
+        attributes = function_attributes()
+
+        def write(cuts: bool) -> tuple[str, int]:
+            p = Program(fast=self.fast, failures=self.failures, cuts=cuts)
+            text = _write(self.name, self.bsym, region.inputs, region.outputs, self.updates, key, attributes, p)
+            return text, p.parallel_loops
+
         try:
-            ir = _write(
-                self.name, self.bsym, region.inputs, region.outputs, self.updates, key, function_attributes(), program
-            )
+            try:
+                ir, self.parallel_loops = write(cuts=True)
+            except Uncut:
+                ir, self.parallel_loops = write(cuts=False)
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
-        self.parallel_loops = program.parallel_loops
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]

@@ -7,19 +7,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import RECORD_WORDS
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
+from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.numbers import whole
-from tnp.executors.llvm.program.rules import rule
+from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Lazy, Number, Place, Scalar
 
-__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "take_one"]
+__all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "sliced", "take_one"]
 
 #: what NumPy says of two shapes: of operands, and of what is stored and where
 OPERANDS = "operands could not be broadcast together with shapes {} {} "
 STORE = "could not broadcast input array from shape {} into shape {}"
+#: of what is stored through arrays of indices, and of those
+INDEXED = "shape mismatch: value array of shape {} could not be broadcast to indexing result of shape {}"
+INDICES = "shape mismatch: indexing arrays could not be broadcast together with shapes {} {} "
 
 #: operations up to which elements are computed again for each place of a broadcast
 CHEAP = 8
@@ -63,11 +68,12 @@ def _check_index(p: Program, i: Int, n: Int, dim: int) -> None:
     key = ("in bounds", i, n)
     if p.find(key):
         return
-    if (i + n).low < 0 or (n - i).low < 1:
+    if ((i + n).low < 0 or (n - i).low < 1) and not is_checked_ahead(p, i, n):
         above = p.less(Int(-1), i + n) if (i + n).fits else p.less(n * -1 - 1, i)
         below = p.less(i, n)
         ok = below if above == "true" else above if below == "true" else p.code.op(f"and i1 {above}, {below}")
         p.check(ok, lambda at, size: IndexError(f"index {at} is out of bounds for axis {dim} with size {size}"), i, n)
+    learn(p, i, n)
     p.known[-1][key] = True
 
 
@@ -112,10 +118,10 @@ def _count(p: Program, length: Int, step: int) -> Int:
 
 def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: Any, step: int = 1) -> Array:
     first, length = _bounds(p, a.shape[dim], start, stop, step)
-    return _sliced(a, dim, first, length, step)
+    return sliced(a, dim, first, length, step)
 
 
-def _sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
+def sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
     shape = [length if d == dim else m for d, m in enumerate(a.shape)]
     if isinstance(a, Place):
         strides = [s * step if d == dim else s for d, s in enumerate(a.strides)]
@@ -124,12 +130,12 @@ def _sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
 
 
 def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any = None) -> Array:
-    for d, (start, stop, step) in enumerate(zip(starts, stops, strides or [1] * len(starts))):
-        unchanged = start == 0 and step == 1 and a.shape[d].high <= stop
+    for d, (start, stop, by) in enumerate(zip(starts, stops, strides or [1] * len(starts))):
+        unchanged = start == 0 and by == 1 and a.shape[d].high <= stop
         if not unchanged:
             if a.shape[d].known is None:
                 raise Refused("a slice of a size of the program")
-            a = _sliced(a, d, Int(start), Int((stop - start + step - 1) // step), step)
+            a = sliced(a, d, Int(start), Int((stop - start + by - 1) // by), by)
     return a
 
 
@@ -165,7 +171,18 @@ def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
 
 
 def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims: Sequence[int]) -> Array:
-    return broadcast(p, a, [whole(p, n) for n in shape], dims)
+    return broadcast(p, a, [whole(p, n) for n in shape], dims, _words(p, out))
+
+
+def _words(p: Program, out: Any) -> str:
+    """What NumPy says if what becomes ``out`` does not fit: that depends on who wants it in that shape."""
+    for later in p.blocks[-1].steps if p.blocks else ():
+        if later.sym.name in ("index_put", "index_get"):
+            if any(i.name == out.name for i in later.args[1]):
+                return INDICES
+            if later.sym.name == "index_put" and later.args[2].name == out.name:
+                return INDEXED
+    return OPERANDS
 
 
 def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], words: str = OPERANDS) -> Array:
@@ -177,7 +194,7 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], w
     for n, d, again in zip(a.shape, dims, repeated):
         if not again:
             # Of two operands it is the second that is repeated to the shape of the first.
-            order = (a.shape, shape) if words is STORE else (shape, a.shape)
+            order = (a.shape, shape) if words in (STORE, INDEXED) else (shape, a.shape)
             require_equal(p, n, shape[d], *do_not_fit(*order, words))
     if isinstance(a, Lazy) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
@@ -194,7 +211,8 @@ def do_not_fit(a: Sequence[Int], b: Sequence[Int], words: str = OPERANDS) -> tup
     rank = len(a)
 
     def failure(*sizes: int) -> Exception:
-        return ValueError(words.format(*(f"({', '.join(map(str, s))}{',' * (len(s) == 1)})".replace(" ", "") for s in (sizes[:rank], sizes[rank:]))))  # fmt: skip
+        kind = IndexError if words is INDICES else ValueError
+        return kind(words.format(*(f"({', '.join(map(str, s))}{',' * (len(s) == 1)})".replace(" ", "") for s in (sizes[:rank], sizes[rank:]))))  # fmt: skip
 
     return failure, [*a, *b]
 
@@ -284,6 +302,24 @@ for _name, _view in VIEWS.items():
     rule(_name)(_view)
 
 
+@step("slice")
+def _slice_or_part(p: Program, b: BoundSymbol) -> None:
+    """A slice; of an array that is read as a whole, the part that a strip needs (:mod:`strips`)."""
+    a, starts, stops, steps = (
+        p.value(b.args[0]),
+        *b.args[1:3],
+        b.args[3] if len(b.args) > 3 else b.kwargs.get("strides"),
+    )
+    if p.strips is not None and p.strips.reads_part(b):
+        cut = p.strips.dims[b.output.name]
+        by = steps[cut] if steps else 1
+        a = sliced(a, cut, p.strip_begin * by + starts[cut], Int(p.strips.strip), by)
+        starts, stops = list(starts), list(stops)
+        starts[cut], stops[cut] = 0, p.strips.strip
+        steps = [1 if d == cut else s for d, s in enumerate(steps)] if steps else None
+    p.bind(b.output, _slice(p, b.output, a, starts, stops, steps))
+
+
 @rule("size")
 def _size(p: Program, out: Any, a: Array, dim: int) -> Number:
     return Number(int, a.shape[dim])
@@ -309,7 +345,7 @@ def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int
     made = p.temporary([total if d == dim else n for d, n in enumerate(first.shape)], out.dtype)
     begin = ZERO
     for a in arrays:
-        part = _sliced(made, dim, begin, a.shape[dim], 1)
+        part = sliced(made, dim, begin, a.shape[dim], 1)
         assert isinstance(part, Place)
         p.fill(part, a)
         begin = begin + a.shape[dim]

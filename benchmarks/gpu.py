@@ -1,0 +1,245 @@
+"""tnp on a CUDA device beside CuPy, torch.compile and jax.jit, in one process: times, and the part of the copy bandwidth.
+
+    python benchmarks/gpu.py [--elements 20000000] [--out benchmarks/results/gpu.md] [--only softmax]
+
+Arrays are on the device before the clock starts; results stay there. Every version's result is compared with NumPy's. What is not
+installed, or fails, is a note in the table. Without a CUDA device it says so and ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+import tnp
+
+#: seconds that a version runs for
+SECONDS = 0.5
+
+
+def chain(a, b):
+    return np.sqrt(a * a + b) / (a + 2) - a * b
+
+
+def black_scholes(s, k, t):
+    root = 0.2 * np.sqrt(t)
+    d1 = (np.log(s / k) + 0.07 * t) / root
+    d2 = d1 - root
+    n1 = 1 / (1 + np.exp(-1.702 * d1))
+    n2 = 1 / (1 + np.exp(-1.702 * d2))
+    return s * n1 - k * np.exp(-0.05 * t) * n2
+
+
+def softmax(x):
+    e = np.exp(x - np.amax(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def layer_norm(x):
+    mean = np.mean(x, axis=-1, keepdims=True)
+    centred = x - mean
+    return centred / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + 1e-5)
+
+
+def log_sum_exp(x):
+    top = np.amax(x, axis=-1, keepdims=True)
+    return np.log(np.sum(np.exp(x - top), axis=-1)) + top[:, 0]
+
+
+def stencil_2d(u):
+    return 0.2 * (u[1:-1, 1:-1] + u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
+
+
+def stencil_3d(u):
+    return (
+        u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1] + u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1] + u[1:-1, 1:-1, :-2]
+        + u[1:-1, 1:-1, 2:] - 6 * u[1:-1, 1:-1, 1:-1]
+    )  # fmt: skip
+
+
+def distances(a, b):
+    return np.sqrt(np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=-1))
+
+
+def total(x):
+    return np.sum(x * x)
+
+
+def _positive(*shape: int) -> Any:
+    return (np.random.default_rng(0).random(shape, np.float32) + 0.5).astype(np.float32)
+
+
+def _side(n: int, dims: int) -> tuple[int, ...]:
+    return (max(4, round(n ** (1 / dims))),) * dims
+
+
+#: name → (function, its arguments for about n elements)
+PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]] = {
+    "chain": (chain, lambda n: (_positive(n), _positive(n))),
+    "black_scholes": (black_scholes, lambda n: (_positive(n), _positive(n), _positive(n))),
+    "softmax": (softmax, lambda n: (_positive(max(1, n // 2048), 2048),)),
+    "layer_norm": (layer_norm, lambda n: (_positive(max(1, n // 1024), 1024),)),
+    "log_sum_exp of 50257": (log_sum_exp, lambda n: (_positive(max(1, n // 50257), 50257),)),
+    "stencil_2d": (stencil_2d, lambda n: (_positive(*_side(n, 2)),)),
+    "stencil_3d": (stencil_3d, lambda n: (_positive(*_side(n, 3)),)),
+    "distances": (distances, lambda n: (_positive(_side(n, 2)[0], 3), _positive(_side(n, 2)[0], 3))),
+    "total": (total, lambda n: (_positive(n),)),
+}
+
+
+def in_library(function: Any, library: Any) -> Any:
+    """The function with another library for ``np``."""
+    return FunctionType(function.__code__, {**function.__globals__, "np": library}, function.__name__)
+
+
+def tnp_version(cupy: Any, function: Any, args: tuple[Any, ...]) -> Any:
+    """The program's operations between the copies to the device and back, on arrays that are there."""
+    jitted = tnp.jit(function, device="cuda")
+    jitted(*args)
+    program = tnp.last_traces(jitted)[-1]
+    values: dict[str, Any] = dict(zip((p.name for p in program.args), args))
+    steps = [b for b in program.body if b.sym.executor is not None]
+    for b in [b for b in steps if b.sym.name == "to_device"]:
+        values[b.output.name] = cupy.asarray(values[b.args[0].name])
+    steps = [b for b in steps if b.sym.name not in ("to_device", "to_host", "as_scalar")]
+    if len(steps) != 1 or "triton" not in steps[0].sym.name:
+        raise RuntimeError(f"the program is not one region of Triton, but {[b.sym.name for b in steps]}")
+    region = steps[0].sym.fn
+    inputs = [values[p.name] for p in steps[0].args]
+    return lambda: region(*inputs)[0]
+
+
+def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
+    """name → what makes the function without arguments that is timed."""
+    cupy = importlib.import_module("cupy")
+
+    def of_cupy() -> Any:
+        inputs = [cupy.asarray(a) for a in args]
+        own = in_library(function, cupy)
+        return lambda: own(*inputs)
+
+    def of_torch(compiled: bool) -> Any:
+        torch = importlib.import_module("torch")
+        inputs = [torch.from_numpy(a).cuda() for a in args]
+        own = in_library(function, torch)
+        own = torch.compile(own) if compiled else own
+        return lambda: own(*inputs)
+
+    def of_jax() -> Any:
+        jax = importlib.import_module("jax")
+        inputs = [jax.device_put(a, jax.devices("gpu")[0]) for a in args]
+        own = jax.jit(in_library(function, jax.numpy))
+        return lambda: own(*inputs)
+
+    return {
+        "tnp": lambda: tnp_version(cupy, function, args),
+        "cupy": of_cupy,
+        "torch": lambda: of_torch(False),
+        "torch.compile": lambda: of_torch(True),
+        "jax.jit": of_jax,
+    }
+
+
+def seconds(run: Callable[[], Any], synchronize: Callable[[], None]) -> float:
+    """Seconds of a call: the least of several turns, each of as many calls as fill a part of :data:`SECONDS`."""
+    run()
+    synchronize()
+    start = time.perf_counter()
+    run()
+    synchronize()
+    calls = max(1, int(SECONDS / 5 / max(time.perf_counter() - start, 1e-7)))
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(calls):
+            run()
+        synchronize()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best
+
+
+def as_numpy(x: Any) -> Any:
+    if hasattr(x, "get"):  # CuPy
+        return x.get()
+    return x.cpu().numpy() if hasattr(x, "cpu") else np.asarray(x)
+
+
+def measure(name: str, elements: int, bandwidth: float, synchronize: Callable[[], None]) -> list[str]:
+    """The lines of the table for a program."""
+    function, make = PROGRAMS[name]
+    args = make(elements)
+    expected = function(*args)
+    moved = sum(a.nbytes for a in args) + expected.nbytes
+    lines = []
+    for version, prepare in versions(function, args).items():
+        try:
+            run = prepare()
+            np.testing.assert_allclose(as_numpy(run()), expected, rtol=2e-3, atol=1e-4)
+            took = seconds(run, synchronize)
+        except Exception as error:  # a peer that is missing or fails is a note, not the end
+            text = (str(error).splitlines() or [""])[0][:90].replace("|", "/")
+            lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | |")
+            continue
+        rate = moved / took
+        lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} |")
+    return lines
+
+
+def copy_bandwidth(cupy: Any, elements: int, synchronize: Callable[[], None]) -> float:
+    """Bytes a second, read and written, of a copy on the device of four times as many elements."""
+    source = cupy.asarray(np.ones(elements * 4, np.float32))
+    target = cupy.empty_like(source)
+
+    def copy() -> None:
+        target[...] = source
+
+    return 2 * source.nbytes / seconds(copy, synchronize)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--elements", type=int, default=20_000_000)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "gpu.md")
+    parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    try:
+        tnp.jit(lambda x: x + 1, device="cuda")(np.ones(2))
+    except tnp.NoDeviceError as error:
+        print(f"no benchmark of the GPU: {error}", file=sys.stderr)
+        return 1
+    cupy = importlib.import_module("cupy")
+
+    def synchronize() -> None:
+        cupy.cuda.runtime.deviceSynchronize()
+
+    bandwidth = copy_bandwidth(cupy, options.elements, synchronize)
+    lines = [
+        "# On a GPU",
+        "",
+        f"CuPy {cupy.__version__}, NumPy {np.__version__}, {options.elements:,} elements of float32; a copy on the device runs at "
+        f"{bandwidth / 1e9:.0f} GB/s. Made by `make test-gpu`.",
+        "",
+        "| program | version | µs | GB/s of inputs and results | of a copy's |",
+        "| --- | --- | ---: | ---: | ---: |",
+    ]
+    for name in options.only:
+        lines += measure(name, options.elements, bandwidth, synchronize)
+        print(lines[-1], flush=True)
+    print("\n".join(lines))
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text("\n".join(lines) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

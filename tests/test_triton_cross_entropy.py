@@ -1,0 +1,73 @@
+"""Cross entropy by Triton, under Triton's interpreter: loss and gradient are torch's."""
+
+import itertools
+
+import pytest
+
+pytest.importorskip("triton", reason="the extra 'triton' is not installed", exc_type=ImportError)
+torch = pytest.importorskip("torch", exc_type=ImportError)
+
+import triton  # noqa: E402
+
+import tnp  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="TRITON_INTERPRET is off")
+
+
+def operations(f):
+    return {b.sym.name for b in tnp.last_traces(f)[-1].bound_symbols}
+
+
+CASES = list(itertools.product(("mean", "sum", "none"), (0.0, 0.1), (False, True), (-100, 2)))
+
+
+@pytest.mark.parametrize(("reduction", "smoothing", "weighted", "ignored"), CASES)
+def test_loss_and_gradient(reduction, smoothing, weighted, ignored):
+    torch.manual_seed(0)
+    x = torch.randn(6, 37, dtype=torch.float64) * 5
+    target = torch.tensor([0, 36, 2, 7, 2, 11])
+    weight = torch.rand(37, dtype=torch.float64) if weighted else None
+    up = torch.rand(6, dtype=torch.float64) if reduction == "none" else torch.tensor(1.5, dtype=torch.float64)
+
+    def loss(x):
+        return torch.nn.functional.cross_entropy(
+            x, target, weight, ignore_index=ignored, reduction=reduction, label_smoothing=smoothing
+        )
+
+    def total(x):
+        return (loss(x) * up).sum()
+
+    forward = tnp.jit(loss, executors=["triton_cross_entropy"])
+    torch.testing.assert_close(forward(x), loss(x))
+    assert "triton_crossentropy" in operations(forward)
+    backward = tnp.jit(tnp.value_and_grad(total), executors=["triton_cross_entropy"])
+    value, found = backward(x)
+    assert "triton_crossentropy_backward" in operations(backward)
+    eager = x.clone().requires_grad_()
+    total(eager).backward()
+    torch.testing.assert_close(value, total(x))
+    torch.testing.assert_close(found, eager.grad)
+
+
+def test_many_classes_in_float32():
+    torch.manual_seed(0)
+    x = torch.randn(3, 5000) * 5
+    target = torch.tensor([4999, 0, 123])
+
+    def loss(x):
+        return torch.nn.functional.cross_entropy(x, target)
+
+    value, found = tnp.jit(tnp.value_and_grad(loss), executors=["triton_cross_entropy"])(x)
+    eager = x.clone().requires_grad_()
+    loss(eager).backward()
+    torch.testing.assert_close(value, loss(x))
+    torch.testing.assert_close(found, eager.grad)
+
+
+def test_rows_that_are_all_ignored():
+    def loss(x):
+        return torch.nn.functional.cross_entropy(x, torch.tensor([1, 1]), ignore_index=1, reduction="sum")
+
+    value, found = tnp.jit(tnp.value_and_grad(loss), executors=["triton_cross_entropy"])(torch.full((2, 3), 1e9))
+    assert value == 0
+    assert not found.any()

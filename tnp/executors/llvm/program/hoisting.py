@@ -1,0 +1,67 @@
+"""Checks of loops' indices, once before the program begins.
+
+``for i in range(n): y[i] = x[i] + 1`` with a number ``n`` that is known only when the program runs: whether ``n`` is more than there are
+elements can be asked before anything is done. If it is, the program does nothing, and Python runs the call up to the error. The loop
+itself is then free of checks, so that it vectorises, and of several threads.
+
+That is right only for what every round does, in loops that nothing leaves early.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tnp.executors.llvm.program.integers import Atom, Int
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.program.emitter import Program
+
+__all__ = ["is_checked_ahead", "learn", "narrowed"]
+
+#: an integer that may be larger has no useful bound
+FAR = 2**40
+
+
+def is_checked_ahead(p: Program, i: Int, n: Int) -> bool:
+    """Whether ``i < n``, of an index that is not below ``-n``, could be made a condition for the program to begin."""
+    if not p.is_unconditional or (i + n).low < 0:
+        return False
+    most = i
+    while inside := [a for a in most.terms if a in p.rounds]:
+        atom = max(inside, key=list(p.rounds).index)  # the innermost loop's
+        first, last = p.rounds[atom]
+        if any(a in p.rounds for a in last.terms) and any(a in p.rounds for a in first.terms):
+            return False  # where it ends, it may be empty
+        c = most.terms[atom]
+        most = most + ((last if c > 0 else first) - Int(0, {atom: 1})) * c
+    known = {line.split(" = ", 1)[0].strip() for line in p.head.lines}
+    left, right = Int(0, most.terms), n - most.constant
+    if any(a.text not in known for x in (left, right) for a in x.terms) or not (left.fits and right.fits):
+        return False
+    code, p.code = p.code, p.ahead
+    known_now, p.known = p.known, [{}]
+    try:
+        p.begin_only_if(p.less(left, right))
+    finally:
+        p.code, p.known = code, known_now
+    return True
+
+
+def learn(p: Program, i: Int, n: Int) -> None:
+    """Notes that ``i < n`` from here on, to the end of the scope."""
+    if len(i.terms) == 1:
+        ((atom, c),) = i.terms.items()
+        if c == 1 and atom.high > FAR:
+            p.known[-1]["at most", atom] = n.high - 1 - i.constant
+            p.limits[atom.text] = n.high
+
+
+def narrowed(p: Program, offset: Int) -> Int:
+    """``offset`` with the bounds that are known of its registers here."""
+    if not any(a.high > FAR for a in offset.terms):
+        return offset
+    terms: dict[Atom, int] = {}
+    for atom, c in offset.terms.items():
+        most = p.find(("at most", atom)) if atom.high > FAR else None
+        terms[atom if most is None else p.narrower.setdefault((atom, most), Atom(atom.text, atom.low, most))] = c
+    return Int(offset.constant, terms)

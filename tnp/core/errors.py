@@ -46,7 +46,17 @@ class TraceError(TypeError):
 
 
 class NoDeviceError(RuntimeError):
-    """A program that was to run on a device that is not here, or that nobody can use: no driver, one too old, no library for it."""
+    """A program that was to run on a device that is not here, or that nobody can use: no driver, one too old, no library for it.
+
+    >>> import numpy as np, tnp
+    >>> def on_the_gpu_if_there_is_one(f, *args):
+    ...     try:
+    ...         return tnp.jit(f, device="cuda")(*args)
+    ...     except tnp.NoDeviceError:
+    ...         return tnp.jit(f)(*args)
+    >>> float(on_the_gpu_if_there_is_one(lambda x: x.sum(), np.ones(3)))
+    3.0
+    """
 
 
 class TransformError(TraceError):

@@ -137,7 +137,9 @@ def test_writes_before_a_value_happen_once_and_at_all():
 
     def in_a_branch(x):
         if x[0] > 1:
-            x[1] = 7
+            x[1] += 1
+        else:
+            x *= 2
         return np.ones(int(x[1]))
 
     for f in (through_views, in_a_loop, in_a_branch):

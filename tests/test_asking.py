@@ -137,7 +137,9 @@ def test_writes_before_a_value_happen_once_and_at_all():
 
     def in_a_branch(x):
         if x[0] > 1:
-            x[1] = 7
+            x[1] += 1
+        else:
+            x *= 2
         return np.ones(int(x[1]))
 
     for f in (through_views, in_a_loop, in_a_branch):
@@ -324,3 +326,28 @@ def test_sizes_that_operations_need():
     rows = [np.random.default_rng(s).integers(0, 4, 12) / 4 for s in range(3)]
     for names in EXECUTORS:
         run(f, *arrays(*rows), executors=names)
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_computes_a_value_leaves_the_arguments_alone():
+    def f(x, t):
+        u = x * 0.5
+        s = 0.0
+        for i in range(10):
+            s = s + x[i]
+            u = u * 0.5 + x
+            if x[i] * s < -t:
+                u[i] = 1.5
+                x = x - 0.1 * u
+            else:
+                if s > t:
+                    u = u + x[i]
+                else:
+                    s = s + 0.5
+                    if i > 6:
+                        return i
+                x[i] = s
+                u = u + x[i]
+        return x[i]
+
+    same_as_eager(f, lambda: (np.random.default_rng(0).normal(size=14), 0.2))

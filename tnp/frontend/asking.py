@@ -139,6 +139,7 @@ class Asking:
         kept = {id(b) for b in found}
         body = [b for b in body if id(b) in kept or _is_setting(b)]
         body = [b for b in map(_quiet, body) if b is not None]
+        body, wanted = self._on_copies(body, wanted)
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
         used = {p.name for b in body for p in b.flat_inputs} | {wanted.name}
@@ -150,6 +151,18 @@ class Asking:
         trace.output = wanted
         requires = tracer.gradients is not None and bool(tracer.gradients.roots)
         return Asked(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
+
+    def _on_copies(self, body: list[BoundSymbol], wanted: Proxy) -> tuple[list[BoundSymbol], Proxy]:
+        """A program in which copies stand for the caller's arrays that it writes: what loops and branches carry, they may write to."""
+        trace, read = self.tracer.trace, {p.name for b in body for p in b.flat_inputs} | {wanted.name}
+        written = [s.origin for s in self.tracer.inputs.storages if s.dirty and s.origin is not None]
+        copies: dict[str, Any] = {}
+        made = []
+        for p in written:
+            if p.name in read:
+                copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+                made.append(prims.clone.bind(p, output=copies[p.name]))
+        return [*made, *(b.substitute(copies) for b in body)], copies.get(wanted.name, wanted)
 
     def _prologue(self, used: set[str]) -> Prologue:
         """What must hold for the program so far."""

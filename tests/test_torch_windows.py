@@ -72,3 +72,11 @@ def test_results_that_depend_on_data():
     x = torch.tensor([[0.0, 1.5, -2.0], [3.0, 0.0, 0.5]])
     _check(positions, x, x > 0)
     _check(questions, x, x[:1])
+
+
+def shared_heads(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+def test_attention_in_which_heads_share_keys():
+    _check(shared_heads, torch.randn(2, 6, 5, 4), torch.randn(2, 2, 5, 4), torch.randn(2, 2, 5, 4))

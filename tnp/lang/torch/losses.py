@@ -260,7 +260,11 @@ def scaled_dot_product_attention(
     """``softmax(query @ key.T * scale + mask) @ value``, the mask bool or added."""
     floating(query, key, value)
     tensor_only(query)
-    if known(dropout_p) != 0 or enable_gqa or query.ndim < 2 or key.ndim != query.ndim or value.ndim != query.ndim:
+    if enable_gqa and query.ndim == key.ndim == value.ndim >= 3 and 0 not in (*key.shape, *value.shape):
+        key, value = _for_heads(key, query), _for_heads(value, query)
+    elif enable_gqa:
+        raise NeedsOpaque("attention of other ranks")
+    if known(dropout_p) != 0 or query.ndim < 2 or key.ndim != query.ndim or value.ndim != query.ndim:
         raise NeedsOpaque("attention that drops")
     if query.shape[:-2] != key.shape[:-2] or key.shape[:-1] != value.shape[:-1] or 0 in (*query.shape, *key.shape):
         raise NeedsOpaque("attention of other shapes")
@@ -284,6 +288,15 @@ def scaled_dot_product_attention(
     if attn_mask is not None:  # nothing to attend to gives 0
         weights = clang.where(clang.eq(largest, -math.inf), clang.full_like(weights, 0), weights)
     return weights @ value
+
+
+def _for_heads(a: TensorProxy, query: TensorProxy) -> TensorProxy:
+    """Heads of which several of the query share each, repeated."""
+    heads, count = a.shape[-3], query.shape[-3]
+    if count % heads:
+        raise NeedsOpaque("heads that do not divide")
+    wanted = (*a.shape[:-2], count // heads, *a.shape[-2:])
+    return clang.reshape(clang.broadcast_to(clang.expand_dims(a, (-3,)), wanted), (*a.shape[:-3], count, *a.shape[-2:]))
 
 
 def _causal(rows: int, columns: int) -> TensorProxy:

@@ -133,11 +133,11 @@ def test_while_and_cond_print_and_run_as_python():
     assert "  while True:" in lines
     assert "    if not n1: break" in lines
     assert "  else:" in lines
-    from tnp.api import _backend
     from tnp.executors import registry
+    from tnp.jitted import backend_of
     from tnp.transforms.pipeline import compile_trace
 
-    program = compile_trace(trace, _backend(registry.get_always_executors()))[-1]
+    program = compile_trace(trace, backend_of(registry.get_always_executors()))[-1]
     assert program.python_callable()(4) == (4, 4)
     assert program.python_callable()(5) == (6, 60)
 
@@ -153,11 +153,11 @@ def test_an_update_in_a_body_writes_to_the_memory_of_the_argument():
         (out,) = prims.for_loop(0, b.n, 1, b.body((i, m), make), b.A)
         prims.copy_(out, b.A)
         trace = b.finish(None)
-    from tnp.api import _backend
     from tnp.executors import registry
+    from tnp.jitted import backend_of
     from tnp.transforms.pipeline import compile_trace
 
-    program = compile_trace(trace, _backend(registry.get_always_executors()))[-1]
+    program = compile_trace(trace, backend_of(registry.get_always_executors()))[-1]
     assert "A[n0] = " in program.python()
     assert "m" not in [p.name for p in program.bound_symbols[2].flat_inputs]
     x = np.arange(6.0)

@@ -170,7 +170,7 @@ def test_explain_counts_calls_that_only_tracing_fails(monkeypatch):
         raise KeyError("first")
 
     jitted = tnp.jit(lambda x: x + 1)
-    monkeypatch.setattr(tnp.api, "acquire", fail)
+    monkeypatch.setattr(tnp.jitted, "acquire", fail)
     with pytest.warns(tnp.EagerFallbackWarning, match="tracing raised"):
         assert jitted(1) == 2
     jitted(2)

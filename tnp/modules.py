@@ -7,10 +7,10 @@ import inspect
 from keyword import iskeyword
 from typing import Any
 
-from tnp.api import Form, Jitted
 from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import compile_source
 from tnp.frontend.sources import MISS
+from tnp.jitted import Form, Jitted
 
 __all__ = ["JittedModule"]
 

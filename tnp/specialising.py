@@ -20,7 +20,7 @@ from tnp.frontend.sources import MISS, Prologue
 from tnp.lang.numpy import opaque
 
 if TYPE_CHECKING:
-    from tnp.api import Entry
+    from tnp.jitted import Entry
 
 __all__ = ["SPECIALISATIONS", "Answered", "Family", "Question"]
 

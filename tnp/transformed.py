@@ -8,7 +8,6 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.api import Jitted
 from tnp.core import langs, prims, pytree
 from tnp.core.current import registrations
 from tnp.core.errors import GradientError, NeedsEager, TransformError
@@ -20,6 +19,7 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.tracer import Tracer
+from tnp.jitted import Jitted
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import zeros_for
 

@@ -1,0 +1,522 @@
+"""Jitted functions: the programs of a function, the calls that each is for, and how they come about."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tnp.core import check, logs
+from tnp.core.errors import (
+    EagerFallbackWarning,
+    ExtensionError,
+    LateGuardFailed,
+    NeedsEager,
+    NoExecutorError,
+    RaisedWhenAsked,
+    TraceCheckError,
+    TraceError,
+    hide_frames_of,
+    user_stack_level,
+)
+from tnp.core.printing import compile_source
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import call_outside_trace_with
+from tnp.core.trace import Trace, detached
+from tnp.executors import registry
+from tnp.executors.base import Region
+from tnp.frontend import state
+from tnp.frontend.acquire import Acquired, acquire
+from tnp.frontend.asking import Asked
+from tnp.frontend.sources import MISS, Prologue
+from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
+from tnp.training import Training, without_gradients
+from tnp.transforms.autodiff.rules import grad_transforms_of
+from tnp.transforms.in_place import MemoryOperations
+from tnp.transforms.pipeline import Backend, compile_trace
+from tnp.transforms.split import split
+
+__all__ = ["Entry", "Form", "Jitted", "backend_of"]
+
+hide_frames_of(np.__path__[0])
+
+
+@dataclass(eq=False)
+class Form:
+    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
+
+    parameters: list[str]
+    apply: Callable[..., Any]
+    runs: tuple[Callable[..., Any], ...] = ()
+
+
+@dataclass
+class Entry:
+    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+
+    form: Form
+    prologue: Prologue
+    run: Callable[..., Any]
+    traces: list[Trace] = field(default_factory=list)
+    eager_reason: str | None = None
+    seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
+    question: Question | None = None
+
+
+#: programs kept a function; the one used longest ago goes first
+MAX_PROGRAMS = 64
+
+
+class Jitted:
+    """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
+
+    __qualname__: str
+
+    def __init__(
+        self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
+        fastmath: bool = False, specialisations: int = SPECIALISATIONS,
+    ) -> None:  # fmt: skip
+        _check_compilable(function)
+        functools.update_wrapper(self, function, updated=())
+        self.__tnp_function__ = function
+        self._executors = _executors_named(executors)
+        self._always = _executors_named(always_executors)
+        self._strict = strict
+        self._fastmath = fastmath
+        self._specialisations = specialisations
+        self._entries: tuple[Entry, ...] = ()
+        self._last: Entry | None = None
+        self._lock = threading.RLock()
+        self._hits = 0
+        self._misses = 0
+        self._recompiled: list[str] = []
+        #: errors that only tracing met, with the number of calls that ran eagerly for them
+        self._met_tracing: dict[str, int] = {}
+        self._warned = False
+        self._make_binder()
+
+    def _make_binder(self) -> None:
+        try:
+            signature = inspect.signature(self.__tnp_function__)
+        except (TypeError, ValueError):
+            signature = inspect.Signature(
+                [
+                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+                ]
+            )
+        self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        self._form = Form(list(signature.parameters), apply)
+        function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
+        has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
+        #: the function whose defaults the binder has
+        self._defaults_of = function if has_own else None
+        self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
+
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        """The form of a call, and the values that are passed in it."""
+        return self._form, self._bind(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != self._positional:
+            if self._defaults_of is not None:  # they may have been assigned anew
+                self._bind.__defaults__ = self._defaults_of.__defaults__
+                self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
+            args = self._bind(*args, **kwargs)
+        try:
+            for run in self._form.runs:
+                result = run(*args)
+                if result is not MISS:
+                    self._hits += 1
+                    return result
+            return self._call_slowly(self._form, args)
+        except LateGuardFailed as failure:
+            return self._start_over(self._form, args, failure)
+
+    def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
+        """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
+        if state.running() is not None:
+            return form.apply(self.__tnp_function__, values)
+        with self._lock:
+            for entry in self._entries:
+                if entry.form is form and entry.question is None and entry.prologue.first_failure(values) is None:
+                    break
+            else:
+                entry = self._compile(form, values)
+        result = entry.run(*values)
+        if result is not MISS:
+            return result
+        # The guards must hold for the very call that they were made for.
+        failure = entry.prologue.first_failure(values)
+        if check.enabled():
+            raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
+        return form.apply(self.__tnp_function__, values)
+
+    def entry_for(self, form: Form, values: tuple[Any, ...]) -> Entry | None:
+        """The program that a call runs; ``None`` if there is none yet."""
+        programs: Iterable[Entry] = self._entries
+        while True:
+            fits = (e for e in programs if e.form is form and e.prologue.first_failure(values) is None)
+            entry = next(fits, None)
+            if entry is None or entry.question is None:
+                return entry
+            value = entry.question.answer(values)
+            if value is MISS:
+                return None
+            programs = entry.question.programs_for(value)
+
+    def traced(self, form: Form, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
+        """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
+        acquired = self._acquired(form, values, Prologue(form.parameters), self._answers(form, values))
+        return acquired.trace, self._program(acquired)[1][-1]
+
+    def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+        self._entries = entries
+        for form in {id(e.form): e.form for e in entries}.values():
+            form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+        """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
+
+        Nothing has been written then: tracing refuses opaque calls after effects.
+        """
+        with self._lock:
+            for i, entry in enumerate(self._entries):
+                if entry.form is not form or entry.eager_reason is not None:
+                    continue
+                if entry.prologue.first_failure(values) is None:
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
+                    self._set_entries((*self._entries[:i], made, *self._entries[i + 1 :]))
+                    break
+        return form.apply(self.__tnp_function__, values)
+
+    def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
+        start = time.perf_counter()
+        self._misses += 1
+        again = ""
+        if self._entries:
+            last = self._entries[0]
+            failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
+            again = f"not {failure}" if failure else "other arguments"
+            self._recompiled.append(again)
+        prologue = Prologue(form.parameters)
+        answers = self._answers(form, values)
+        try:
+            acquired = self._acquired(form, values, prologue, answers)
+            run, traces, training = self._program(acquired)
+            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
+        except RaisedWhenAsked as reason:
+            return self._once_eagerly(form, reason.error)
+        except NeedsEager as reason:
+            entry = self._eager_entry(form, prologue, reason)
+        except TraceCheckError:
+            raise
+        except (TraceError, NoExecutorError, ExtensionError) as error:
+            raise _located(error, self.__tnp_function__) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
+            return self._once_eagerly(form, error)
+        self._last = entry
+        self._keep(entry, answers.steps)
+        self._tell(entry, time.perf_counter() - start, again)
+        return entry
+
+    def _tell(self, entry: Entry, seconds: float, again: str) -> None:
+        """Logs a new program."""
+        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        kind = "program" if entry.eager_reason is None else "eager"
+        logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
+        if logs.on(logs.guards):
+            if again:
+                logs.guards.debug("%s is compiled again: %s", name, again)
+            for guard in entry.prologue.guards:
+                logs.guards.debug("%s is valid for: %s", name, guard.description)
+
+    def _answers(self, form: Form, values: tuple[Any, ...]) -> Answered:
+        """What tracing gets where it asks for values in this call."""
+        mine = [e for e in self._entries if e.form is form]
+        return Answered(mine, values, functools.partial(self._question, form))
+
+    def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
+        """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
+        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        with grad_transforms_of([*self._named_executors(), *behind]):
+            return acquire(
+                self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
+                differentiate=split, answers=answers if self._specialisations else None,
+            )  # fmt: skip
+
+    def _program(
+        self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
+    ) -> tuple[Callable[..., Any], list[Trace], Training | None]:
+        """The function that checks a program's guards and runs it, the program's traces after each pass, and what trains it."""
+        executors = self._executor_list(acquired.trace)
+        if isinstance(acquired, Asked) and acquired.is_light:
+            executors = [e for e in executors if not hasattr(e, "can_fuse")]
+        numbers = len(acquired.trace.value_guards)
+        training = None
+        program: Callable[..., Any]
+        if isinstance(acquired, Acquired) and acquired.differentiated is not None:
+            training = Training(acquired.differentiated, lambda t: backend_of(self._executor_list(t)))
+            traces, program = training.traces, training.run
+        else:
+            traces = compile_trace(acquired.trace, backend_of(executors))
+            program = traces[-1].python_callable()
+            if acquired.requires_gradients:
+                program = without_gradients(program)
+        acquired.guard_numbers(numbers)
+        if around is not None:
+            program = around(program)
+        elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+            program = _keeping_errstate(program)
+        inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training
+
+    def _question(self, form: Form, asked: Asked, family: Family | None) -> Question:
+        """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
+        compute, *_ = self._program(asked, functools.partial(repeatable, draws=asked.draws))
+        family = family or Family(self._specialisations, functools.partial(self._beyond, form))
+        return Question(asked, compute, family)
+
+    def _keep(self, entry: Entry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
+        """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
+        questions = [q for q, _ in steps]
+        is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
+        if is_new and entry.eager_reason is not None:
+            steps = []  # nothing has been compiled for any value, so there is no need to compute one
+        for at, (question, value) in reversed(list(enumerate(steps))):
+            question.add(value, entry)
+            around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
+            entry = next((e for e in around if e.question is question), None) or Entry(
+                entry.form, question.prologue, question.run, question=question
+            )
+        if steps:
+            questions[0].family.count += 1
+        self._set_entries((entry, *[e for e in self._entries if e is not entry][: MAX_PROGRAMS - 1]))
+
+    def _beyond(self, form: Form, *values: Any) -> Any:
+        """A call whose value has no program, and is to get none."""
+        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that")
+        self._warn_once(text)
+        return form.apply(self.__tnp_function__, values)
+
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
+        text = (
+            f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
+        )
+        if self._strict:
+            raise TraceError(f"{text}; strict=True refuses that") from None
+        self._warn_once(text)
+        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        return Entry(form, prologue, run, eager_reason=text)
+
+    def _warn_once(self, text: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+
+    def _once_eagerly(self, form: Form, error: BaseException) -> Entry:
+        def run(*values: Any) -> Any:
+            if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
+                raise error
+            result = form.apply(self.__tnp_function__, values)
+            if self._strict:
+                raise TraceError(f"tracing raised {error!r}, which eager does not") from error
+            text = f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not"
+            self._warn_once(text)
+            self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
+            logs.tell(logs.Event("eager", self.__qualname__, 0.0, text))
+            return result
+
+        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
+
+    def _named_executors(self) -> list[Any]:
+        named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
+        return [e.with_fastmath() for e in named] if self._fastmath else list(named)
+
+    def _executor_list(self, trace: Trace) -> list[Any]:
+        named = self._named_executors()
+        if self._always is not None:
+            behind: Iterable[Any] = registry.resolve(self._always)
+        else:
+            languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
+            behind = registry.get_always_executors(languages)
+        found = [*named, *(e for e in behind if e not in named)]
+        return [f for e in found for f in (e.fuser, e) if f is not None]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that it was made with: what :func:`jit` takes."""
+        return {
+            "executors": self._executors,
+            "always_executors": self._always,
+            "strict": self._strict,
+            "fastmath": self._fastmath,
+            "specialisations": self._specialisations,
+        }
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> Any:
+        if _is_found_by_name(self):
+            return self.__qualname__
+        return _rebuild, (self.__tnp_function__, self.options)
+
+    def __repr__(self) -> str:
+        return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def _executors_named(executors: Any) -> tuple[Any, ...] | None:
+    """What the user listed, which is looked up anew at each compilation. Raises ``ValueError`` for names of no executor."""
+    if executors is None:
+        return None
+    named = executors if isinstance(executors, str) else tuple(executors)
+    registry.resolve(named)
+    return tuple(named)
+
+
+def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which sets how floating-point errors are reported, leaving that as it was even if it raises."""
+
+    def run(*inputs: Any) -> Any:
+        with np.errstate():
+            return program(*inputs)
+
+    return run
+
+
+def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
+    return Jitted(function, **options)
+
+
+def _is_found_by_name(jitted: Jitted) -> bool:
+    try:
+        found: Any = importlib.import_module(jitted.__module__)
+        for part in jitted.__qualname__.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return False
+    return found is jitted
+
+
+def _check_compilable(function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "a generator": inspect.isgeneratorfunction,
+        "a coroutine": inspect.iscoroutinefunction,
+        "an asynchronous generator": inspect.isasyncgenfunction,
+        "a class": inspect.isclass,
+    }
+    for kind, is_it in kinds.items():
+        if is_it(function):
+            code = getattr(function, "__code__", None)
+            where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+            raise TraceError(
+                f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
+                "jit the functions that it calls"
+            )
+
+
+def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
+    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
+    ``apply(f, values)``, and how many positional arguments need no binding."""
+    parts: list[str] = []
+    passed: list[str] = []
+    context: dict[str, Any] = {}
+    seen_star = seen_positional_only = False
+    plain = 0
+    for i, p in enumerate(signature.parameters.values()):
+        if p.kind is p.POSITIONAL_ONLY:
+            seen_positional_only = True
+        elif seen_positional_only:
+            parts.append("/")
+            seen_positional_only = False
+        if p.kind is p.VAR_POSITIONAL:
+            parts.append(f"*{p.name}")
+            passed.append(f"*values[{i}]")
+            seen_star = True
+            continue
+        if p.kind is p.VAR_KEYWORD:
+            parts.append(f"**{p.name}")
+            passed.append(f"**values[{i}]")
+            continue
+        if p.kind is p.KEYWORD_ONLY and not seen_star:
+            parts.append("*")
+            seen_star = True
+        text = p.name
+        if p.default is not p.empty:
+            context[f"_default_{i}"] = p.default
+            text += f"=_default_{i}"
+        parts.append(text)
+        passed.append(f"{p.name}=values[{i}]" if p.kind is p.KEYWORD_ONLY else f"values[{i}]")
+        plain += p.kind is not p.KEYWORD_ONLY
+    if seen_positional_only:
+        parts.append("/")
+    names = "".join(f"{p}, " for p in signature.parameters)
+    simple = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values())
+    function_name = name if name.isidentifier() else "function"
+    bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
+    apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
+    return bind, apply, plain if simple else -1
+
+
+def _located(error: Exception, function: Any) -> Exception:
+    """The error with the user's line at its end, if it does not name one yet."""
+    text = str(error)
+    if "\n" in text or " at " in text.rsplit(";", 1)[-1] or "(at " in text:
+        return error
+    code = getattr(function, "__code__", None)
+    where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)
+    return type(error)(f"{text} (at {where})")
+
+
+def backend_of(executors: Iterable[Any]) -> Backend:
+    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
+
+    executors = tuple(executors)
+    kinds = [
+        registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}
+    ]
+    memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
+    conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
+    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
+
+
+_single: dict[Any, Jitted] = {}
+
+
+def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A symbol called outside any trace: that one operation, compiled and run."""
+    jitted = _single.get(symbol)
+    if jitted is None:
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return state.current().call(symbol, args, kwargs)
+
+        call.__name__ = call.__qualname__ = symbol.name
+        vars(call)["__tnp_operation__"] = symbol
+        # Called a few times on arrays of many shapes, one operation is not worth compiling.
+        single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
+        jitted = _single[symbol] = Jitted(call, executors=single)
+    with detached():
+        return jitted(*args, **kwargs)
+
+
+call_outside_trace_with(_call_one)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-triton test-gpu fuzz lint bench docs coverage clean
+.PHONY: demo test test-ops test-triton test-gpu fuzz lint bench docs coverage clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,9 @@ test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, a
 test-gpu:  ## everything that needs a CUDA device, with the PYTHON that is there (it installs nothing), and the table of benchmarks/gpu.py
 	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/test_gpu.py; status=$$?; \
 	  PYTHONPATH=. $(PYTHON) benchmarks/gpu.py && exit $$status
+
+test-ops: $(VENV)/.test  ## every sample of every operation with every dtype on every executor
+	TNP_EVERY_SAMPLE=1 TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_ops.py
 
 fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, others each time
 	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \

@@ -66,7 +66,7 @@ def public_names() -> Iterator[tuple[str, str, object]]:
         yield "numpy.ndarray", f"ndarray.{name}", getattr(np.ndarray, name)
 
 
-OPAQUE = {info.name for info in opinfos.families.get("opaque", ())}
+OPAQUE = {info.name for info in opinfos.family("opaque")}
 #: questions about dtypes and shapes that take no arrays
 _PLAIN = frozenset(("broadcast_shapes", "isdtype", "issubdtype", "promote_types"))
 

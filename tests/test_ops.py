@@ -1,5 +1,7 @@
 """Every OpInfo, over every executor and dtype: the same type, dtype, shape, values and effects as the reference."""
 
+import os
+
 import pytest
 
 from tnp.core import dtypes
@@ -21,19 +23,26 @@ def main_dtype(info):
     return dtypes.float64 if dtypes.float64 in info.dtypes else info.dtypes[0]
 
 
+#: with other dtypes than the main one, and on the torch executor, which NumPy programs are seldom run on: every so-manieth sample
+PART = 1 if os.environ.get("TNP_EVERY_SAMPLE") else 8
+
+
 def enough_samples(info, executor, dtype):
-    """All, or every third. What an executor makes of layouts and shapes does not depend on the dtype, and what the language makes of a
-    dtype not on the executor: each executor has another third, so that every sample runs with every dtype on one of them."""
-    if dtype is main_dtype(info):
+    """All, or a part. What an executor makes of layouts and shapes does not depend on the dtype, and what the language makes of a
+    dtype not on the executor: each dtype has other samples on each executor. ``make test-ops`` runs every one."""
+    if dtype is main_dtype(info) and executor != "torch":
         return None
-    return range((info.dtypes.index(dtype) + list(info.executor_lists()).index(executor)) % 3, 1000, 3)
+    return range((3 * info.dtypes.index(dtype) + list(info.executor_lists()).index(executor)) % PART, 1000, PART)
 
 
 @ops(opinfos, where=enough)
 def test_consistency(info, executor, device, dtype, monkeypatch):
     if executor != CHECKED or dtype is not main_dtype(info):
         monkeypatch.setenv("TNP_CHECK", "0")
-    check_op(info, executor, dtype, device=device, only=enough_samples(info, executor, dtype))
+    only = enough_samples(info, executor, dtype)
+    assert check_op(info, executor, dtype, device=device, only=only) or check_op(
+        info, executor, dtype, device=device, only=[0]
+    )
 
 
 @pytest.mark.parametrize("info", [pytest.param(i, id=i.name) for i in opinfos if i.error_input_generator])

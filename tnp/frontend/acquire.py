@@ -70,6 +70,8 @@ class Acquired:
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
 #: asks for values that are known then
 ROUNDS_AGAIN = 1_000
+#: operations of a program that is written out and holds for a value only: the next call may have another
+MOST_FOR_A_VALUE = 400
 
 
 def acquire(
@@ -114,7 +116,10 @@ def acquire(
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
     try:
-        return attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
+        acquired = attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
+        if rolls or not tracers[-1].asking.answered or len(acquired.trace.bound_symbols) <= MOST_FOR_A_VALUE:
+            return acquired
+        raise reason  # so long a program is not compiled for one value
     except NeedsEager:
         if answers is None or not isinstance(reason, NeedsValue):
             raise reason from None  # what is in the way of the program as it is written

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -202,6 +201,8 @@ def _write(text: str, path: Path) -> None:
         )
         return
     form = path.suffix.removeprefix(".") or "svg"
+    import subprocess  # milliseconds, which few need
+
     done = subprocess.run([program, f"-T{form}", "-o", str(path)], input=text, text=True, capture_output=True)
     if done.returncode:
         raise ValueError(f"dot cannot draw {path}: {done.stderr.strip()}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -116,6 +115,8 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes :meth:`chrome_trace` as JSON. Raises ``OSError`` where ``open`` does."""
+        import json
+
         Path(path).write_text(json.dumps(self.chrome_trace()))
 
 

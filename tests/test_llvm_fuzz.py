@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from fuzzing import SMALL_BLOCKS, first_failure, minimised, random_program
+from fuzzing import SMALL_BLOCKS, first_failure, layout, minimised, random_program
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -64,6 +64,22 @@ def test_random_program_in_small_blocks(random):
 
 
 # What the fuzzer has found
+
+
+def state_of_an_array(a, empty):
+    a += 7
+    b = np.hstack([empty | a, a])
+    a *= 3
+    return b
+
+
+def test_arrays_that_kernels_do_not_take_keep_states_that_are_read_later():
+    def arguments():
+        return [layout("misaligned", np.arange(5, dtype=np.int32)[:1]), np.zeros(0, bool)]
+
+    mine, eagers = arguments(), arguments()
+    assert_same(tnp.jit(state_of_an_array, executors=["llvm_everything"])(*mine), state_of_an_array(*eagers))
+    assert_same(mine, eagers, what="arguments")
 
 
 def center_scan(a):

@@ -258,7 +258,8 @@ def _singly(
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
-        states = {p.name for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs}
+        written = (p for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs)
+        states = {p.name for p in written if isinstance(p, TensorProxy)}
         fresh = tuple(prims.clone(p) if p.name in states else p for k, p in enumerate(outputs) if k not in updates)
         for k, j in updates.items():
             prims.copy_(outputs[k], inputs[j])

@@ -18,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TextIO
 
 __all__ = ["LOGGERS", "Event", "claims", "compile", "guards", "listeners", "on", "tell", "turn_on"]
 
@@ -63,7 +64,7 @@ def on(logger: logging.Logger) -> bool:
     return logger.isEnabledFor(logging.DEBUG)
 
 
-class _ToStderr(logging.StreamHandler):  # type: ignore[type-arg]
+class _ToStderr(logging.StreamHandler[TextIO]):
     """Writes to stderr, wherever that is by then, unless the program's own logging does."""
 
     def emit(self, record: logging.LogRecord) -> None:

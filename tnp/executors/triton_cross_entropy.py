@@ -34,7 +34,7 @@ _BLOCK = 4096
 
 
 @triton.jit
-def _rows(  # type: ignore[no-untyped-def]
+def _rows(
     losses, norms, totals, logits, targets, weights, ignore_index, smoothing, N_CLASSES: tl.constexpr,
     ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, SMOOTHS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -87,7 +87,7 @@ def _rows(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _gradient_rows(  # type: ignore[no-untyped-def]
+def _gradient_rows(
     gradients, scales, totals, logits, targets, weights, mass, ignore_index, smoothing, N_CLASSES: tl.constexpr,
     ACCUMULATE: tl.constexpr, HAS_WEIGHTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip

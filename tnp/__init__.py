@@ -1,6 +1,8 @@
 """tnp compiles array programs: put ``@tnp.jit`` on a NumPy function."""
 
-from tnp import extend
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from tnp.api import (
     CacheInfo,
     cache_info,
@@ -23,9 +25,15 @@ from tnp.core.errors import (
 )
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
 from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from tnp.looking import draw, examine, explain, profile
 from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
+
+if TYPE_CHECKING:
+    from tnp import extend as extend
+    from tnp.looking import draw as draw
+    from tnp.looking import examine as examine
+    from tnp.looking import explain as explain
+    from tnp.looking import profile as profile
 
 __all__ = [
     "BatchError",
@@ -66,3 +74,18 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+#: loaded when it is first named: ``extend`` brings all of the NumPy language, which only a program that is traced needs
+_LATER = {"extend": "tnp.extend", **dict.fromkeys(("draw", "examine", "explain", "profile"), "tnp.looking")}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'tnp' has no attribute {name!r}")
+    module = importlib.import_module(_LATER[name])
+    globals()[name] = module if _LATER[name] == f"tnp.{name}" else getattr(module, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

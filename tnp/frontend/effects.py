@@ -6,7 +6,6 @@ import builtins
 import enum
 import logging
 import operator
-import pathlib
 import sys
 import time
 import types
@@ -53,7 +52,6 @@ _UNCHANGING = (
     np.ufunc,
     enum.Enum,
     range,
-    pathlib.PurePath,
 )
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -105,9 +103,14 @@ def _packed(x: Any, values: list[Any]) -> Any:
         return _slot(_value(x), values)
     if isinstance(x, np.ndarray):
         return _slot(state.current().inputs.constant_array(x).__tnp_value__(), values)
-    if kind in _PLAIN or isinstance(x, _UNCHANGING):
+    if kind in _PLAIN or isinstance(x, _UNCHANGING) or _is_path(x):
         return x
     raise NeedsEager(f"it prints or logs a {kind.__name__}")
+
+
+def _is_path(x: Any) -> bool:
+    pathlib = sys.modules.get("pathlib")  # nobody has a path who has not loaded it
+    return pathlib is not None and isinstance(x, pathlib.PurePath)
 
 
 def _slot(x: Any, values: list[Any]) -> Any:

@@ -31,6 +31,7 @@ from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_obje
 from tnp.frontend.rewriter import is_library_class
 from tnp.frontend.sources import ArrayKind, Prologue, Source
 from tnp.lang import numpy as lnp
+from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_dtype
 
 if TYPE_CHECKING:
@@ -49,9 +50,10 @@ _IDENTITY_TYPES = (
     types.ModuleType,
     np.ufunc,
     type(np.sum),
-    type(np.random.default_rng),
     logging.Logger,
 )
+#: functions of Cython's: each module may have a class of its own for them
+_COMPILED_FUNCTIONS = ("cython_function_or_method",)
 
 #: callables that are made of others, and the attributes that say of which
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
@@ -143,9 +145,9 @@ class Inputs:
         if isinstance(value, CONSTANT_TYPES):
             self.guard_equal(value, source)
             return value
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        if isinstance(value, opaque.generators()):
             return self._lift_object(value, self.prologue.let(source))
-        if isinstance(value, _IDENTITY_TYPES):
+        if isinstance(value, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS:
             self.guard_identity(value, source)
             return value
         if kind in _CALLABLE_PARTS:

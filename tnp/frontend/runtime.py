@@ -222,7 +222,7 @@ class Runtime(ControlFlow):
     def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of :mod:`numpy.random`, or a method of a generator that the program did not get as an input."""
         owner = getattr(f, "__self__", None)
-        if isinstance(owner, opaque.GENERATORS) and owner is not opaque.GLOBAL_GENERATOR:
+        if isinstance(owner, opaque.generators()) and owner is not opaque.global_generator():
             inputs = state.current().inputs
             generator = inputs.lift(owner, Source(inputs.prologue.constant(owner, "rng"), "captured generator"))
             return getattr(generator, f.__name__)(*args, **kwargs)

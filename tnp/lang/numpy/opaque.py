@@ -6,6 +6,7 @@ time (:class:`~tnp.core.errors.LateGuardFailed`).
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +21,11 @@ from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.registry import language
 
 __all__ = [
-    "GENERATORS",
-    "GLOBAL_GENERATOR",
     "dummy",
     "example_of",
     "function_of",
+    "generators",
+    "global_generator",
     "is_random",
     "method_symbol",
     "proxy_of",
@@ -34,9 +35,17 @@ __all__ = [
 _namespace = Namespace("np", "import numpy as np")
 _symbols: dict[Any, Symbol] = {}
 
-GENERATORS = (np.random.Generator, np.random.RandomState)
-#: the generator behind the functions of :mod:`numpy.random`
-GLOBAL_GENERATOR: Any = np.random.rand.__self__
+
+def generators() -> tuple[type, ...]:
+    """The classes of random generators: none while nobody has loaded :mod:`numpy.random`, which takes a while."""
+    random = sys.modules.get("numpy.random")
+    return () if random is None else (random.Generator, random.RandomState)
+
+
+def global_generator() -> Any:
+    """The generator behind the functions of :mod:`numpy.random`."""
+    function: Any = np.random.rand
+    return function.__self__
 
 
 def dummy(p: Proxy) -> Any:
@@ -53,7 +62,7 @@ def dummy(p: Proxy) -> Any:
 
 def example_of(kind: type) -> Any:
     """An object of that class to try methods on; ``None`` for classes of which there is none to be made."""
-    return _fresh_generator(kind) if issubclass(kind, GENERATORS) else None
+    return _fresh_generator(kind) if issubclass(kind, generators()) else None
 
 
 def _fresh_generator(kind: type) -> Any:
@@ -73,7 +82,7 @@ def proxy_of(x: Any, name: str) -> Any:
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if x is None:
         return None
-    if isinstance(x, GENERATORS):
+    if isinstance(x, generators()):
         return ObjectProxy(None, type(x))
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
@@ -197,22 +206,26 @@ def _public_name(function: Any) -> str:
 
 def is_random(function: Any) -> bool:
     """Whether it is of :mod:`numpy.random`: a function, a class, or a method of a generator."""
-    if isinstance(getattr(function, "__self__", None), (*GENERATORS, np.random.BitGenerator, np.random.SeedSequence)):
+    if _is_of_random(getattr(function, "__module__", None)):
         return True
-    module = getattr(function, "__module__", None)
+    owner = type(getattr(function, "__self__", None))
+    return any(_is_of_random(kind.__module__) for kind in owner.__mro__)
+
+
+def _is_of_random(module: Any) -> bool:
     return isinstance(module, str) and (module == "numpy.random" or module.startswith("numpy.random."))
 
 
-#: what makes a generator: from a seed, or from nothing
-_MAKERS: dict[Any, type] = {np.random.default_rng: np.random.Generator, np.random.RandomState: np.random.RandomState}
 _IN_PLACE = ("shuffle",)
 
 
 def _random_meta(function: Any, name: str) -> Callable[..., Any]:
-    if function in _MAKERS:
-        return lambda *args, **kwargs: ObjectProxy(None, _MAKERS[function])
+    #: what makes a generator: from a seed, or from nothing
+    makers = {np.random.default_rng: np.random.Generator, np.random.RandomState: np.random.RandomState}
+    if function in makers:
+        return lambda *args, **kwargs: ObjectProxy(None, makers[function])
     short = function.__name__
-    if short in _IN_PLACE or getattr(np.random, short, None) is None or not hasattr(GLOBAL_GENERATOR, short):
+    if short in _IN_PLACE or getattr(np.random, short, None) is None or not hasattr(global_generator(), short):
         raise NeedsEager(f"numpy.{name} is not compiled")
 
     def meta(*args: Any, **kwargs: Any) -> Any:

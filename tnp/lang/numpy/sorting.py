@@ -202,9 +202,9 @@ def unique(
 
 def _unique_variant(name: str) -> None:
     function = getattr(np, name)
-    kind: Any = type(function(np.zeros(1)))
 
     def variant(x: Any, /) -> Any:
+        kind: Any = type(function(np.zeros(1)))  # not before it is called: NumPy loads its masked arrays for it
         a = as_array(x)
         found = _Uniques(flattened(a), equal_nan=False)
         if kind is np.ndarray:

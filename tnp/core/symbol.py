@@ -254,6 +254,9 @@ class BoundSymbol:
     def tags_inside(self) -> frozenset[OpTags]:
         """The tags of the symbol, and of those that it is made of or runs."""
         if self._tags is None:
+            if not self.subsymbols and OpTags.CONTROL_FLOW not in self.sym.tags:
+                self._tags = self.sym.tags
+                return self._tags
             bodies = [a for a in self.args if hasattr(a, "tags_inside")] if OpTags.CONTROL_FLOW in self.sym.tags else ()
             self._tags = self.sym.tags.union(*(x.tags_inside for x in (*self.subsymbols, *bodies)))
         return self._tags

@@ -89,7 +89,8 @@ class Trace:
 
     def make_name(self, prefix: str) -> str:
         """A name not used yet: the prefix and the next number."""
-        self._own_names()
+        if self._shares_names:
+            self._own_names()
         counter = self._counters.get(prefix, 0)
         name = f"{prefix}{counter}"
         while name in self._names:
@@ -103,7 +104,8 @@ class Trace:
         """``wanted``, or it with a number behind it if that is taken."""
         if wanted in self._names:
             return self.make_name(f"{wanted}_")
-        self._own_names()
+        if self._shares_names:
+            self._own_names()
         self._names.add(wanted)
         return wanted
 
@@ -154,14 +156,14 @@ class Trace:
     def take_names(self, other: Trace) -> None:
         """Counts the names that ``other``, a trace made like this one, has made since as used here too."""
         if other._names is not self._names:
-            self._own_names()
+            if self._shares_names:
+                self._own_names()
             self._names |= other._names
             self._counters.update(other._counters)
 
     def _own_names(self) -> None:
-        if self._shares_names:
-            self._names, self._counters = set(self._names), dict(self._counters)
-            self._shares_names = False
+        self._names, self._counters = set(self._names), dict(self._counters)
+        self._shares_names = False
 
     def depend_on_value(self, number: NumberProxy) -> None:
         """The trace holds only for calls in which ``number`` has the value that it has now."""

@@ -462,9 +462,12 @@ _OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "geti
 
 def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     """Whether an operation may raise because sizes that are known at run time only do not fit."""
-    shapes = shapes_in(args)
-    if all(map(sizes.is_known, shapes)):
+    for a in args:
+        if not (sizes.is_known(a.shape_) if type(a) is TracedArray else all(map(sizes.is_known, shapes_in(a)))):
+            break
+    else:
         return False
+    shapes = shapes_in(args)
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
     return symbol.name not in _OF_ANY_SIZE

@@ -156,6 +156,14 @@ def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
     return result
 
 
+def _is_new(result: TensorProxy) -> bool:
+    """Whether the operation recorded last made ``result``, in memory of its own: most functions end so."""
+    trace = current_trace()
+    assert trace is not None
+    scope = trace.scope
+    return bool(scope) and scope[-1].output is result and not scope[-1].has_tag_inside(OpTags.VIEW)
+
+
 def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
     """Whether ``result`` is a view of an input, or shows the elements of something made here more than once."""
     trace = current_trace()
@@ -212,6 +220,10 @@ def npsymbol(
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
             if not returns_its_own:
+                return result
+            if type(result) is TensorProxy and _is_new(result):
+                if returns == "scalar" and not result.shape:
+                    result.scalar = True
                 return result
             inputs: set[str] = set()
             for a in args:

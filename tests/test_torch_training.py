@@ -184,6 +184,22 @@ def test_draws_are_saved_and_not_made_again():
     )
 
 
+def layers(x, w, b, v):
+    return torch.tanh(F.linear(x, w, b)) @ v
+
+
+def test_weights_of_stacks_get_one_product_of_all_rows():
+    args = [randn(*s, dtype=torch.float64).requires_grad_() for s in ((2, 3, 5, 4), (6, 4), (6,), (6, 2))]
+    jitted = tnp.jit(layers)
+    (expected, eager), (got, mine) = gradients(layers, args), gradients(jitted, args)
+    _close(got, expected)
+    for a, b in zip(mine, eager):
+        _close(a, b)
+    backward = tnp.last_backward_traces(jitted)[-1]
+    products = [b.output.shape for b in backward.body if "matmul" in b.sym.name]
+    assert sorted(products) == [(6, 2), (6, 4), (30, 4), (30, 6)], backward
+
+
 def convolutions(x, w, b):
     one = F.conv2d(x, bias=b, weight=w, stride=2, padding=(1, 0)), F.conv2d(x[0], w, None, 1, 1, 2)
     return *one, F.conv1d(x[:, :, 0], w[:, :2, 0], groups=2), F.conv3d(x[:, :, None], w[:, :, None], b, padding=1)

@@ -258,3 +258,31 @@ def _embedding(
         return prims.index_put(clang.full_like(weight, 0), [input], rows, True)
 
     return None, of_weight
+
+
+# Products
+
+
+@rule(FUNCTIONAL + "linear")
+def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: TensorProxy, bias: Any = None) -> Any:
+    """Of the weight one product over all rows: its parts have one of each batch's, which are added up."""
+    if input.ndim < 2 or input.dtype.kind != "f":
+        return NotImplemented
+    rows = clang.reshape(g, (-1, g.shape[-1]))
+    return (
+        lambda: clang.reshape(prims.matmul(rows, weight), input.shape),
+        lambda: prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, input.shape[-1]))),
+        None if bias is None else lambda: prims.sum(rows, (0,)),
+    )
+
+
+@rule("torch.matmul", "numpy.matmul")
+def _matmul(g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, *rest: Any, **options: Any) -> Any:
+    """Of stacks of matrices times one matrix, as of :func:`_linear`."""
+    if a.ndim < 3 or b.ndim != 2 or a.dtype.kind != "f" or b.dtype is not a.dtype or rest or options:
+        return NotImplemented
+    rows = clang.reshape(g, (-1, g.shape[-1]))
+    return (
+        lambda: clang.reshape(prims.matmul(rows, clang.matrix_transpose(b)), a.shape),
+        lambda: prims.matmul(clang.matrix_transpose(clang.reshape(a, (-1, a.shape[-1]))), rows),
+    )

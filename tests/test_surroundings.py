@@ -2,6 +2,7 @@
 
 import collections
 import datetime
+import gc
 import io
 import pickle
 import random
@@ -14,6 +15,9 @@ import pytest
 from programs import misc
 
 import tnp
+from tnp import jitted
+from tnp.core import collector
+from tnp.frontend import acquire
 from tnp.testing import assert_same
 
 COUNT = 0
@@ -368,3 +372,21 @@ def test_a_numpy_integer_as_a_shape():
     np.testing.assert_array_equal(f(np.int64(2), np.arange(4.0)), [0, 1])
     np.testing.assert_array_equal(f(np.int64(3), np.arange(4.0)), [0, 1, 2])
     assert tnp.cache_info(f).misses == 2
+
+
+def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(monkeypatch):
+    before = gc.get_threshold()
+    seen = []
+
+    def acquired(*args, **options):
+        seen.append(gc.get_threshold())
+        return acquire.acquire(*args, **options)
+
+    monkeypatch.setattr(jitted, "acquire", acquired)
+    tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
+    assert seen == [tuple(n * collector.TIMES for n in before)]
+    assert gc.get_threshold() == before
+    with collector.collected_rarely(), collector.collected_rarely():
+        gc.set_threshold(1, 2, 3)  # what the program sets, stays
+    assert gc.get_threshold() == (1, 2, 3)
+    gc.set_threshold(*before)

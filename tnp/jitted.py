@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import check, logs
+from tnp.core.collector import collected_rarely
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
@@ -213,8 +214,9 @@ class Jitted:
         prologue = Prologue(form.parameters)
         answers = self._answers(form, values)
         try:
-            acquired = self._acquired(form, values, prologue, answers)
-            run, traces, training = self._program(acquired)
+            with collected_rarely():
+                acquired = self._acquired(form, values, prologue, answers)
+                run, traces, training = self._program(acquired)
             entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, reason.error)

@@ -18,6 +18,7 @@ from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
 from tnp.transforms.hoist import hoist
 from tnp.transforms.in_place import MemoryOperations, in_place
+from tnp.transforms.jam import jam
 from tnp.transforms.masks import masked_values
 
 __all__ = ["Backend", "compile_trace"]
@@ -63,6 +64,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Loop-invariant code motion", hoist),
         ("Common Subexpression Elimination", common_subexpressions),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
+        ("Rounds of loops together", lambda t: jam(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
         ("Dead Code Elimination", dead_code),

@@ -103,6 +103,8 @@ def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy
 class ProgramRegion(NativeRegion):
     """A loop or a branch."""
 
+    level = 2  # loads of one place in several branches are one; the next level takes a tenth longer, and gave nothing
+
     def __init__(self, name: str, region: Region, fast: bool) -> None:
         (self.bsym,) = region.bound_symbols
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)

@@ -79,6 +79,11 @@ class Node:
         #: the nodes that it reads
         self.sources: tuple[Node, ...] = tuple([a for a in self.args if isinstance(a, Node)])
 
+    def become(self, op: str, args: Sequence[Any]) -> None:
+        """Makes it another operation with the same elements."""
+        self.op = op
+        self._take(args)
+
     @property
     def size(self) -> int:
         return math.prod(self.shape)

@@ -31,7 +31,7 @@ from tnp.executors.llvm.scalars.elementary.exponentials import exp2_of_parts
 from tnp.executors.llvm.scalars.elementary.logarithms import as_number, split
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
 
-__all__ = ["cbrt", "hypot", "power"]
+__all__ = ["cbrt", "hypot", "power", "sum_of_squares"]
 
 _DOUBLE = FORMATS[dtypes.float64]
 
@@ -164,7 +164,13 @@ def hypot(a: Register, b: Register) -> Register:
     too_large, too_small = larger > limits.high, larger < limits.low
     up, down = 2.0**limits.shift, 2.0**-limits.shift
     x, y = (v * select(too_large, v.lift(down), select(too_small, v.lift(up), 1.0)) for v in (x, y))
-    root = intrinsic("sqrt", multiply_add(x, x, y * y))
-    root = root * select(too_large, root.lift(up), select(too_small, root.lift(down), 1.0))
-    # an infinite number makes it infinite even beside NaN
-    return select((x == math.inf) | (y == math.inf), math.inf, root)
+    root = intrinsic("sqrt", sum_of_squares(x, y, infinite=True))
+    return root * select(too_large, root.lift(up), select(too_small, root.lift(down), 1.0))
+
+
+def sum_of_squares(x: Register, y: Register, *, infinite: bool = False) -> Register:
+    """``x * x + y * y``; ``infinite`` says that it is to be that where one number is, even beside NaN."""
+    total = multiply_add(x, x, y * y)
+    if not infinite:
+        return total
+    return select((magnitude(x) == math.inf) | (magnitude(y) == math.inf), math.inf, total)

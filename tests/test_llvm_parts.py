@@ -35,14 +35,17 @@ def test_every_length(n):
         assert np.array_equal(mine, eagers)
 
 
-@pytest.mark.parametrize("limit", [1, 63, 100, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
+@pytest.mark.parametrize("limit", [1, 40, 63, 98, 100, 213, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, limit, repeats):
-    monkeypatch.setattr(parts, "_step", lambda *_: 32)
+    monkeypatch.setattr(parts, "_vector", lambda _: 8)
     monkeypatch.setattr(parts, "_may_repeat", lambda *_: repeats)
     found = parts.parts_of(types.SimpleNamespace(), [], limit)
     assert found.length <= min(limit, parts.CHUNK)
     assert (found.count - 1) * found.length < limit <= found.count * found.length
+    if found.overlaps or found.vectors:
+        assert found.length % (8 * (found.vectors or parts.INTERLEAVED)) == 0
     if found.overlaps:
-        assert repeats and found.length % 32 == 0
-        assert found.count * found.length - limit < 32 * found.count
+        assert repeats
+        twice = found.count * found.length - limit
+        assert twice < 32 * found.count and twice <= limit // 5, "little is computed twice"

@@ -19,6 +19,7 @@ from tnp.core.bodies import is_control_flow
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
 from tnp.executors.llvm import engine, indexing, launcher, program, views  # noqa: F401 — indexing and views register rules
+from tnp.executors.llvm.comparisons import compare_squares
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.region import FusedRegion
@@ -63,6 +64,7 @@ class LLVMExecutor(FusionExecutor):
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:
             return None
+        compare_squares(graph)
         if not self.everything and not _pays(graph, region.whole):
             return None
         inputs = {node: j for j, node in enumerate(graph.inputs)}

@@ -32,7 +32,13 @@ __all__ = ["Memory", "Module", "emit_kernel"]
 GRAIN = 150_000
 
 
-_HINTS = {"unrolled": '!"llvm.loop.unroll.full"', "scalar": '!"llvm.loop.vectorize.enable", i1 false'}
+#: what LLVM is told of a loop; a number is that of the vectors that it is to take at a time
+_HINTS: dict[str | int, str] = {
+    "unrolled": '!"llvm.loop.unroll.full"',
+    "scalar": '!"llvm.loop.vectorize.enable", i1 false',
+    1: '!"llvm.loop.interleave.count", i32 1',
+    2: '!"llvm.loop.interleave.count", i32 2',
+}
 
 
 def emit_kernel(
@@ -149,7 +155,7 @@ class Module:
         self._functions: dict[str, str] = {}
         self.memories: dict[Node, Memory] = {}
         self.slots = 0
-        self.hinted_loops: list[str] = []
+        self.hinted_loops: list[str | int] = []
         self.temporaries: list[Temporary] = []
         #: the number of the nest whose code is being written
         self.nest = 0
@@ -271,8 +277,8 @@ class Module:
     def _loops_from(self) -> int:
         return 1 + 3 * len(self.memories)
 
-    def hinted_loop(self, kind: str) -> int:
-        """The metadata of one more loop that LLVM shall unroll in full (``"unrolled"``) or not vectorise (``"scalar"``)."""
+    def hinted_loop(self, kind: str | int) -> int:
+        """The metadata of one more loop of which LLVM is told something, by the key of :data:`_HINTS`."""
         self.hinted_loops.append(kind)
         return self._loops_from + len(_HINTS) + len(self.hinted_loops) - 1
 

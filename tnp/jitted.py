@@ -40,7 +40,7 @@ from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
 from tnp.frontend.sources import MISS, Prologue
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
-from tnp.training import Training, without_gradients
+from tnp.training import Training, without_autocast, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -280,6 +280,9 @@ class Jitted:
             if acquired.requires_gradients:
                 program = without_gradients(program)
         acquired.guard_numbers(numbers)
+        casts = acquired.inputs.tracer.casts
+        if casts is not None and casts.began_dtype is not None:
+            program = without_autocast(program)
         if around is not None:
             program = around(program)
         elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):

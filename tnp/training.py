@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core.errors import ExtensionError
+from tnp.core.errors import ExtensionError, GradientError, NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
-from tnp.transforms.split import Split
+from tnp.transforms.split import Split, split
 
-__all__ = ["Training", "without_gradients"]
+__all__ = ["Training", "without_autocast", "without_gradients"]
 
 
 class Training:
@@ -35,6 +35,7 @@ class Training:
         self.traces = compile_trace(made.forward, backend_for(made.forward))
         program = self.traces[-1]
         self.names = [p.name for p in program.args]
+        names = [p.name for p in made.saved]
         simple = len(made.outputs) == 1 and made.trace.output is made.outputs[0] and not made.others
         finish = None if simple else compile_trace(made.finish, backend_for(made.finish))[-1]
         self.run = Differentiable(
@@ -42,6 +43,8 @@ class Training:
             None if finish is None else _picking(finish, [*made.outputs, *made.others]),
             [isinstance(p, TensorProxy) and p.lang.name == "torch" for p in made.saved],
             self._make_backward,
+            [names.index(p.name) for p in made.inner],
+            self._make_differentiable,
         )
 
     def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
@@ -50,6 +53,35 @@ class Training:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
         return _picking(traces[-1], traces[0].args), places
+
+    def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
+        """As :meth:`_make_backward`, of a program whose results can be differentiated. ``RuntimeError`` if there is none."""
+        made = self.split
+        reason = "" if made.is_differentiable_again else "what is saved for the way back is not seen by autograd"
+        for once in (
+            (True, False) if not reason else ()
+        ):  # what is not differentiated again is faster, and need not have rules
+            trace = made.backward(given, once=once)
+            if trace is None:
+                continue
+            try:
+                again = split(trace, {p.name for p in (*made.dependent, *trace.args[len(made.saved) :])})
+            except (GradientError, NeedsEager) as error:
+                reason = error.reason
+                continue
+            places = [self.names.index(made.inputs[i].name) for i in made.positions_of(given)]
+            if again is None:  # they do not depend on anything
+                return _picking(compile_trace(trace, self._backend_for(trace))[-1], trace.args), places
+            training = Training(again, self._backend_for)
+            position = {p.name: i for i, p in enumerate(trace.args)}
+            taken = [position[name] for name in training.names]
+            return lambda *values: training.run(*[values[i] for i in taken]), places
+        if not reason:
+            return None
+        raise RuntimeError(
+            f"a program that tnp compiled computes no gradients of its gradients here (create_graph=True): {reason}; "
+            "use tnp.grad of tnp.grad, or call the function that was jitted"
+        )
 
     def backward_traces(self, given: tuple[int, ...] | None = None) -> list[Trace] | None:
         """The traces of a backward program after each pass; ``None`` if there is none for these outputs alone."""
@@ -105,3 +137,14 @@ def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
     from tnp.executors.torch import autograd
 
     return autograd.without_gradients(program)
+
+
+def without_autocast(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which makes the casts of autocast itself, called while that is off."""
+    from tnp.lang.torch.autocast import switched_off
+
+    def run(*inputs: Any) -> Any:
+        with switched_off():
+            return program(*inputs)
+
+    return run

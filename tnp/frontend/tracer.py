@@ -92,8 +92,10 @@ class Tracer:
         self.calling: Any = None
         #: which values require gradients, and where those are off, as the library has it; ``None`` without one
         self.gradients: Any = None
-        #: whether a library's functions did nothing but compute when tracing began
+        #: whether a library's functions did nothing but cast and compute when tracing began
         self.began_ordinary = True
+        #: what the library casts arguments of its functions to
+        self.casts: Any = None
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
         #: whether libraries are told that a compiler is at work
@@ -424,6 +426,8 @@ class Tracer:
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
+        if library_of_value(obj.example) is not None:
+            raise NeedsEager(f"it asks a random generator for .{name}")
         return lambda *args, **kwargs: self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
 
     def known(self, x: Any) -> Any:

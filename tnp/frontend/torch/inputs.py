@@ -12,13 +12,14 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.frontend.torch.modules import lift_module
 from tnp.lang.torch import language
+from tnp.lang.torch.autocast import dtype_now
 from tnp.lang.torch.dtypes import to_dtype
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["CONSTANTS", "guard_state", "lift", "memory_of"]
+__all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
 
 #: kinds of values that are told apart by comparing them, and never change
 CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
@@ -54,9 +55,13 @@ def is_plain(t: torch.Tensor) -> bool:
 
 def is_ordinary() -> bool:
     """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
+    return not torch.is_autocast_enabled("cpu") and is_unwatched()
+
+
+def is_unwatched() -> bool:
+    """Whether torch's functions do nothing but cast and compute."""
     return not (
-        torch.is_autocast_enabled("cpu")
-        or torch._C._len_torch_function_stack()
+        torch._C._len_torch_function_stack()
         or torch._C._len_torch_dispatch_stack()
         or torch.autograd.forward_ad._current_level >= 0
     )
@@ -68,11 +73,18 @@ def guard_state(inputs: Inputs) -> None:
         return
     inputs.guarded_state = True
     prologue = inputs.prologue
-    ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+    unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
+    casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        prologue.guard(f"not {ordinary}", "autocast, a mode of torch's, or forward gradients are on")
-        raise NeedsEager("torch.autocast, a mode of torch's, or forward gradients are on")
-    prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+        prologue.guard(f"not {unwatched}", "a mode of torch's or forward gradients are on")
+        raise NeedsEager("a mode of torch's or forward gradients are on")
+    if casts is None:
+        ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+        prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    else:
+        prologue.guard(unwatched, "modes of torch's and forward gradients are off")
+        now = f"{prologue.constant(dtype_now, 'autocast_dtype')}()"
+        prologue.guard(f"{now} is {prologue.constant(casts, 'dtype')}", f"autocast is on, with {casts}")
     default = torch.get_default_dtype()
     prologue.guard(
         f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
@@ -88,7 +100,12 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
         inputs.guard_equal(value, source)
         return value
     if isinstance(value, torch.Generator):
-        raise NeedsEager(f"{source.description} is a random generator of torch's")
+        if value.device.type != "cpu":
+            raise NeedsEager(f"{source.description} is a random generator on {value.device}")
+        source = inputs.prologue.let(source)
+        generator = inputs.lift_object(value, source)
+        inputs.prologue.guard(f"{source.expression}.device.type == 'cpu'", f"{source.description} is on the CPU")
+        return generator
     if isinstance(value, torch.nn.Module):
         return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)

@@ -7,7 +7,8 @@ import inspect
 import re
 import sys
 import types
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,17 +21,19 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.views import Path, Step
 from tnp.frontend import state
-from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
+from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
-from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
+from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_unwatched, lift
 from tnp.frontend.torch.training import TRAINING
-from tnp.lang.torch import language, opaque
+from tnp.lang.torch import autocast, language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
+from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
 from tnp.lang.torch.registry import TorchFunction, by_id, function_of, symbol_of, takes
 
@@ -46,9 +49,19 @@ Tensor = torch.Tensor
 #: functions that tell about torch, or change what only tells of gradients, and are run as they are
 _RUN_AT_ONCE = frozenset((
     torch.get_default_dtype, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.promote_types, torch.can_cast,
-    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_num_threads,
+    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.get_num_threads,
+    torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype, torch.is_autocast_cache_enabled, torch.amp.is_autocast_available,
     torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
     torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
+))  # fmt: skip
+#: of those, functions that ask for what programs are guarded by
+_ASK_FOR_STATE = frozenset((
+    torch.get_default_dtype, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled,
+    torch.get_autocast_cpu_dtype,
+))  # fmt: skip
+_SET_STATE = frozenset((
+    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.set_autocast_cpu_enabled,
+    torch.set_autocast_cpu_dtype, torch.clear_autocast_cache,
 ))  # fmt: skip
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
@@ -61,7 +74,7 @@ _QUESTIONS = {
     torch.is_signed: "is_signed",
     torch.numel: "numel",
 }
-_PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled)
+_PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
 _GETTER = type(Tensor.shape.__get__)
 
 
@@ -90,10 +103,14 @@ class _Mode(TorchFunctionMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
+        left_as_it_was = autocast.state_now() == self.tracer.casts.began
+        autocast.put_back(self.tracer.casts.began)
         if _has_drawn(self.tracer):
             torch.set_rng_state(self.tracer.generator_state)
             if error is None:
                 raise NeedsEager(_SEEDED)
+        if error is None and not left_as_it_was:
+            raise NeedsEager("it turns autocast on or off for what comes after it")
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
@@ -110,13 +127,24 @@ class TorchLibrary(Library):
         return by_id.get(symbol.id)
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
-        tracer.began_ordinary = is_ordinary()
+        tracer.began_ordinary = is_unwatched()
+        tracer.casts = Casts(tracer)
         tracer.gradients = Gradients(tracer)
         return _Mode(self, tracer)
 
-    def uncaptured(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def uncaptured(self) -> Iterator[None]:
         modes = _get_current_function_mode_stack()
-        return _pop_mode_temporarily() if modes and isinstance(modes[-1], _Mode) else nullcontext()
+        if not modes or not isinstance(modes[-1], _Mode):
+            yield
+            return
+        state = autocast.state_now()
+        autocast.put_back(modes[-1].tracer.casts.began)
+        try:
+            with _pop_mode_temporarily():
+                yield
+        finally:
+            autocast.put_back(state)
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)
@@ -148,7 +176,11 @@ class TorchLibrary(Library):
         if function is torch._C._set_grad_enabled:
             return self._set_grad_enabled(tracer, *args)
         if function in _RUN_AT_ONCE:
+            if function in _ASK_FOR_STATE:
+                guard_state(tracer.inputs)
             return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if function in _SET_STATE:
+            raise NeedsEager(f"it calls torch.{function.__name__}")
         if function is torch.is_tensor:
             return isinstance(args[0], Tensor)
         guard_state(tracer.inputs)
@@ -167,12 +199,21 @@ class TorchLibrary(Library):
         ):
             raise NeedsEager(f"it calls {name} on a tensor that requires a gradient")
         args, kwargs, in_place = _without_inplace(function, args, kwargs)
+        if name in FILLS and type(first) is TracedArray and kwargs.get("out") is None:
+            return self._filled(tracer, name, *args, **kwargs)
         if name.endswith("_") and not name.endswith("__"):
             function, in_place = self._functional(name), True
         elif name in _IN_PLACE_OPERATORS:
             function, in_place = getattr(Tensor, f"__{name[3:]}"), True
         out = kwargs.pop("out", None) if "out" in kwargs else None
-        result = self._compute(tracer, function, name, args, kwargs)
+        dtype = tracer.casts.dtype
+        if dtype is None:
+            result = self._compute(tracer, function, name, args, kwargs)
+        else:
+            with tracer.casts.made():
+                if not in_place and out is None:
+                    function, args, kwargs = tracer.casts.arguments(function, dtype, args, kwargs)
+                result = self._compute(tracer, function, name, args, kwargs)
         if in_place:
             return self._store(tracer, args[0], result)
         return result if out is None else self._store_out(tracer, out, result)
@@ -239,7 +280,14 @@ class TorchLibrary(Library):
         depend, apart = tracer.gradients.before_opaque_call(function, proxies, keywords)
         if apart:
             args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
-        result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
+        replays = outcome.draws and depend is not None and any(depend)
+        if replays:
+            if any(type(x) is TracedObject for x in (*args, *kwargs.values())):
+                raise NeedsEager(
+                    f"it computes gradients through torch.{name}, which draws from a generator that it is given"
+                )
+            args = (tracer.call(opaque.generator_state, (), {}), *args)
+        result = tracer.call(opaque.symbol_for(function, outcome, replays=replays), args, kwargs)
         tracer.gradients.after_opaque_call(depend)
         known = all(h.strides_ is not None for h in seen.values())
         return _with_strides(result, iter(outcome.strides.values()) if known else None)
@@ -260,6 +308,13 @@ class TorchLibrary(Library):
         if name in METHODS or (found is None and base not in ("fill", "zero", "copy")):
             raise NeedsEager(f"it calls Tensor.{name}")
         return found
+
+    def _filled(self, tracer: Tracer, name: str, target: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        """``target.uniform_(…)`` and its like: what is drawn for which element depends on the order of these in memory."""
+        if not target.contiguous_:
+            raise NeedsEager(f"it calls Tensor.{name} on a tensor that is not contiguous")
+        like = tracer.call(by_id["torch.detach"].symbol, (target,), {})
+        return self._store(tracer, target, self.run_opaquely(tracer, FILLS[name], (like, *args), kwargs))
 
     def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
         """``result`` stored into ``target``, as functions do that change their argument."""
@@ -361,6 +416,8 @@ class TorchLibrary(Library):
         if symbol is None or any(isinstance(x, (tuple, list)) for x in operands):
             raise NeedsEager(f"the operator {method} of tensors is not compiled")
         guard_state(tracer.inputs)
+        if method == "matmul" and tracer.casts.dtype is not None:
+            return self.call(tracer, torch.matmul, operands, {})
         return tracer.call(symbol, operands, {})
 
     def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
@@ -382,7 +439,9 @@ class TorchLibrary(Library):
         if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
             return key.proxy.known()
         if type(key) is TracedArray and key.library is self and key.ndim == 0:
-            raise NeedsEager("it subscripts with a 0-d tensor")
+            if key._element_type.kind != "i":
+                raise NeedsEager("it subscripts with a 0-d tensor that is a mask")
+            return tracer.call(prims.item, (key,), {})
         return self._operand(tracer, key)
 
     def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:

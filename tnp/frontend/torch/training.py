@@ -28,7 +28,11 @@ def _batch_norm(
     args = (input, running_mean, running_var, weight, bias, momentum, eps) if training else (
         input, None, None, weight, bias, momentum, eps
     )  # fmt: skip
-    result, mean, variance = tracer.call(activations.batch_norm_in_training, args, {})
+    if type(input) is TracedArray and input._element_type.bits == 16:  # torch computes in float32 then
+        made = library.run_opaquely(tracer, activations.batch_norm_and_statistics, args, {})
+        result, mean, variance = (*made, None, None)[:3]
+    else:
+        result, mean, variance = tracer.call(activations.batch_norm_in_training, args, {})
     for target, value in ((running_mean, mean), (running_var, variance)):
         if type(target) is TracedArray and value is not None:
             tracer.store(target, value)
@@ -45,13 +49,16 @@ def _dropout(rank: int | None = None) -> Any:
         p = tracer.known(p)
         if not training or type(input) is not TracedArray or not 0 < p <= 1 or 0 in input.shape_:
             return NotImplemented
-        if input._element_type.name not in ("float32", "float64") or rank not in (None, input.ndim):
+        if input._element_type.kind != "f" or rank not in (None, input.ndim):
             return NotImplemented
         plain = tracer.call(symbol_of(torch.detach), (input,), {})
         if p == 1:
             mask = tracer.call(symbol_of(torch.zeros_like), (plain,), {})
         else:
             mask = library.run_opaquely(tracer, activations.dropout_mask, (plain, p, rank is not None), {})
+        if input._element_type.bits == 16:  # each step is rounded
+            scaled = tracer.call(symbol_of(torch.div), (mask, 1 - p), {}) if p != 1 else mask
+            return tracer.call(symbol_of(torch.mul), (input, scaled), {})
         return tracer.call(activations.dropped, (mask, input, p), {})
 
     return dropout

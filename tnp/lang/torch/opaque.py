@@ -17,12 +17,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.lang.torch.registry import language, public_name
 
-__all__ = ["DryRun", "dependences", "dry_run", "pulling", "symbol_for"]
+__all__ = ["DryRun", "dependences", "dry_run", "generator_state", "pulling", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -67,6 +67,8 @@ def dry_run(
             return fakes[p.name]
         if isinstance(p, NumberProxy):
             return p.known()
+        if isinstance(p, ObjectProxy) and p.python_type is torch.Generator:
+            return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
     with mode, torch.no_grad(), warnings.catch_warnings():
@@ -105,19 +107,27 @@ def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, 
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
 
-_symbols: dict[tuple[Any, bool], Symbol] = {}
+_symbols: dict[tuple[Any, bool, bool], Symbol] = {}
 _functions: dict[str, Any] = {}
 #: what the next call of a symbol returns, known from a dry run that was just made
 _ready: list[DryRun] = []
 
 
-def symbol_for(function: Any, outcome: DryRun) -> Symbol:
-    """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did."""
+def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symbol:
+    """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did.
+
+    With ``replays`` its first argument is the state of torch's generator (:data:`generator_state`), from which the way back draws the
+    same numbers again.
+    """
     _ready[:] = [outcome]
-    key = (function, outcome.draws)
+    key = (function, outcome.draws, replays)
     known = _symbols.get(key)
     if known is None:
         name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
+        if replays:
+            name, again, function = f"private.{name.replace('.', '_')}_replayed", _again(function), _first(function)
+        else:
+            again = function
 
         def meta(*args: Any, **kwargs: Any) -> Any:
             return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
@@ -131,13 +141,45 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
             short.replace(".", "_"), meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language,
             fn=function,
         )  # fmt: skip
-        if not outcome.draws:
-            known.pulls_back = pulling(name, short, function)
+        if replays or not outcome.draws:
+            known.pulls_back = pulling(name, short, again)
         _symbols[key] = known
     return known
 
 
 # Gradients
+
+
+def _first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, called the first time: the state of the generator is what is given."""
+
+    def call(state: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = f"{getattr(function, '__name__', 'function')}_replayed"
+    return call
+
+
+def _again(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, called from a state of the generator, which it leaves as it was."""
+
+    def call(state: Any, *args: Any, **kwargs: Any) -> Any:
+        before = torch.get_rng_state()
+        torch.set_rng_state(state)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch.set_rng_state(before)
+
+    return call
+
+
+#: the state of torch's generator, at each call of the program
+generator_state = Symbol(
+    "get_rng_state", lambda: TensorProxy(shape=tuple(torch.get_rng_state().shape), dtype=to_dtype(torch.uint8), lang=language),
+    id="torch_opaque.random.get_rng_state", is_prim=True, tags=(OpTags.RANDOM, OpTags.EFFECT), language=language,
+    namespace=Namespace("torch.random", "import torch"), fn=torch.random.get_rng_state,
+)  # fmt: skip
 
 
 def pulling(name: str, short: str, function: Any) -> Symbol:
@@ -196,7 +238,7 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
             shape = sizes.concrete(p.shape, "an opaque call")
             made = fakes.setdefault(p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype)))
             return made.requires_grad_(p.name in requiring)
-        return p.known() if isinstance(p, NumberProxy) else p
+        return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
     with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -178,7 +178,7 @@ class Reverse:
             if answer is not NotImplemented:
                 self._put_answer(bsym, answer)
                 return
-        if bsym.sym.pulls_back is not None:
+        if bsym.sym.pulls_back is not None and not bsym.subsymbols:
             self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
         if not bsym.subsymbols:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tnp.core import devices, dtypes
 from tnp.core.clang.base import clangop
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
@@ -43,6 +44,7 @@ from tnp.executors.registry import (
 )
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
 from tnp.transforms.autodiff.rules import get_grad, put_grad, put_grads, register_grad
+from tnp.transforms.batching import register_vmap
 
 if TYPE_CHECKING:
     from tnp.lang.torch.registry import torchsymbol as torchsymbol
@@ -67,6 +69,8 @@ __all__ = [
     "check",
     "clangop",
     "deregister_executor",
+    "devices",
+    "dtypes",
     "get_all_executors",
     "get_always_executors",
     "get_default_executors",
@@ -80,6 +84,7 @@ __all__ = [
     "put_grads",
     "register_executor",
     "register_grad",
+    "register_vmap",
     "remove_always_executor",
     "remove_default_executor",
     "set_always_executors",

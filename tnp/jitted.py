@@ -8,6 +8,7 @@ import inspect
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -16,7 +17,11 @@ from typing import Any
 import numpy as np
 
 from tnp.core import check, logs
+<<<<<<< HEAD
 from tnp.core.collector import collected_rarely
+=======
+from tnp.core.current import registrations
+>>>>>>> ext6
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
@@ -78,6 +83,22 @@ class Entry:
 #: programs kept a function; the one used longest ago goes first
 MAX_PROGRAMS = 64
 
+#: every jitted function that there is
+_alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+#: held while programs are put away or forgotten
+_keeping = threading.RLock()
+
+
+def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
+    with _keeping:
+        alive = list(_alive)
+    for jitted in alive:
+        if concerns(jitted):
+            jitted.forget(what)
+
+
+registrations.listeners.append(_forget)
+
 
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
@@ -105,7 +126,15 @@ class Jitted:
         #: errors that only tracing met, with the number of calls that ran eagerly for them
         self._met_tracing: dict[str, int] = {}
         self._warned = False
+        #: the executors that programs were compiled for, and what the lists of executors stood for then
+        self._used: set[Any] = set()
+        self._lists: tuple[Any, ...] = ()
+        #: how often programs were forgotten because an extension changed something, and what it was last
+        self._forgotten = 0
+        self._changed = ""
         self._make_binder()
+        with _keeping:
+            _alive.add(self)
 
     def _make_binder(self) -> None:
         try:
@@ -183,9 +212,27 @@ class Jitted:
         return acquired.trace, self._program(acquired)[1][-1]
 
     def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+        forms = {id(e.form): e.form for e in (*self._entries, *entries)}
         self._entries = entries
-        for form in {id(e.form): e.form for e in entries}.values():
+        for form in forms.values():
             form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def uses(self, executor: Any) -> bool:
+        """Whether programs were compiled for an executor."""
+        return executor in self._used
+
+    def has_other_lists(self) -> bool:
+        """Whether the executors that it would be compiled for now are others than those that it was compiled for."""
+        return bool(self._used) and self._lists != registry.meaning(self._executors, self._always)
+
+    def forget(self, what: str) -> None:
+        """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
+        with _keeping:
+            self._forgotten += 1
+            if self._entries:
+                self._changed = what
+                self._set_entries(())
+            self._used.clear()
 
     def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
@@ -193,20 +240,26 @@ class Jitted:
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
         with self._lock:
-            for i, entry in enumerate(self._entries):
+            for entry in self._entries:
                 if entry.form is not form or entry.eager_reason is not None:
                     continue
                 if entry.prologue.first_failure(values) is None:
                     made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
-                    self._set_entries((*self._entries[:i], made, *self._entries[i + 1 :]))
+                    with _keeping:
+                        if entry in self._entries:
+                            self._set_entries(tuple(made if e is entry else e for e in self._entries))
                     break
         return form.apply(self.__tnp_function__, values)
 
     def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
-        again = ""
-        if self._entries:
+        forgotten, again, self._changed = self._forgotten, self._changed, ""
+        self._lists = registry.meaning(self._executors, self._always)
+        self._used.update(self._named_executors())
+        if again:
+            self._recompiled.append(again)
+        elif self._entries:
             last = self._entries[0]
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             again = f"not {failure}" if failure else "other arguments"
@@ -232,7 +285,9 @@ class Jitted:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
             return self._once_eagerly(form, error)
         self._last = entry
-        self._keep(entry, answers.steps)
+        with _keeping:
+            if self._forgotten == forgotten:
+                self._keep(entry, answers.steps)
         self._tell(entry, time.perf_counter() - start, again)
         return entry
 
@@ -362,6 +417,7 @@ class Jitted:
             languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
             behind = registry.get_always_executors(languages)
         found = [*named, *(e for e in behind if e not in named)]
+        self._used.update(found)
         return [f for e in found for f in (e.fuser, e) if f is not None]
 
     @property
@@ -504,6 +560,19 @@ def backend_of(executors: Iterable[Any]) -> Backend:
     return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
 
 
+class _Single(Jitted):
+    """One operation as a function. Called a few times on arrays of many shapes, it is not worth compiling."""
+
+    def _named_executors(self) -> list[Any]:
+        return [e for e in super()._named_executors() if not hasattr(e, "can_fuse")]
+
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
+        """There is no other way to run it."""
+        if isinstance(reason.__cause__, TraceError):
+            raise reason.__cause__
+        raise TraceError(f"{self.__qualname__} cannot run: {reason.reason} (at {reason.location})") from None
+
+
 _single: dict[Any, Jitted] = {}
 
 
@@ -517,9 +586,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
         call.__name__ = call.__qualname__ = symbol.name
         vars(call)["__tnp_operation__"] = symbol
-        # Called a few times on arrays of many shapes, one operation is not worth compiling.
-        single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
-        jitted = _single[symbol] = Jitted(call, executors=single)
+        jitted = _single[symbol] = _Single(call)
     with detached():
         return jitted(*args, **kwargs)
 

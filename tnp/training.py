@@ -15,7 +15,7 @@ from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
 from tnp.transforms.split import Split, split
 
-__all__ = ["Training", "without_autocast", "without_gradients"]
+__all__ = ["Training", "picking", "without_autocast", "without_gradients"]
 
 
 class Training:
@@ -40,7 +40,7 @@ class Training:
         finish = None if simple else compile_trace(made.finish, backend_for(made.finish))[-1]
         self.run = Differentiable(
             program.python_callable(),
-            None if finish is None else _picking(finish, [*made.outputs, *made.others]),
+            None if finish is None else picking(finish.python_callable(), finish, [*made.outputs, *made.others]),
             [isinstance(p, TensorProxy) and p.lang.name == "torch" for p in made.saved],
             self._make_backward,
             [names.index(p.name) for p in made.inner],
@@ -52,7 +52,16 @@ class Training:
         if traces is None:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
-        return _picking(traces[-1], traces[0].args), places
+        return picking(traces[-1].python_callable(), traces[-1], traces[0].args), places
+
+    def way_back(self) -> tuple[tuple[int, ...], list[Trace]]:
+        """The backward program that was asked for first, or, if none was yet, the one for cotangents of all outputs: the numbers of its
+        outputs, and its traces after each pass."""
+        everything = tuple(range(len(self.split.outputs)))
+        given = next(iter(self._backward), everything)
+        traces = self.backward_traces(given)
+        assert traces is not None, "of all outputs there is always one"
+        return given, traces
 
     def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
         """As :meth:`_make_backward`, of a program whose results can be differentiated. ``RuntimeError`` if there is none."""
@@ -71,7 +80,8 @@ class Training:
                 continue
             places = [self.names.index(made.inputs[i].name) for i in made.positions_of(given)]
             if again is None:  # they do not depend on anything
-                return _picking(compile_trace(trace, self._backend_for(trace))[-1], trace.args), places
+                final = compile_trace(trace, self._backend_for(trace))[-1]
+                return picking(final.python_callable(), final, trace.args), places
             training = Training(again, self._backend_for)
             position = {p.name: i for i, p in enumerate(trace.args)}
             taken = [position[name] for name in training.names]
@@ -86,7 +96,7 @@ class Training:
     def backward_traces(self, given: tuple[int, ...] | None = None) -> list[Trace] | None:
         """The traces of a backward program after each pass; ``None`` if there is none for these outputs alone."""
         if given is None:
-            given = next(iter(self._backward), tuple(range(len(self.split.outputs))))
+            return self.way_back()[1]
         with self._lock:
             if given not in self._backward:
                 trace = self.split.backward(given)
@@ -122,9 +132,8 @@ def _bytes(arrays: Sequence[TensorProxy]) -> str:
     return f"{n:.4g} GiB"
 
 
-def _picking(program: Trace, given: Sequence[Proxy]) -> Callable[..., Any]:
-    """The compiled ``program`` as a function of values for ``given``, of which it takes some."""
-    function = program.python_callable()
+def picking(function: Callable[..., Any], program: Trace, given: Sequence[Proxy]) -> Callable[..., Any]:
+    """``function``, to which ``program`` is compiled, as a function of values for ``given``, of which it takes some."""
     places = {p.name: i for i, p in enumerate(given)}
     taken = [places[p.name] for p in program.args]
     if taken == list(range(len(given))):

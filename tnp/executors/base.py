@@ -10,6 +10,7 @@ import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
@@ -61,7 +62,15 @@ def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
 
 
 class Executor:
-    """What all executors have: a name, a version, and the kind of arrays that their callables take and return."""
+    """What all executors have: a ``name``, a ``version``, and the kind of arrays that their callables take and return.
+
+    Raises ``TypeError`` for a name that is no text.
+
+    >>> import tnp
+    >>> numpy = tnp.extend.get_executor("numpy")
+    >>> numpy.name, numpy.array_kind, numpy.unavailable() is None
+    ('numpy', 'numpy', True)
+    """
 
     #: ``"numpy"``, ``"torch"`` or ``"cupy"``; ``None``: whatever the language of the values has
     array_kind: str | None = None
@@ -94,13 +103,13 @@ class Executor:
         return None
 
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
-        """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
+        """A function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape, strides), and is
         quicker than Python at that; ``None`` if the executor has none."""
         return None
 
 
 class OperatorExecutor(Executor):
-    """An executor that runs single operations.
+    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -127,7 +136,8 @@ class OperatorExecutor(Executor):
         namespace: Namespace | None = None,
         printer: Any = None,
     ) -> Symbol:
-        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call.
+        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call. Rules that an operation of the same id
+        had, of another executor of this name, are forgotten.
 
         Args:
             name: what programs print; part of the symbol's id, ``"<executor>.<name>"``.
@@ -137,6 +147,8 @@ class OperatorExecutor(Executor):
                 opaque: it has a gradient once :func:`tnp.register_grad` gives it one.
             fn: takes and returns arrays: tensors for tensors, ndarrays for ndarrays.
             tags: what passes must know of it (:class:`OpTags`), such as ``OpTags.EFFECT`` or ``OpTags.RANDOM``.
+            namespace: where programs find it, if not in the program itself (:class:`Namespace`): ``fn`` is then not what they call.
+            printer: a function of the bound symbol and the program's names that writes the statement, in place of a call.
 
         Raises:
             ValueError: the executor has an operator of that name; ``name`` is no Python name; not exactly one of ``like`` and
@@ -154,7 +166,7 @@ class OperatorExecutor(Executor):
         """
         if (like is None) == (meta is None):
             raise ValueError(f"register_operator({name!r}) needs either like= or meta=")
-        if not name.isidentifier():
+        if not name.isidentifier() or iskeyword(name):
             raise ValueError(f"register_operator({name!r}): programs print the name, so it must be a Python name")
         given = {"like": like, "meta": meta, "fn": fn}
         for what, function in given.items():
@@ -185,6 +197,7 @@ class OperatorExecutor(Executor):
             symbol.follows_arguments = True
             self.operators[name] = symbol
             self.implementations[symbol.id] = Implementation(symbol)
+        registrations.defined(symbol.id)
         return symbol
 
     def register_implementation(
@@ -197,8 +210,8 @@ class OperatorExecutor(Executor):
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
     ) -> None:
-        """Says that this executor runs an operation. Registering again replaces what was registered; programs that are compiled
-        stay as they are.
+        """Says that this executor runs an operation. Registering again replaces what was registered, and functions compiled
+        with this executor compile anew at their next call.
 
         Args:
             symbol_or_id: the operation: a symbol (``tnp.lang.numpy.multiply``, ``prims.add``) or its id (``PrimIDs.ADD``,
@@ -243,7 +256,7 @@ class OperatorExecutor(Executor):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
         key = symbol_or_id.id if isinstance(symbol_or_id, Symbol) else symbol_or_id
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
-        registrations.note()
+        registrations.note(f"the executor {self.name} has another implementation", lambda f: f.uses(self))
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         """How this executor runs ``sym``; ``None`` if it does not. Subclasses may look further than the table."""
@@ -252,7 +265,12 @@ class OperatorExecutor(Executor):
 
 @dataclass(frozen=True)
 class Region:
-    """Part of a program that a fusing executor takes: its bound symbols, what they read, and what is needed of them."""
+    """Part of a program that a fusing executor takes: its ``bound_symbols`` in order, what they read (``inputs``), and what is needed of
+    them (``outputs``), as proxies.
+
+    ``stores``, ``run_singly`` and ``whole`` are for executors whose regions write to their inputs: where an output will be stored, what
+    runs the region where its fuser cannot, and whether it is all of the program. An example is at :class:`FusionExecutor`.
+    """
 
     bound_symbols: tuple[BoundSymbol, ...]
     inputs: tuple[Any, ...]
@@ -270,8 +288,27 @@ class Region:
 class Fused:
     """A compiled region that writes to some of its inputs.
 
-    ``updates`` gives for an output the input in whose memory it is: whoever calls ``function`` makes sure that nobody
-    needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``.
+    ``updates`` gives for an output the input in whose memory it is, which must have its shape and dtype: whoever calls ``function`` makes
+    sure that nobody needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``. ``describe`` tells
+    :func:`tnp.explain` what was compiled; ``takes_out`` is for a region of one output that can be computed into given memory.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import Fused, FusionExecutor
+    >>> class Negating(FusionExecutor):
+    ...     "Negates arrays, where they are stored again in their own memory."
+    ...     def can_fuse(self, bsym):
+    ...         return bsym.sym.name == "negative"
+    ...     def fuse(self, region, name):
+    ...         if not region.stores:
+    ...             return None
+    ...         ((output, place),) = region.stores.items()
+    ...         return Fused(lambda *inputs: np.negative(inputs[0], out=inputs[place]) and None, {output: place})
+    >>> def negate(x):
+    ...     x[:] = -x
+    >>> x = np.array([1.0])
+    >>> tnp.jit(negate, executors=[Negating("negating")])(x)
+    >>> x
+    array([-1.])
     """
 
     function: Callable[..., Any]
@@ -284,7 +321,7 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
+    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
     :meth:`fuse`.
 
     >>> import numpy as np, tnp
@@ -317,14 +354,14 @@ class FusionExecutor(Executor):
     updates_inputs = True
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
-        """Whether the executor can compile this operation as part of a region."""
+        """Whether the executor can compile the operation ``bsym`` as part of a region. ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        """What operations have in common that may stand in one region."""
+        """What operations have in common that may stand in one region: equal for ``bsym`` and all others in it."""
         return None
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
         """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused` one; ``None`` to leave the
-        region to others."""
+        region to others. Programs call it by ``name``. ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError

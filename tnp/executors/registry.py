@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
 
@@ -34,6 +35,8 @@ __all__ = [
     "get_default_executors",
     "get_executor",
     "known_names",
+    "meaning",
+    "packages",
     "register_executor",
     "remove_always_executor",
     "remove_default_executor",
@@ -104,13 +107,17 @@ def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
                 f"there is an executor {executor.name!r} already; deregister_executor({executor.name!r}) first, or pass replace=True"
             )
         _executors[executor.name] = executor
+    if before is not executor:
+        _lists_changed(f"the executor {executor.name} was registered")
     return executor
 
 
 def deregister_executor(name_or_executor: str | Executor) -> None:
-    """Forgets an executor, as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
+    """Forgets an executor (``name_or_executor``), as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
 
-    Programs that are compiled keep using it. Raises ``ValueError`` for one of tnp's own.
+    Functions that were given its name, or compiled with it by default, do without it from their next call on; for the first that is a
+    ``ValueError``. Those that were given the executor itself keep it. Raises ``ValueError`` for one of tnp's own. An example is at
+    :func:`register_executor`.
     """
     name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
     if name in _OWN:
@@ -121,6 +128,7 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
         _executors.pop(name, None)
         for listed in (_default, _always):
             listed[:] = [e for e in listed if _name(e) != name]
+    _lists_changed(f"the executor {name} was deregistered")
 
 
 def get_executor(name: str) -> Executor | None:
@@ -140,22 +148,20 @@ def get_executor(name: str) -> Executor | None:
         if own.needs is None or importlib.util.find_spec(own.needs) is not None:
             importlib.import_module(own.module)
         return _executors.get(name)
-    entry = _installed().get(name)
-    return None if entry is None else _load(entry)
+    entries = _installed().get(name)
+    return None if entries is None else _load(*entries)
 
 
-def _installed() -> dict[str, EntryPoint]:
-    """The entry points of installed packages, by name. Looked up each time: packages are installed while Python runs, too."""
+def _installed() -> dict[str, list[EntryPoint]]:
+    """The entry points of installed packages, by name: of each one, unless packages disagree. Looked up each time: packages are
+    installed while Python runs, too."""
     from importlib.metadata import entry_points
 
-    found: dict[str, EntryPoint] = {}
+    found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:
-            raise ExtensionError(
-                f"two packages have an executor {entry.name!r}: {_package(other)} ({other.value}) and "
-                f"{_package(entry)} ({entry.value}); uninstall one"
-            )
+        same_name = found.setdefault(entry.name, [])
+        if all(other.value != entry.value for other in same_name):
+            same_name.append(entry)
     return found
 
 
@@ -163,14 +169,17 @@ def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else "a package"
 
 
-def _load(entry: EntryPoint) -> Executor:
+def _load(entry: EntryPoint, *others: EntryPoint) -> Executor:
     """The executor that an entry point names: an executor, a function that makes it, or a module that registers it."""
+    if others:
+        packages = " and ".join(f"{_package(e)} ({e.value})" for e in (entry, *others))
+        raise ExtensionError(f"two packages have an executor {entry.name!r}: {packages}; uninstall one")
     where = f"the executor {entry.name!r} of {_package(entry)} ({entry.value})"
     try:
         found = entry.load()
         if not isinstance(found, (Executor, ModuleType)) and callable(found):
             found = found()
-    except Exception as error:  # whatever the package raises, the user has to know whose it is
+    except (Exception, SystemExit) as error:  # whatever the package raises, the user has to know whose it is
         raise ExtensionError(f"{where} cannot be loaded: {error!r}") from error
     if isinstance(found, ModuleType):
         found = _executors.get(entry.name)
@@ -181,9 +190,10 @@ def _load(entry: EntryPoint) -> Executor:
 
 
 def get_all_executors() -> tuple[Executor, ...]:
-    """Every executor known: tnp's own that can be imported here, those of installed packages, and those registered.
+    """Every executor known: tnp's own that can be imported here, those of installed packages, which are loaded for it, and those
+    registered.
 
-    Warns of packages whose executor cannot be loaded.
+    Warns of packages whose executor cannot be loaded, with the reason; the others are returned.
 
     >>> import tnp
     >>> {"numpy", "python"} <= {e.name for e in tnp.extend.get_all_executors()}
@@ -229,11 +239,29 @@ def availability() -> dict[str, str]:
             executor = get_executor(name)
             own = _OWN.get(name)
             if executor is not None:
-                found[name] = executor.unavailable() or ""
+                found[name] = _unavailable(executor) or ""
             else:
                 found[name] = "" if own is None else f"the package {own.needs} is not installed"
         except ExtensionError as error:
             found[name] = str(error)
+    return found
+
+
+def _unavailable(executor: Executor) -> str | None:
+    try:
+        return executor.unavailable()
+    except Exception as error:  # of an extension, which the list of all must not fail for
+        return f"asking whether it is available raised {error!r}"
+
+
+def packages() -> dict[str, str]:
+    """The installed packages that have executors, with their versions, by the executor's name."""
+    found = {}
+    for name, entries in _installed().items():
+        if name in _OWN:
+            continue
+        dists = [e.dist for e in entries if e.dist is not None]
+        found[name] = ", ".join(f"{dist.name} {dist.version}" for dist in dists)
     return found
 
 
@@ -278,7 +306,7 @@ def _found(listed: Iterable[str | Executor]) -> tuple[Executor, ...]:
 def set_default_executors(executors: Iterable[Executor | str]) -> None:
     """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
 
-    Functions compile anew only for arguments of a new kind. Raises ``ValueError`` for unknown names.
+    Functions compiled for others compile anew at their next call. Raises ``ValueError`` for unknown names.
 
     >>> import tnp
     >>> tnp.set_default_executors(["numpy"])
@@ -290,30 +318,47 @@ def set_default_executors(executors: Iterable[Executor | str]) -> None:
 
 
 def add_default_executor(executor: Executor | str) -> None:
-    """Puts an executor before the other defaults. Raises ``ValueError`` for an unknown name."""
+    """Puts an executor before the other defaults. Raises ``ValueError`` for an unknown name.
+
+    >>> import tnp
+    >>> tnp.extend.add_default_executor("numpy")
+    >>> tnp.get_default_executors()
+    (<executor numpy>, <executor llvm>)
+    >>> tnp.extend.remove_default_executor("numpy")
+    """
     _set(_default, [*resolve([executor]), *_without(_default, executor)])
 
 
 def remove_default_executor(executor: Executor | str) -> None:
-    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name."""
+    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`."""
     _set(_default, _without(_default, executor))
 
 
 def set_always_executors(executors: Iterable[Executor | str]) -> None:
-    """Sets what stands behind all others, in order of priority. Raises ``ValueError`` for unknown names.
+    """Sets the ``executors``, or their names, that stand behind all others, in order of priority. Raises ``ValueError`` for unknown names.
 
     Without ``python`` nobody runs arithmetic on numbers, without ``numpy`` and ``torch_functions`` nobody what only the libraries do.
+
+    >>> from tnp.extend import get_always_executors, set_always_executors
+    >>> before = get_always_executors()
+    >>> set_always_executors(["python", "numpy_prims"])
+    >>> get_always_executors()
+    (<executor python>, <executor numpy_prims>)
+    >>> set_always_executors(before)
     """
     _set(_always, resolve(executors))
 
 
 def add_always_executor(executor: Executor | str) -> None:
-    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name."""
+    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`, which this is called as."""
     _set(_always, [*resolve([executor]), *_without(_always, executor)])
 
 
 def remove_always_executor(executor: Executor | str) -> None:
-    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name."""
+    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`."""
     _set(_always, _without(_always, executor))
 
 
@@ -326,6 +371,22 @@ def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:
     with _lock:
         listed[:] = to
+    _lists_changed("the lists of executors were changed")
+
+
+def meaning(executors: Iterable[Any] | None, always: Iterable[Any] | None) -> tuple[Any, ...]:
+    """What two lists stand for at the moment (``None``: the default ones), to be compared: by name those of tnp's own, which this does
+    not import, and ``None`` for names that are nobody's now."""
+    lists = (_default if executors is None else executors, _always if always is None else always)
+    return tuple(tuple(_name(e) if _name(e) in _OWN else _now(e) for e in listed) for listed in lists)
+
+
+def _now(e: str | Executor) -> Executor | None:
+    return e if isinstance(e, Executor) else _executors.get(e)
+
+
+def _lists_changed(what: str) -> None:
+    registrations.note(what, lambda f: f.has_other_lists())
 
 
 def resolve(executors: Iterable[Any]) -> list[Executor]:

@@ -8,6 +8,7 @@ known to them, and the program then holds for this value only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from tnp.core import langs, logs
@@ -38,7 +39,7 @@ class Fusable(BoundSymbol):
 class FusedSymbol(Symbol):
     """A compiled region as an operation. ``updates``: which of its outputs are in the memory of which inputs."""
 
-    updates: Mapping[int, int]
+    updates: Mapping[int, int] = MappingProxyType({})
     #: tells in lines of text what was compiled
     describe: Callable[[], list[str]]
 
@@ -286,10 +287,8 @@ def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
 
 
 def _claimed(bsym: BoundSymbol, implementation: Any) -> BoundSymbol:
-    op = implementation.op or implementation.in_place
-    missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
-    if missing:
-        op.tags = op.tags | missing  # what runs an effect has that effect
+    # What runs an effect has that effect: here, and not where it runs something else.
+    op = (implementation.op or implementation.in_place).with_tags(bsym.sym.tags - {OpTags.TAKES_OUT})
     if implementation.in_place is not None:
         return Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
     return bsym.replace(sym=op)

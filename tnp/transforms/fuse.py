@@ -13,6 +13,7 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import in_bodies, is_control_flow, stored
+from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
@@ -177,9 +178,27 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             tags = (OpTags.TAKES_OUT,) if function.takes_out else ()
             op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function, tags=tags)
             op.updates, op.describe = updates, function.describe
+            _check_updates(op, first.fuser, inputs, outputs)
             output = outputs[0] if function.takes_out else output
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, output, group, first.location))
     return new
+
+
+def _check_updates(op: FusedSymbol, fuser: Any, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> None:
+    """Raises :class:`ExtensionError` unless each result that a region leaves in an input's memory fits there."""
+    for k, j in op.updates.items():
+        if not (0 <= k < len(outputs) and 0 <= j < len(inputs)):
+            raise ExtensionError(
+                f"{op.name} of the executor {fuser.name} has its output {k} in the memory of its input {j}, and there are "
+                f"{len(outputs)} outputs and {len(inputs)} inputs"
+            )
+        made, memory = outputs[k], inputs[j]
+        is_known = all(type(d) is int for p in (made, memory) if isinstance(p, TensorProxy) for d in p.shape)
+        if is_known and made.type_string() != memory.type_string():
+            raise ExtensionError(
+                f'{op.name} of the executor {fuser.name} has its output {made.name}, a "{made.type_string()}", in the memory of its input '
+                f'{memory.name}, a "{memory.type_string()}"'
+            )
 
 
 def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:

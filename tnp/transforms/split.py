@@ -174,7 +174,7 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
     try:
         return Split(trace, inputs, outputs, [p for p in unique.values() if p.name not in chosen])
     except GradientError as error:
-        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from None
+        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
 
 
 def _stores(b: BoundSymbol) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tnp.core import prims, sizes, views
+from tnp.core.current import registrations
 from tnp.core.langs import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
@@ -28,6 +29,7 @@ __all__ = [
     "Out",
     "Returns",
     "by_id",
+    "called_opaquely",
     "defines",
     "language",
     "npmethod",
@@ -131,6 +133,9 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 #: every function of the language by symbol id (``"numpy.linalg.inv"``)
 by_id: dict[str, NumpyFunction] = {}
 
+#: names below ``numpy`` of functions without a definition that programs call
+called_opaquely: set[str] = set()
+
 _namespaces: dict[str, Namespace] = {}
 _by_function: dict[int, Symbol] = {}
 
@@ -197,8 +202,8 @@ def npsymbol(
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names.
 
-    The function takes proxies and is written in terms of other operations; it has NumPy's parameters without ``out``. The rest is as in
-    :class:`NumpyFunction`. Under another ``id_prefix`` it is not NumPy's, but one that programs call by the symbol returned. Raises
+    The function takes proxies and is written in terms of other operations; it has NumPy's parameters without ``out``. ``returns``,
+    ``factory``, ``row_major`` and ``out`` are as in :class:`NumpyFunction`, ``tags`` what passes must know (:class:`OpTags`). Under another ``id_prefix`` it is not NumPy's, but one that programs call by the symbol returned. Raises
     ``ValueError`` for a function that is defined already.
 
     >>> import numpy as np, tnp
@@ -255,6 +260,8 @@ def npsymbol(
             raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major, out)
         _by_function.clear()  # it is filled when functions are first looked for
+        if id_prefix == "numpy" and full_name in called_opaquely:
+            registrations.note(f"{symbol.id} has a definition", lambda f: True)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         return symbol
@@ -265,12 +272,28 @@ def npsymbol(
 def npmethod(
     name: str, *, returns: Returns = "scalar", tags: Iterable[OpTags] = ()
 ) -> Callable[[Callable[..., Any]], Symbol]:
-    """Makes a function the ndarray method ``name``, of which ``numpy`` has no function (``astype``, ``fill``)."""
+    """Makes a function the ndarray method ``name``, of which ``numpy`` has no function (``astype``, ``fill``). ``returns`` and ``tags``
+    are as in :func:`npsymbol`.
+
+    >>> from tnp.extend import npmethod, npproperty
+    >>> @npmethod("doc_halved")
+    ... def halved(a):
+    ...     return a / 2
+    >>> @npproperty("doc_rows")
+    ... def rows(a):
+    ...     return a.shape[0]
+    >>> import numpy as np, tnp
+    >>> ex = tnp.extend.OperatorExecutor("uses_methods")
+    >>> per_row = ex.register_operator("per_row", like=lambda a: a.doc_halved() / a.doc_rows, fn=lambda a: a / 2 / len(a))
+    >>> tnp.grad(lambda x: per_row(x).sum())(np.ones((2, 1)))
+    array([[0.25],
+           [0.25]])
+    """
     return npsymbol(name, returns=returns, method=name, tags=tags, id_prefix="numpy.ndarray")
 
 
 def npproperty(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Makes a function of an array its attribute ``name``."""
+    """Makes a function of an array its attribute ``name``. An example is at :func:`npmethod`."""
 
     def decorate(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         language.properties[name] = f

@@ -20,7 +20,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
-from tnp.lang.torch.registry import language, public_name
+from tnp.lang.torch.registry import called_opaquely, language, public_name
 
 __all__ = ["DryRun", "dependences", "dry_run", "generator_state", "pulling", "symbol_for"]
 
@@ -144,6 +144,7 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
         if replays or not outcome.draws:
             known.pulls_back = pulling(name, short, again)
         _symbols[key] = known
+        called_opaquely.add(function)
     return known
 
 

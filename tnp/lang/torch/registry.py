@@ -24,6 +24,7 @@ from typing import Any, Literal
 import torch
 
 from tnp.core import prims, views
+from tnp.core.current import registrations
 from tnp.core.langs import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
@@ -33,6 +34,7 @@ __all__ = [
     "Returns",
     "TorchFunction",
     "by_id",
+    "called_opaquely",
     "function_of",
     "language",
     "public_name",
@@ -72,6 +74,8 @@ class TorchFunction:
 #: every function of the language by symbol id (``"torch.nn.functional.relu"``)
 by_id: dict[str, TorchFunction] = {}
 _by_function: dict[Any, Symbol] = {}
+#: functions without a definition that programs call
+called_opaquely: set[Any] = set()
 _namespaces: dict[str, Namespace] = {}
 
 
@@ -185,10 +189,13 @@ def torchsymbol(
         if symbol.id in by_id:
             raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
+        known = any(g in _by_function or g in called_opaquely for g in found)
         for g in found:
             if id is not None:
                 _by_function[g] = symbol
             _by_function.setdefault(g, symbol)
+        if known and id is not None:
+            registrations.note(f"{symbol.id} takes the place of another definition", lambda f: True)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         if is_method:

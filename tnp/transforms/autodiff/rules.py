@@ -58,9 +58,14 @@ class Interleaved:
 
 #: the rule of each operation, by its symbol's id
 grad_rules: dict[Any, Rule | Interleaved] = {}
+registrations.tables.append(grad_rules)
 
 #: operations of floating-point numbers whose derivative is 0 wherever there is one, by id
 without_derivative: set[Any] = set()
+
+
+#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+_looked_up: set[Any] = set()
 
 
 def _id_of(symbol: Any) -> Any:
@@ -79,7 +84,8 @@ def rule(*symbols: Any) -> Callable[[Rule], Rule]:
 
 
 def register_grad(symbol: Any, function: Rule) -> None:
-    """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces.
+    """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces, for gradients that are
+    compiled already, too.
 
     It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them. Each argument
     that is differentiated by must be given one (``put_grad(a, None)`` says that nothing depends on it): a rule that forgets one is a
@@ -102,8 +108,10 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """
     if not callable(function):
         raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
-    grad_rules[_id_of(symbol)] = Interleaved(function)
-    registrations.note()
+    key = _id_of(symbol)
+    grad_rules[key] = Interleaved(function)
+    if key in _looked_up:
+        registrations.note(f"{key} has another gradient rule", lambda f: True)
 
 
 class _InUse(threading.local):
@@ -127,6 +135,7 @@ def grad_transforms_of(executors: Sequence[Any]) -> Iterator[None]:
 
 def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
     """The gradient rule of an operation: that of the first executor in use that has one and takes the operation, else the table's."""
+    _looked_up.add(bsym.sym.id)
     for executor in _in_use.executors:
         found = executor.implementation_of(bsym.sym)
         if found is None or found.grad_transform is None:
@@ -177,7 +186,7 @@ def put_grad(p: Any, cotangent: TensorProxy | None) -> None:
 
 
 def put_grads(ps: Any, cotangents: Any) -> None:
-    """:func:`put_grad` for several arguments and their cotangents. Raises ``ValueError`` for more of the one than of the other.
+    """:func:`put_grad` for several arguments ``ps`` and their ``cotangents``, in order. Raises ``ValueError`` for more of the one than of the other.
     An example is at :func:`register_grad`.
     """
     ps, cotangents = tuple(ps), tuple(cotangents)

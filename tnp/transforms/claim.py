@@ -232,7 +232,8 @@ class _Claims:
             self.asking = self._scratch()
         before, state.trace = state.trace, self.asking
         try:
-            return implementation.checker(*bsym.args, **bsym.kwargs)
+            answer = implementation.checker(*bsym.args, **bsym.kwargs)
+            return True if answer else answer if hasattr(answer, "reason") else False
         except (Exception, NeedsEager) as error:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:

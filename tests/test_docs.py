@@ -24,7 +24,10 @@ ROOT = Path(__file__).parent.parent
 
 
 #: what cannot be imported without a library, or without a device's
-NEED_A_LIBRARY = (".executors.torch", ".executors.cupy", ".executors.apex", ".executors.triton", ".thunder.executors.")
+NEED_A_LIBRARY = (
+    ".executors.torch", ".executors.cupy", ".executors.apex", ".executors.triton", ".thunder.executors.", ".executors.attention",
+    ".executors.cudnn", ".executors.nvfuser", ".executors.sdpa", ".executors.transformer_engine",
+)  # fmt: skip
 
 
 def modules():

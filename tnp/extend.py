@@ -26,7 +26,7 @@ from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
-from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Region
+from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region
 from tnp.executors.registry import (
     add_always_executor,
     add_default_executor,
@@ -60,6 +60,7 @@ __all__ = [
     "OpTags",
     "OperatorExecutor",
     "PrimIDs",
+    "Refusal",
     "Region",
     "Symbol",
     "TensorProxy",

@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 
 from tnp.core import check, logs
-<<<<<<< HEAD
 from tnp.core.collector import collected_rarely
-=======
 from tnp.core.current import registrations
->>>>>>> ext6
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,

@@ -59,6 +59,8 @@ class Trace:
         self.read_only: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
+        #: executors that refused an operation and said why: executor, operation, reason, where
+        self.refusals: list[tuple[str, str, str, Any]] = []
         #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
         self.ask: Callable[[NumberProxy], Any] | None = None
         self._names: set[str] = set()

@@ -17,7 +17,22 @@ from typing import Any
 from tnp.core.current import registrations
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
+__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A checker's "no", with the reason, which ``tnp.explain`` and errors show. It is false wherever it is asked.
+
+    >>> from tnp.extend import Refusal
+    >>> bool(Refusal("a head of 12 elements"))
+    False
+    """
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -29,7 +44,7 @@ class Implementation:
     """
 
     op: Symbol | None = None
-    checker: Callable[..., bool] | None = None
+    checker: Callable[..., bool | Refusal] | None = None
     execution_transform: Callable[..., Any] | None = None
     grad_transform: Callable[..., Any] | None = None
     in_place: Symbol | None = None
@@ -205,7 +220,7 @@ class OperatorExecutor(Executor):
         symbol_or_id: Any,
         op: Symbol | None = None,
         *,
-        checker: Callable[..., bool] | None = None,
+        checker: Callable[..., bool | Refusal] | None = None,
         execution_transform: Callable[..., Any] | None = None,
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
@@ -218,7 +233,7 @@ class OperatorExecutor(Executor):
                 ``"numpy.multiply"``, ``"torch.nn.functional.cross_entropy"``).
             op: one of this executor's operators, called with the very arguments of the operation.
             checker: takes the arguments, proxies for arrays, and says whether this executor may run them; the next executor is
-                asked if not. It sees no data. A Python number among the arguments may be asked for its value, which the program
+                asked if not. A :class:`Refusal` is a "no" with its reason. It sees no data. A Python number among the arguments may be asked for its value, which the program
                 is then compiled for.
             execution_transform: instead of ``op``, a function that is traced in the operation's place, after gradients have been
                 taken. What it calls is claimed in its turn, by whichever executor takes it.
@@ -353,8 +368,9 @@ class FusionExecutor(Executor):
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
 
-    def can_fuse(self, bsym: BoundSymbol) -> bool:
-        """Whether the executor can compile the operation ``bsym`` as part of a region. ``NotImplementedError`` unless a subclass says."""
+    def can_fuse(self, bsym: BoundSymbol) -> bool | Refusal:
+        """Whether the executor can compile the operation ``bsym`` as part of a region; a :class:`Refusal` says why not.
+        ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:

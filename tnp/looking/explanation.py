@@ -77,6 +77,10 @@ def _claims(traces: list[Trace]) -> list[str]:
         if b.sym.executor is not None:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
+    refusals = dict.fromkeys(found for t in traces for found in t.refusals)
+    for executor, operation, reason, location in refusals:
+        where = f" at {location}" if isinstance(location, UserLocation) else ""
+        lines.append(f"{executor} refused {operation}: {reason}{where}")
     for b in traces[0].bound_symbols:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
         if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:

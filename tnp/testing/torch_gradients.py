@@ -11,13 +11,9 @@ import torch
 
 import tnp
 from tnp.testing.compare import assert_same
-<<<<<<< HEAD
-from tnp.testing.torch_samples import Outcome, how, some_of, unseeded
-=======
 from tnp.testing.gradients import check_close
 from tnp.testing.opinfo import OpInfo, SampleInput
-from tnp.testing.torch_samples import Outcome, how, some_of
->>>>>>> ext6
+from tnp.testing.torch_samples import Outcome, how, some_of, unseeded
 
 __all__ = ["check_tensor_gradients", "differentiable_operators", "gradient_outcomes"]
 

@@ -22,7 +22,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import may_raise, unread
 
-__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view"]
+__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view", "opaque_function_of"]
 
 
 class Fusable(BoundSymbol):
@@ -116,6 +116,24 @@ def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None
         logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
 
 
+class _Refused:
+    """The executors that refused an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
+    the operation is not opened: they are asked for its parts again."""
+
+    def __init__(self, bsym: BoundSymbol) -> None:
+        self.bsym = bsym
+        self.names: list[str] = []
+        self.reasons: list[tuple[str, str, str, Any]] = []
+        self.of_fusers: list[tuple[str, str, str, Any]] = []
+
+    def add(self, executor: Any, answer: Any) -> None:
+        reason = getattr(answer, "reason", None)
+        self.names.append(executor.name if reason is None else f"{executor.name} ({reason})")
+        if reason is not None:
+            kept = self.of_fusers if hasattr(executor, "can_fuse") else self.reasons
+            kept.append((executor.name, self.bsym.sym.qualified_name, reason, self.bsym.location))
+
+
 class _Claims:
     """One claiming: ``new`` grows by claimed operations. ``renamed`` are results that turned out to be other values, by name."""
 
@@ -140,36 +158,39 @@ class _Claims:
         if is_control_flow(bsym):
             self._take_control_flow(bsym, executors)
             return
-        refused: list[str] = []
+        refused = _Refused(bsym)
         for executor in executors:
             if hasattr(executor, "can_fuse"):
-                if executor.can_fuse(bsym):
-                    _tell(bsym, executor, refused)
+                answer = executor.can_fuse(bsym)
+                if answer:
+                    self._taken(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
-                refused.append(executor.name)
+                refused.add(executor, answer)
                 continue
             found = self._implementation(executor, bsym)
             if found is None:
                 if self._runs_parts(executor, bsym):
                     break
                 continue
-            if not self._accepts(executor, found, bsym):
-                refused.append(executor.name)
+            answer = self._accepts(executor, found, bsym)
+            if not answer:
+                refused.add(executor, answer)
                 continue
             if found.opens:
                 break
             if found.execution_transform is not None:
-                _tell(bsym, executor, refused)
+                self._taken(bsym, executor, refused)
                 self._transform(bsym, executor, found.execution_transform, executors)
                 return
             if found.op is None and found.in_place is None:
                 continue
-            _tell(bsym, executor, refused)
+            self._taken(bsym, executor, refused)
             self.new.bound_symbols.append(_claimed(bsym, found))
             return
         if bsym.subsymbols:
-            _tell(bsym, None, refused)
+            _tell(bsym, None, refused.names)
+            self.new.refusals += refused.reasons
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -178,7 +199,12 @@ class _Claims:
         inputs = {p.name for p in bsym.flat_inputs}
         if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
             return
-        raise NoExecutorError(_message(bsym, whole, executors, refused))
+        raise NoExecutorError(_message(bsym, whole, executors, refused.names))
+
+    def _taken(self, bsym: BoundSymbol, executor: Any, refused: _Refused) -> None:
+        """Logs who took an operation; why others did not is kept."""
+        _tell(bsym, executor, refused.names)
+        self.new.refusals += refused.reasons + refused.of_fusers
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
@@ -200,14 +226,15 @@ class _Claims:
         spoken = executor.implementations.get(key)
         return None if spoken is None or spoken.opens else spoken
 
-    def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> bool:
+    def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> Any:
         if implementation.checker is None:
             return True
         if self.asking is None:
             self.asking = self._scratch()
         before, state.trace = state.trace, self.asking
         try:
-            return bool(implementation.checker(*bsym.args, **bsym.kwargs))
+            answer = implementation.checker(*bsym.args, **bsym.kwargs)
+            return True if answer else answer if hasattr(answer, "reason") else False
         except (Exception, NeedsEager) as error:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:
@@ -225,7 +252,7 @@ class _Claims:
         if found is None:
             return self._runs_parts(executor, bsym)
         runs = found.op or found.execution_transform or found.in_place
-        return bool(runs) and not found.opens and self._accepts(executor, found, bsym)
+        return bool(runs) and not found.opens and bool(self._accepts(executor, found, bsym))
 
     def _scratch(self) -> Trace:
         scratch = Trace.like(self.new)
@@ -307,6 +334,11 @@ def _function_of(bsym: BoundSymbol) -> str | None:
         language = next((p.lang.name for p in bsym.flat_outputs if isinstance(p, TensorProxy)), "")
         name = {"numpy": row.numpy, "torch": row.torch}.get(language)
         return f"{language}.{name}" if name else None
+    return opaque_function_of(bsym)
+
+
+def opaque_function_of(bsym: BoundSymbol) -> str | None:
+    """The id of the function that an opaque call is one of."""
     for prefix, own in _OPAQUE.items():
         if isinstance(bsym.sym.id, str) and bsym.sym.id.startswith(prefix):
             return own + bsym.sym.id.removeprefix(prefix)

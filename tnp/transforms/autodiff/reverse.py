@@ -22,7 +22,13 @@ from tnp.core.errors import GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.transforms.autodiff.replay import live
-from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, rule_of, without_derivative
+from tnp.transforms.autodiff.rules import (
+    Interleaved,
+    call_interleaved,
+    rule_of,
+    rule_of_executor,
+    without_derivative,
+)
 
 __all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
 
@@ -160,10 +166,11 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
-        if self.once and bsym.sym.pulls_back is not None:
+        rule = rule_of_executor(bsym)
+        if rule is None and self.once and bsym.sym.pulls_back is not None:
             self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
-        rule = rule_of(bsym)
+        rule = rule_of(bsym) if rule is None else rule
         if isinstance(rule, Interleaved):
             self._pull_interleaved(bsym, found, rule)
             return

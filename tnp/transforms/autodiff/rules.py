@@ -27,6 +27,7 @@ from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
+from tnp.transforms.claim import opaque_function_of
 
 if TYPE_CHECKING:
     from tnp.transforms.autodiff.reverse import Reverse
@@ -41,6 +42,7 @@ __all__ = [
     "register_grad",
     "rule",
     "rule_of",
+    "rule_of_executor",
     "without_derivative",
 ]
 
@@ -133,15 +135,23 @@ def grad_transforms_of(executors: Sequence[Any]) -> Iterator[None]:
         _in_use.executors = before
 
 
-def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
-    """The gradient rule of an operation: that of the first executor in use that has one and takes the operation, else the table's."""
-    _looked_up.add(bsym.sym.id)
+def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
+    """The gradient rule of the first executor in use that has one and takes the operation. An opaque call of a function is that function."""
+    function = opaque_function_of(bsym)
     for executor in _in_use.executors:
         found = executor.implementation_of(bsym.sym)
+        if found is None and function is not None and not hasattr(executor, "can_fuse"):
+            found = executor.implementations.get(function)
         if found is None or found.grad_transform is None:
             continue
         if found.checker is None or found.checker(*bsym.args, **bsym.kwargs):
             return Interleaved(found.grad_transform)
+    return None
+
+
+def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
+    """The gradient rule of an operation that no executor in use has one of its own for."""
+    _looked_up.add(bsym.sym.id)
     return grad_rules.get(bsym.sym.id)
 
 

@@ -55,6 +55,7 @@ def test_core_imports_no_array_library():
 
 #: what is imported when the library of its name is asked for
 OF_A_LIBRARY = (
+    "executors/cudagraphs",
     "executors/cupy",
     "executors/torch",
     "executors/triton",

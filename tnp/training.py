@@ -24,9 +24,13 @@ class Training:
     ``run`` takes the inputs named in ``names``, in that order.
     """
 
-    def __init__(self, made: Split, backend_for: Callable[[Trace], Backend]) -> None:
+    def __init__(
+        self, made: Split, backend_for: Callable[[Trace], Backend], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
+    ) -> None:  # fmt: skip
         from tnp.executors.torch.autograd import Differentiable
 
+        #: makes functions of finished programs
+        self._runner = runner
         self.split = made
         self._backend_for = backend_for
         self._lock = threading.Lock()
@@ -38,7 +42,7 @@ class Training:
         simple = len(made.outputs) == 1 and made.trace.output is made.outputs[0] and not made.others
         finish = None if simple else compile_trace(made.finish, backend_for(made.finish))[-1]
         self.run = Differentiable(
-            program.python_callable(),
+            runner(program),
             None if finish is None else _picking(finish, [*made.outputs, *made.others]),
             [isinstance(p, TensorProxy) and p.lang.name == "torch" for p in made.saved],
             self._make_backward,
@@ -49,7 +53,7 @@ class Training:
         if traces is None:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
-        return _picking(traces[-1], traces[0].args), places
+        return _picking(traces[-1], traces[0].args, self._runner), places
 
     def backward_traces(self, given: tuple[int, ...] | None = None) -> list[Trace] | None:
         """The traces of a backward program after each pass; ``None`` if there is none for these outputs alone."""
@@ -90,9 +94,11 @@ def _bytes(arrays: Sequence[TensorProxy]) -> str:
     return f"{n:.4g} GiB"
 
 
-def _picking(program: Trace, given: Sequence[Proxy]) -> Callable[..., Any]:
+def _picking(
+    program: Trace, given: Sequence[Proxy], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
+) -> Callable[..., Any]:
     """The compiled ``program`` as a function of values for ``given``, of which it takes some."""
-    function = program.python_callable()
+    function = runner(program)
     places = {p.name: i for i, p in enumerate(given)}
     taken = [places[p.name] for p in program.args]
     if taken == list(range(len(given))):

@@ -64,6 +64,8 @@ class FusedRegion:
         self._lock = threading.Lock()
         self._alone: Callable[..., Any] | None = None
         self._has_failed = False
+        #: whether a call waits for the device, to look at what its kernels found
+        self.reads_host = graph.looks_up
         self._limits = [_limits(n, graph) for n in graph.inputs]
 
     def __call__(self, *args: Any) -> Any:

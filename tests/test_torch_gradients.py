@@ -408,9 +408,8 @@ class _OfTheUsers(torch.Tensor):
         ("sparse, quantised or nested", lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)),
         ("sparse, quantised or nested", lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])),
         ("a subclass of Tensor", lambda: torch.ones(3).as_subclass(_OfTheUsers)),
-        ("is on meta", lambda: torch.ones(3, device="meta")),
     ],
-    ids=["sparse", "quantised", "nested", "subclass", "meta"],
+    ids=["sparse", "quantised", "nested", "subclass"],
 )
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning", "ignore:torch.quantize_per_tensor")
 def test_other_tensors_run_eagerly(reason, make):

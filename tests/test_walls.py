@@ -56,6 +56,7 @@ def test_core_imports_no_array_library():
 #: what is imported when the library of its name is asked for
 OF_A_LIBRARY = (
     "executors/attention",
+    "executors/cudagraphs",
     "executors/cudnn",
     "executors/cupy",
     "executors/nvfuser",

@@ -48,6 +48,7 @@ class CacheInfo(NamedTuple):
 def jit(
     function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
     device: str | None = None, strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
+    cudagraphs: bool = False,
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -67,6 +68,9 @@ def jit(
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
         specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled
             at most, for each kind of arguments. Calls that lead to others run eagerly, as do all such programs with 0.
+        cudagraphs: programs of CUDA tensors are captured into CUDA graphs, from the second call on, and replayed: a call costs one launch, a copy
+            of the arguments that are not where they were, and one of the results. What cannot be captured runs as without it;
+            :func:`tnp.explain` says why.
 
     Raises:
         TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
@@ -92,6 +96,7 @@ def jit(
         "strict": strict,
         "fastmath": fastmath,
         "specialisations": specialisations,
+        "cudagraphs": cudagraphs,
     }
     if type(specialisations) is not int or specialisations < 0:
         raise ValueError(f"specialisations is a count, not {specialisations!r}")

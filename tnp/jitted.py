@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import threading
 import time
 import warnings
@@ -75,6 +76,8 @@ class Entry:
     #: of a program whose results are differentiated, that
     training: Training | None = None
     question: Question | None = None
+    #: its CUDA graphs, the forward program's and those of backward programs
+    graphs: list[Any] = field(default_factory=list)
 
 
 #: programs kept a function; the one used longest ago goes first
@@ -104,7 +107,7 @@ class Jitted:
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
-        fastmath: bool = False, specialisations: int = SPECIALISATIONS,
+        fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False,
     ) -> None:  # fmt: skip
         _check_compilable(function)
         functools.update_wrapper(self, function, updated=())
@@ -114,6 +117,7 @@ class Jitted:
         self._strict = strict
         self._fastmath = fastmath
         self._specialisations = specialisations
+        self._cudagraphs = cudagraphs
         self._entries: tuple[Entry, ...] = ()
         self._last: Entry | None = None
         self._lock = threading.RLock()
@@ -266,8 +270,9 @@ class Jitted:
         try:
             with collected_rarely():
                 acquired = self._acquired(form, values, prologue, answers)
-                run, traces, training = self._program(acquired)
-            entry = Entry(form, prologue, run, traces, seconds=time.perf_counter() - start, training=training)
+                run, traces, training, graphs = self._program(acquired)
+            seconds = time.perf_counter() - start
+            entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, reason.error)
         except NeedsEager as reason:
@@ -315,20 +320,23 @@ class Jitted:
 
     def _program(
         self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
-    ) -> tuple[Callable[..., Any], list[Trace], Training | None]:
-        """The function that checks a program's guards and runs it, the program's traces after each pass, and what trains it."""
+    ) -> tuple[Callable[..., Any], list[Trace], Training | None, list[Any]]:
+        """The function that checks a program's guards and runs it, the program's traces after each pass, what trains it, and its CUDA
+        graphs."""
         executors = self._executor_list(acquired.trace)
         if isinstance(acquired, Asked) and acquired.is_light:
             executors = [e for e in executors if not hasattr(e, "can_fuse")]
         numbers = len(acquired.trace.value_guards)
         training = None
         program: Callable[..., Any]
+        graphs: list[Any] = []
+        runner = functools.partial(_captured, graphs) if self._cudagraphs else Trace.python_callable
         if isinstance(acquired, Acquired) and acquired.differentiated is not None:
-            training = Training(acquired.differentiated, lambda t: backend_of(self._executor_list(t)))
+            training = Training(acquired.differentiated, lambda t: backend_of(self._executor_list(t)), runner)
             traces, program = training.traces, training.run
         else:
             traces = compile_trace(acquired.trace, backend_of(executors))
-            program = traces[-1].python_callable()
+            program = runner(traces[-1])
             if acquired.requires_gradients:
                 program = without_gradients(program)
         acquired.guard_numbers(numbers)
@@ -340,7 +348,7 @@ class Jitted:
         elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
             program = _keeping_errstate(program)
         inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training
+        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training, graphs
 
     def _question(self, form: Form, asked: Asked, family: Family | None) -> Question:
         """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
@@ -408,6 +416,14 @@ class Jitted:
 
     def _executor_list(self, trace: Trace) -> list[Any]:
         named = self._named_executors()
+        if self._executors is None:
+            kinds = {
+                p.device.devicetype.value
+                for b in trace.bound_symbols
+                for p in b.flat_outputs
+                if isinstance(p, TensorProxy)
+            }
+            named += [e for e in registry.get_device_executors(sorted(kinds - {"cpu"})) if e not in named]
         if self._always is not None:
             behind: Iterable[Any] = registry.resolve(self._always)
         else:
@@ -426,6 +442,7 @@ class Jitted:
             "strict": self._strict,
             "fastmath": self._fastmath,
             "specialisations": self._specialisations,
+            "cudagraphs": self._cudagraphs,
         }
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -447,6 +464,17 @@ def _executors_named(executors: Any) -> tuple[Any, ...] | None:
     named = executors if isinstance(executors, str) else tuple(executors)
     registry.resolve(named)
     return tuple(named)
+
+
+def _captured(graphs: list[Any], trace: Trace) -> Callable[..., Any]:
+    """A finished program as a CUDA graph, which is appended to ``graphs``."""
+    if "torch" not in sys.modules:  # there are no CUDA tensors
+        return trace.python_callable()
+    from tnp.executors.cudagraphs import Captured
+
+    made = Captured(trace)
+    graphs.append(made)
+    return made
 
 
 def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:

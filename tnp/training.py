@@ -24,9 +24,13 @@ class Training:
     ``run`` takes the inputs named in ``names``, in that order.
     """
 
-    def __init__(self, made: Split, backend_for: Callable[[Trace], Backend]) -> None:
+    def __init__(
+        self, made: Split, backend_for: Callable[[Trace], Backend], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
+    ) -> None:  # fmt: skip
         from tnp.executors.torch.autograd import Differentiable
 
+        #: makes functions of finished programs
+        self._runner = runner
         self.split = made
         self._backend_for = backend_for
         self._lock = threading.Lock()
@@ -39,7 +43,7 @@ class Training:
         simple = len(made.outputs) == 1 and made.trace.output is made.outputs[0] and not made.others
         finish = None if simple else compile_trace(made.finish, backend_for(made.finish))[-1]
         self.run = Differentiable(
-            program.python_callable(),
+            runner(program),
             None if finish is None else picking(finish.python_callable(), finish, [*made.outputs, *made.others]),
             [isinstance(p, TensorProxy) and p.lang.name == "torch" for p in made.saved],
             self._make_backward,
@@ -52,7 +56,7 @@ class Training:
         if traces is None:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
-        return picking(traces[-1].python_callable(), traces[-1], traces[0].args), places
+        return picking(self._runner(traces[-1]), traces[-1], traces[0].args), places
 
     def way_back(self) -> tuple[tuple[int, ...], list[Trace]]:
         """The backward program that was asked for first, or, if none was yet, the one for cotangents of all outputs: the numbers of its

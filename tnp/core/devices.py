@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import ClassVar, Final
 
-__all__ = ["Device", "DeviceType", "cpu", "to_device"]
+__all__ = ["Device", "DeviceType", "cpu", "current", "device_context", "to_device"]
 
 
 class DeviceType(Enum):
@@ -63,3 +66,32 @@ cpu: Final = Device("cpu")
 def to_device(device: Device | str) -> Device:
     """``device`` itself, or the device of that name."""
     return device if isinstance(device, Device) else Device(device)
+
+
+class _Current(threading.local):
+    device: Device = cpu
+
+
+_current = _Current()
+
+
+def current() -> Device:
+    """Where arrays are made for which nobody names a device."""
+    return _current.device
+
+
+@contextmanager
+def device_context(device: Device) -> Iterator[None]:
+    """Inside, what an operation makes of no array (a constant, a range) is on ``device``: where its operands are.
+
+    >>> from tnp.core import devices
+    >>> with devices.device_context(devices.Device("cuda:1")):
+    ...     print(devices.current())
+    cuda:1
+    """
+    before = _current.device
+    _current.device = device
+    try:
+        yield
+    finally:
+        _current.device = before

@@ -12,12 +12,13 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any
 
-from tnp.core import langs
+from tnp.core import devices, langs
 from tnp.core.current import state
+from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
-__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "flat_proxies", "map_proxies"]
+__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "map_proxies"]
 
 
 class OpTags(Enum):
@@ -245,6 +246,11 @@ def _find_symbol(import_line: str, qualified_name: str) -> Any:
     for name in path:
         found = getattr(found, name)
     return found
+
+
+def device_of(bsym: BoundSymbol) -> Device:
+    """Where the first array that an operation makes is; the current device if it makes none."""
+    return next((p.device for p in bsym.flat_outputs if isinstance(p, TensorProxy)), devices.current())
 
 
 class BoundSymbol:

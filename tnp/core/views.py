@@ -13,7 +13,6 @@ from typing import Any
 
 from tnp.core import dtypes, prims, sizes
 from tnp.core.current import current_trace
-from tnp.core.devices import cpu
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number
@@ -206,7 +205,7 @@ def _write_select(a: TensorProxy, new: TensorProxy, dim: int, index: Any) -> Any
 
 @_inverse(prims.dynamic_slice)
 def _write_dynamic_slice(a: TensorProxy, new: TensorProxy, dim: int, start: Any, stop: Any, step: int = 1) -> Any:
-    every = prims.iota(a.shape[dim], device=cpu, dtype=dtypes.int64)
+    every = prims.iota(a.shape[dim], device=a.device, dtype=dtypes.int64)
     return _put_along(a, new, dim, prims.dynamic_slice(every, 0, start, stop, step))
 
 
@@ -241,8 +240,8 @@ def _write_as_language(a: TensorProxy, new: TensorProxy, name: str) -> Any:
 def _write_diagonal(a: TensorProxy, new: TensorProxy, offset: int, dim1: int, dim2: int) -> Any:
     order = [dim1, dim2, *(i for i in range(a.ndim) if i not in (dim1, dim2))]
     length = new.shape[-1]
-    rows = prims.iota(length, start=max(0, -offset), device=cpu, dtype=dtypes.int64)
-    columns = prims.iota(length, start=max(0, offset), device=cpu, dtype=dtypes.int64)
+    rows = prims.iota(length, start=max(0, -offset), device=a.device, dtype=dtypes.int64)
+    columns = prims.iota(length, start=max(0, offset), device=a.device, dtype=dtypes.int64)
     front = prims.transpose(new, [new.ndim - 1, *range(new.ndim - 1)])
     moved = prims.index_put(prims.transpose(a, order), [rows, columns], front, False)
     return prims.transpose(moved, [order.index(i) for i in range(a.ndim)])

@@ -33,6 +33,7 @@ __all__ = [
     "get_all_executors",
     "get_always_executors",
     "get_default_executors",
+    "get_device_executors",
     "get_executor",
     "known_names",
     "meaning",
@@ -87,6 +88,8 @@ _executors: dict[str, Executor] = {}
 #: what ``jit`` uses where it is given none, and what stands behind all others; tnp's own by name, as they may not be imported yet
 _default: list[str | Executor] = ["llvm"]
 _always: list[str | Executor] = ["python", "torch_functions", "numpy"]
+#: kind of device → what is used besides the defaults where a program has arrays on such a device, as far as it can run here
+_of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
 
 
 def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
@@ -282,6 +285,17 @@ def get_default_executors() -> tuple[Executor, ...]:
     (<executor llvm>,)
     """
     return _found(_default)
+
+
+def get_device_executors(kinds: Iterable[str]) -> tuple[Executor, ...]:
+    """What ``jit`` uses behind the defaults for programs with arrays on devices of these kinds, where it is given no executors: those
+    that can run here.
+
+    >>> get_device_executors(["cpu", "meta"])
+    ()
+    """
+    found = _found(e for kind in kinds for e in _of_device.get(kind, ()))
+    return tuple(e for e in found if e.unavailable() is None)
 
 
 def get_always_executors(languages: Iterable[str] | None = None) -> tuple[Executor, ...]:

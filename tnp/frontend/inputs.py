@@ -29,7 +29,7 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObjec
 from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
 from tnp.frontend.rewriter import is_library_class
-from tnp.frontend.sources import ArrayKind, Prologue, Source
+from tnp.frontend.sources import ArrayKind, Extent, Prologue, Source, disjoint
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_dtype
@@ -117,7 +117,7 @@ class Inputs:
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
         #: by the name of its value, an array: its memory, its storage, and the expression of the memory
-        self._arrays: dict[str, tuple[np.ndarray[Any, Any], Storage, str]] = {}
+        self._arrays: dict[str, tuple[np.ndarray[Any, Any] | Extent, Storage, str]] = {}
         self._scalars: dict[str, Any] = {}
         self._captured: list[Storage] = []
 
@@ -236,10 +236,10 @@ class Inputs:
         return handle
 
     def add_array(
-        self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any], expression: str,
+        self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any] | Extent, expression: str,
         *, is_row_major: bool, writable: bool,
     ) -> TracedArray:  # fmt: skip
-        """The handle of an array that becomes an input; ``expression`` fetches an ndarray over its ``memory``."""
+        """The handle of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one."""
         self._add(proxy, source)
         if is_row_major:
             self.trace.row_major.add(proxy.name)
@@ -475,7 +475,7 @@ class Inputs:
                     continue
                 done.add((name, other))
                 x, y = memory[name], memory[other]
-                if np.may_share_memory(a, b):
+                if not disjoint(a, b):
                     self.prologue.guard(f"not disjoint({x}, {y})", f"{name} and {other} may overlap in memory")
                     raise NeedsEager(f"{name}, which it writes, may overlap {other} in memory")
                 condition = f"disjoint({x}, {y})"

@@ -16,7 +16,7 @@ import numpy as np
 
 from tnp.core.printing import compile_source
 
-__all__ = ["MISS", "ArrayKind", "Guard", "Prologue", "Source", "disjoint"]
+__all__ = ["MISS", "ArrayKind", "Extent", "Guard", "Prologue", "Source", "disjoint"]
 
 
 class _Miss:
@@ -65,9 +65,35 @@ def _find(x: str, items: list[str]) -> int | None:
     return items.index(x) if x in items else None
 
 
-def disjoint(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+class Flags(NamedTuple):
+    """What is asked of an ndarray's flags."""
+
+    writeable: bool = True
+
+
+class Extent(NamedTuple):
+    """Memory that NumPy cannot look at, as an ndarray's memory is told from another's: from ``start`` up to ``stop``, in bytes.
+
+    ``space`` is what the addresses count in: ``0`` for those of the process, which are a device's as well where it shares them.
+    """
+
+    start: int
+    stop: int
+    space: int = 0
+    flags: Flags = Flags()
+    base: None = None
+
+
+def _bounds(a: np.ndarray[Any, Any] | Extent) -> Extent:
+    return a if isinstance(a, Extent) else Extent(*np.lib.array_utils.byte_bounds(a))
+
+
+def disjoint(a: np.ndarray[Any, Any] | Extent, b: np.ndarray[Any, Any] | Extent) -> bool:
     """Whether two arrays surely share no memory (by their bounds)."""
-    return not np.may_share_memory(a, b)
+    if not (isinstance(a, Extent) or isinstance(b, Extent)):
+        return not np.may_share_memory(a, b)
+    a, b = _bounds(a), _bounds(b)
+    return a.space != b.space or a.stop <= b.start or b.stop <= a.start
 
 
 def same_float(x: float, y: float) -> bool:

@@ -55,6 +55,7 @@ def explain(f: Any) -> Explanation:
                 lines += [f"    {line}" for line in b.sym.describe()]
         if entry.training is not None:
             lines += [f"  {line}" for line in entry.training.describe()]
+        lines += [f"  {line}" for graph in entry.graphs for line in graph.describe()]
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     for entry in f._entries:

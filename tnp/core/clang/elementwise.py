@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import prims
+from tnp.core import devices, prims
 from tnp.core.clang.base import clangop
 from tnp.core.clang.shape import broadcast
-from tnp.core.devices import Device, cpu
+from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
@@ -62,7 +62,7 @@ def convert(a: TensorProxy | Number, dtype: DType) -> TensorProxy:
     if isinstance(a, TensorProxy) and a.dtype is dtype:
         return a
     if is_number(a) and not isinstance(a, NumberProxy):
-        return prims.full((), a, device=cpu, dtype=dtype)  # type: ignore[no-any-return]
+        return prims.full((), a, device=devices.current(), dtype=dtype)  # type: ignore[no-any-return]
     return prims.convert_element_type(a, dtype)  # type: ignore[no-any-return]
 
 
@@ -73,9 +73,9 @@ def where(condition: TensorProxy, a: TensorProxy | Number, b: TensorProxy | Numb
     return prims.where(*(next(rest) if isinstance(x, TensorProxy) else x for x in (condition, a, b)))  # type: ignore[no-any-return]
 
 
-def full(shape: Shape, value: Number, *, dtype: DType, device: Device = cpu) -> TensorProxy:
-    """An array of ``value``."""
-    return prims.full(shape, value, device=device, dtype=dtype)  # type: ignore[no-any-return]
+def full(shape: Shape, value: Number, *, dtype: DType, device: Device | None = None) -> TensorProxy:
+    """An array of ``value``, by default on the current device."""
+    return prims.full(shape, value, device=devices.current() if device is None else device, dtype=dtype)  # type: ignore[no-any-return]
 
 
 def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> TensorProxy:
@@ -83,6 +83,6 @@ def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> T
     return full(a.shape, value, dtype=a.dtype if dtype is None else dtype, device=a.device)
 
 
-def arange(length: int, *, dtype: DType, device: Device = cpu) -> TensorProxy:
-    """0, 1, … below ``length``."""
-    return prims.iota(length, device=device, dtype=dtype)  # type: ignore[no-any-return]
+def arange(length: int, *, dtype: DType, device: Device | None = None) -> TensorProxy:
+    """0, 1, … below ``length``, by default on the current device."""
+    return prims.iota(length, device=devices.current() if device is None else device, dtype=dtype)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tnp.core import langs, sizes
+from tnp.core.devices import Device
 from tnp.core.prims.base import canonicalize_dim, check, check_same_device, check_same_dtype, check_tensor, prim
 from tnp.core.proxies import Number, TensorProxy
 from tnp.core.sizes import Dim
@@ -17,6 +18,7 @@ __all__ = [
     "broadcast_in_dim",
     "clone",
     "concatenate",
+    "device_put",
     "diagonal",
     "flip",
     "pad",
@@ -139,6 +141,13 @@ def clone(a: TensorProxy, /) -> TensorProxy:
     """A copy in memory of its own."""
     check_tensor(a, "clone")
     return TensorProxy(like=a)
+
+
+@prim()
+def device_put(a: TensorProxy, device: Device, /) -> TensorProxy:
+    """A copy in memory of another device."""
+    check_tensor(a, "device_put")
+    return TensorProxy(like=a, device=device)
 
 
 @prim(OpTags.SHAPE_OP)

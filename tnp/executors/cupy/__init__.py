@@ -4,7 +4,8 @@
 returns, or writes to the caller's arrays, is copied back once (:mod:`tnp.transforms.bridge` puts the copies). What CuPy cannot do stands in
 :data:`REFUSALS`; the numpy executor does it, on the host, between two copies.
 
-Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`.
+Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several of one shape, and reductions
+of what they compute, are kernels of :mod:`fusing`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.cupy import kernels
+from tnp.executors.cupy.fusing import CupyFuser
 from tnp.executors.numpy import executor as numpy_executor
 from tnp.executors.registry import register_executor
 
@@ -150,5 +152,7 @@ to_device = _symbol("to_device", kernels.to_device)
 to_host = Symbol("to_host", None, id="cupy.to_host", is_prim=True, fn=kernels.to_host, executor=numpy_executor)
 executor.conversions = {("numpy", "cupy"): to_device, ("cupy", "numpy"): to_host}
 executor.memory = _symbol("array", cupy.array), _symbol("empty_like", cupy.empty_like)
+
+executor.fuser = CupyFuser("cupy_kernels", version=cupy.__version__)
 
 register_executor(executor)

@@ -415,6 +415,7 @@ _register("empty", _print_empty)
 _register("iota", _print_iota)
 _register("concatenate", _print_concatenate, "cat")
 _register("clone", lambda context, a: f"{a.name}.clone()")
+_register("device_put", lambda context, a, device: f"{a.name}.to({str(device)!r}, copy=True)", "to_device")
 _register("item", lambda context, a: f"{a.name}.item()")
 _register("matmul", lambda context, a, b: f"{_torch('matmul', context)}({a.name}, {b.name})")
 

@@ -17,7 +17,7 @@ import torch
 
 from tnp.core import prims
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, device_of
 from tnp.core.trace import Trace, tracing
 from tnp.executors.base import FusionExecutor, Region
 from tnp.executors.registry import register_executor
@@ -46,6 +46,10 @@ class TorchCompileExecutor(FusionExecutor):
         values = (*bsym.flat_inputs, *bsym.flat_outputs)
         known = all(isinstance(p, TensorProxy) and all(type(n) is int for n in p.shape) for p in values)
         return known and bool(bsym.flat_inputs) and all(map(_runs, _prims_of([bsym])))
+
+    def region_key(self, bsym: BoundSymbol) -> Any:
+        """The device: a kernel runs on one."""
+        return device_of(bsym)
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | None:
         found = _prims_of(region.bound_symbols)

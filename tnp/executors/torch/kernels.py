@@ -189,7 +189,10 @@ def item(a: Tensor) -> Any:
 
 
 def require(a: Tensor, condition: Tensor, error: type[Exception], message: str) -> Tensor:
-    if not condition.all():
+    """Raises ``error`` if a condition does not hold; on a device, which would have to be waited for, that asserts it, as torch's kernels do."""
+    if condition.is_cuda:
+        torch._assert_async(condition.all(), message)
+    elif not condition.is_meta and not condition.all():
         raise error(message)
     return a
 
@@ -200,7 +203,9 @@ def iota(length: int, *, start: Any = 0, step: Any = 1, device: Any, dtype: torc
     work = torch.int64 if is_integer else dtype
     count = torch.arange(length, dtype=torch.int64, device=device).to(work)
     if (start, step) != (0, 1):
-        count = count * torch.tensor(step, dtype=work, device=device) + torch.tensor(start, dtype=work, device=device)
+        # Filled by kernels, not copied from the host: a graph of kernels may be recorded.
+        by, first = (torch.full((), x, dtype=work, device=device) for x in (step, start))
+        count = count * by + first
     return count.to(dtype)
 
 
@@ -258,8 +263,11 @@ def dynamic_slice(a: Tensor, dim: int, start: Any, stop: Any, step: int = 1) -> 
 
 
 def _positions(indices: Tensor, n: int, axis: int) -> Tensor:
-    """Indices as int64 positions in ``[0, n)``. Raises NumPy's ``IndexError``."""
+    """Indices as int64 positions in ``[0, n)``. Raises NumPy's ``IndexError``; on a device, which would have to be waited for, torch's
+    kernels assert that they are in bounds, as they do in eager."""
     at = indices.to(torch.int64)
+    if not at.is_cpu:
+        return torch.where(at < 0, at + n, at)
     outside = (at < -n) | (at >= n)
     if bool(outside.any()):
         bad = int(at[outside].reshape(-1)[0])

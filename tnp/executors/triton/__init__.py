@@ -17,7 +17,7 @@ from typing import Any
 
 from tnp.core.devices import DeviceType
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, device_of
 from tnp.executors.base import FusionExecutor, Region
 from tnp.executors.registry import register_executor
 from tnp.executors.triton.graph import Graph, Refused, lower, takes
@@ -51,6 +51,10 @@ class TritonExecutor(FusionExecutor):
         if self.array_kind == "cupy":
             return all(a.lang.name == "numpy" for a in arrays)
         return all(a.device.devicetype is _devicetype() for a in arrays)
+
+    def region_key(self, bsym: BoundSymbol) -> Any:
+        """The device: a kernel runs on one."""
+        return device_of(bsym)
 
     def fuse(self, region: Region, name: str) -> Any:
         try:

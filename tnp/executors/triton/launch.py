@@ -9,17 +9,15 @@ import hashlib
 import linecache
 import struct
 import threading
-import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tnp.core.errors import user_stack_level
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
+from tnp.executors.reporting import report_failure, written
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
@@ -64,6 +62,8 @@ class FusedRegion:
         self._lock = threading.Lock()
         self._alone: Callable[..., Any] | None = None
         self._has_failed = False
+        #: whether a call waits for the device, to look at what its kernels found
+        self.reads_host = graph.looks_up
         self._limits = [_limits(n, graph) for n in graph.inputs]
 
     def __call__(self, *args: Any) -> Any:
@@ -114,12 +114,7 @@ class FusedRegion:
         self._programs[key] = self._run_singly
         if not self._has_failed:
             self._has_failed = True
-            path = _written(self.sources[key])
-            warnings.warn(
-                f"{self.name} runs operation by operation: its Triton kernels ({path}) failed with {error!r}",
-                RuntimeWarning,
-                stacklevel=user_stack_level(),
-            )
+            report_failure(self.name, "Triton", written(self.sources[key], "triton", ".py"), error)
 
 
 class CupyRegion(FusedRegion):
@@ -130,22 +125,6 @@ class CupyRegion(FusedRegion):
 
         tensors = [torch.from_dlpack(a) if isinstance(a, cupy.ndarray) else a for a in args]
         return tuple(cupy.from_dlpack(t) for t in super().__call__(*tensors))
-
-
-def _written(source: str) -> str:
-    """The path of a file with ``source``, in the folder of the cache; where there is none, the name that tracebacks have."""
-    from tnp.executors.llvm.cache import folder
-
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    path = folder()
-    if path is None:
-        return f"<tnp triton {digest}>"
-    file = Path(path) / f"triton_{digest}.py"
-    try:
-        file.write_text(source)
-    except OSError:
-        return f"<tnp triton {digest}>"
-    return str(file)
 
 
 def _is_ndarray(p: Any) -> bool:

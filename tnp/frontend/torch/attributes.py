@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tnp.core import prims, sizes
+from tnp.core.devices import Device, DeviceType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.lang.torch.dtypes import to_torch_dtype
+from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import by_id
 
 if TYPE_CHECKING:
@@ -123,21 +124,29 @@ def _data(tracer: Tracer, a: TracedArray) -> Any:
     return tracer.library_function(torch.detach, (a,), {})
 
 
+def _device(a: TracedArray) -> Device:
+    return a._proxy.device
+
+
+def _is_on(kind: DeviceType) -> Callable[..., Any]:
+    return lambda tracer, a: _device(a).devicetype is kind
+
+
 ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "H": lambda tracer, a: (
         _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a)
     ),
     "T": _reversed,
     "data": _data,
-    "device": _constant(torch.device("cpu")),
+    "device": lambda tracer, a: to_torch_device(_device(a)),
     "dtype": lambda tracer, a: to_torch_dtype(a._element_type),
     "grad": _unless_required("grad", None),
     "grad_fn": _unless_required("grad_fn", None),
     "imag": _view_by("torch.imag"),
-    "is_cpu": _constant(True),
-    "is_cuda": _constant(False),
+    "is_cpu": _is_on(DeviceType.CPU),
+    "is_cuda": _is_on(DeviceType.CUDA),
     "is_leaf": _unless_required("is_leaf", True),
-    "is_meta": _constant(False),
+    "is_meta": _is_on(DeviceType.META),
     "is_mkldnn": _constant(False),
     "is_mps": _constant(False),
     "is_nested": _constant(False),
@@ -160,7 +169,7 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 METHODS: dict[str, Callable[..., Any]] = {
     "dim": lambda tracer, a: len(a.shape_),
     "element_size": lambda tracer, a: a._element_type.itemsize,
-    "get_device": lambda tracer, a: -1,
+    "get_device": lambda tracer, a: _device(a).index if _device(a).devicetype is DeviceType.CUDA else -1,
     "is_complex": lambda tracer, a: a._element_type.kind == "c",
     "is_conj": lambda tracer, a: False,
     "is_contiguous": _is_contiguous,
@@ -179,7 +188,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         for name in (
             "apply_", "backward", "data_ptr", "map_", "register_hook", "requires_grad_", "resize_", "retain_grad", "set_",
             "share_memory_", "storage", "storage_offset", "untyped_storage", "detach_", "squeeze_", "t_", "transpose_",
-            "unsqueeze_", "swapaxes_", "swapdims_", "resize_as_", "swap_", "pin_memory", "cuda", "register_post_accumulate_grad_hook",
+            "unsqueeze_", "swapaxes_", "swapdims_", "resize_as_", "swap_", "pin_memory", "register_post_accumulate_grad_hook",
         )
     },
 }  # fmt: skip

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from tnp.core.devices import DeviceType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
+from tnp.frontend.sources import Extent
 from tnp.frontend.torch.modules import lift_module
 from tnp.lang.torch import language
 from tnp.lang.torch.autocast import dtype_now
-from tnp.lang.torch.dtypes import to_dtype
+from tnp.lang.torch.dtypes import to_device, to_dtype
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
@@ -25,22 +27,31 @@ __all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
 CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
 TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 
+#: devices on which tensors may be; those of ``meta`` have no data, and show what a program makes of shapes and dtypes
+DEVICES = frozenset(d.value for d in DeviceType)
+
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any]:
-    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits.
+def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any] | Extent:
+    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits; on a device its extent.
 
     Unlike ``t.numpy()`` it leaves the tensor one that can be resized.
     """
     t = t.detach()
+    if not t.is_cpu:
+        span = sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1 if t.numel() else 0
+        if t.is_cuda and type(t) is torch.Tensor:  # its addresses are none of the host's
+            return Extent(t.data_ptr(), t.data_ptr() + span * t.element_size())
+        start = t.storage_offset() * t.element_size()
+        return Extent(start, start + span * t.element_size(), t.untyped_storage()._cdata)
     return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
 
 
 def is_plain(t: torch.Tensor) -> bool:
-    """Whether a tensor is strided memory of the CPU that holds the very elements, and may be written."""
+    """Whether a tensor is strided memory of a device that tnp knows, holds the very elements, and may be written."""
     return (
-        t.is_cpu
+        t.device.type in DEVICES
         and t.layout is torch.strided
         and not (
             t.is_conj()
@@ -61,7 +72,8 @@ def is_ordinary() -> bool:
 def is_unwatched() -> bool:
     """Whether torch's functions do nothing but cast and compute."""
     return not (
-        torch._C._len_torch_function_stack()
+        torch.is_autocast_enabled("cuda")
+        or torch._C._len_torch_function_stack()
         or torch._C._len_torch_dispatch_stack()
         or torch.autograd.forward_ad._current_level >= 0
     )
@@ -78,6 +90,9 @@ def guard_state(inputs: Inputs) -> None:
     if not inputs.tracer.began_ordinary:
         prologue.guard(f"not {unwatched}", "a mode of torch's or forward gradients are on")
         raise NeedsEager("a mode of torch's or forward gradients are on")
+    if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
+        current, at = prologue.constant(torch.cuda.current_device, "current_device"), torch.cuda.current_device()
+        prologue.guard(f"{current}() == {at}", f"the current CUDA device is {at}")
     if casts is None:
         ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
         prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
@@ -134,7 +149,7 @@ def _refusal(value: torch.Tensor) -> str | None:
         return f"is a {type(value).__name__}, a subclass of Tensor"
     if value.is_quantized or value.layout is not torch.strided or value.is_nested:
         return "is sparse, quantised or nested"
-    if not value.is_cpu:
+    if value.device.type not in DEVICES:
         return f"is on {value.device}"
     if value.is_conj() or value.is_neg():
         return "is a conjugate or negative view"
@@ -159,7 +174,9 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         if type(value) in TENSORS:
             prologue.guard(f"not {plain}", f"{what} {refusal}")
         raise NeedsEager(f"{what} {refusal}")
-    prologue.guard(plain, f"{what} is a strided tensor on the CPU")
+    prologue.guard(plain, f"{what} is a strided tensor")
+    device = prologue.constant(value.device, "device")
+    prologue.guard(f"{e}.device == {device}", f"{what} is on {value.device}")
     prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
     dtype = to_dtype(value.dtype)
     gradients = inputs.tracer.gradients
@@ -175,7 +192,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
     prologue.check_together(e, value, before, _kinds_of)
-    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
+    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))

@@ -83,7 +83,12 @@ _SEEDED = "it seeds torch's generator, or draws from it, in code that is not tra
 
 def _has_drawn(tracer: Tracer) -> bool:
     """Whether torch's generator is not as it was when tracing began, which itself draws nothing."""
-    return not torch.equal(torch.get_rng_state(), tracer.generator_state)
+    return any(not torch.equal(a, b) for a, b in zip(_generator_states(), tracer.generator_state))
+
+
+def _generator_states() -> list[Tensor]:
+    """The states of the CPU's generator and of those of the CUDA devices in use."""
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else ())]
 
 
 class _Mode(TorchFunctionMode):
@@ -95,7 +100,7 @@ class _Mode(TorchFunctionMode):
         self.tracer = tracer
 
     def __enter__(self) -> Any:
-        self.tracer.generator_state = torch.get_rng_state()
+        self.tracer.generator_state = _generator_states()
         self.was_compiling = torch.compiler._is_compiling_flag
         torch.compiler._is_compiling_flag = self.tracer.says_compiling  # as torch.export does
         return super().__enter__()
@@ -106,7 +111,10 @@ class _Mode(TorchFunctionMode):
         left_as_it_was = autocast.state_now() == self.tracer.casts.began
         autocast.put_back(self.tracer.casts.began)
         if _has_drawn(self.tracer):
-            torch.set_rng_state(self.tracer.generator_state)
+            first, *others = self.tracer.generator_state
+            torch.set_rng_state(first)
+            if others:
+                torch.cuda.set_rng_state_all(others)
             if error is None:
                 raise NeedsEager(_SEEDED)
         if error is None and not left_as_it_was:
@@ -249,7 +257,8 @@ class TorchLibrary(Library):
     def _copied(self, tracer: Tracer, target: Any, source: Any, non_blocking: Any = False) -> Any:
         """What ``target.copy_(source)`` stores."""
         if type(source) is TracedArray:
-            return tracer.call(by_id["torch.Tensor.expand"].symbol, (source, target.shape), {})
+            moved = tracer.call(by_id["torch.Tensor.to"].symbol, (source, target.device), {})
+            return tracer.call(by_id["torch.Tensor.expand"].symbol, (moved, target.shape), {})
         return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -424,30 +433,34 @@ class TorchLibrary(Library):
         return self._store(tracer, a, self.operate(tracer, method, a, other))
 
     def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
-        key = self._key(tracer, key)
+        key = self._key(tracer, key, a)
         tracer.flush_if_dynamic(key)
         found = tracer.call(by_id["torch.Tensor.__getitem__"].symbol, (a, key), {})
         if found.storage is not a.storage:
             found._strides = None  # where the dimensions of advanced indices come in memory is not followed
         return found
 
-    def _key(self, tracer: Tracer, key: Any) -> Any:
+    def _key(self, tracer: Tracer, key: Any, a: TracedArray) -> Any:
+        """A subscript of ``a``; indices may be on the CPU."""
         if type(key) in (tuple, list):
-            return type(key)(self._key(tracer, k) for k in key)
+            return type(key)(self._key(tracer, k, a) for k in key)
         if type(key) is slice:
-            return slice(*(self._key(tracer, x) for x in (key.start, key.stop, key.step)))
+            return slice(*(self._key(tracer, x, a) for x in (key.start, key.stop, key.step)))
         if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
             return key.proxy.known()
         if type(key) is TracedArray and key.library is self and key.ndim == 0:
             if key._element_type.kind != "i":
                 raise NeedsEager("it subscripts with a 0-d tensor that is a mask")
             return tracer.call(prims.item, (key,), {})
-        return self._operand(tracer, key)
+        key = self._operand(tracer, key)
+        if type(key) is TracedArray and key._proxy.device is not a._proxy.device:
+            return tracer.call(by_id["torch.Tensor.to"].symbol, (key, a.device), {})
+        return key
 
     def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
         from tnp.core import clang
 
-        key = self._key(tracer, key)
+        key = self._key(tracer, key, a)
         value = self._operand(tracer, value)
         if isinstance(value, (tuple, list)) or not (type(value) in _NUMBERS or type(value) is TracedArray):
             raise NeedsEager(f"it stores a {type(value).__name__} into a tensor")

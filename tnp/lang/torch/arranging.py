@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
-from tnp.core.devices import cpu
+from tnp.core import clang, devices, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
@@ -265,8 +264,8 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
         raise NeedsOpaque("bounds that are values")
     first, last = (x if type(x) in (int, float) else x.known() for x in (start, end))
     step = (last - first) / (n - 1)
-    rising = prims.iota(n, start=float(first), step=step, device=cpu, dtype=wanted)
-    falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=cpu, dtype=wanted)
+    rising = prims.iota(n, start=float(first), step=step, device=devices.current(), dtype=wanted)
+    falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=devices.current(), dtype=wanted)
     early = clang.lt(clang.arange(n, dtype=dtypes.int64), n // 2)
     return clang.where(early, rising, falling)
 

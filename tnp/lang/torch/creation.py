@@ -7,14 +7,13 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
-from tnp.core.devices import cpu
+from tnp.core import clang, devices, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_dtype, to_device
-from tnp.lang.torch.operands import as_tensor, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import as_tensor, on_device, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["check_plain", "from_sequence"]
@@ -76,7 +75,7 @@ def empty(*size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
     shape = shape_argument(size)
     if memory_format not in (None, torch.contiguous_format) or min(shape, default=0) < 0:
         raise NeedsOpaque("memory of another format")
-    return prims.empty(shape, device=cpu, dtype=dtype_or(dtype, default_dtype()))
+    return prims.empty(shape, device=devices.current(), dtype=dtype_or(dtype, default_dtype()))
 
 
 @torchsymbol(torch.empty_like, factory=True)
@@ -85,7 +84,7 @@ def empty_like(input: Any, *, dtype: Any = None, layout: Any = None, device: Any
     """A tensor like another, of whatever the memory held."""
     check_plain(device, layout, requires_grad)
     tensor_only(input)
-    return prims.empty(input.shape, device=cpu, dtype=dtype_or(dtype, input.dtype))
+    return prims.empty(input.shape, device=devices.current(), dtype=dtype_or(dtype, input.dtype))
 
 
 @torchsymbol(torch.Tensor.new_empty, factory=True)
@@ -93,7 +92,7 @@ def new_empty(input: Any, *size: Any, dtype: Any = None, layout: Any = None, dev
               requires_grad: Any = False, pin_memory: Any = False) -> TensorProxy:  # fmt: skip
     """A tensor of that shape, of whatever the memory held, in the dtype of another."""
     check_plain(device, layout, requires_grad, pin_memory)
-    return prims.empty(shape_argument(size), device=cpu, dtype=dtype_or(dtype, input.dtype))
+    return prims.empty(shape_argument(size), device=devices.current(), dtype=dtype_or(dtype, input.dtype))
 
 
 @torchsymbol(torch.scalar_tensor, factory=True)
@@ -172,7 +171,7 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
         raise NeedsOpaque("a range that torch refuses")
     if wanted.kind not in "if" or (floating and wanted.kind == "i") or wanted.bits == 16:
         raise NeedsOpaque(f"a range of {wanted}")
-    return prims.iota(math.ceil((last - first) / by), start=first, step=by, device=cpu, dtype=wanted)
+    return prims.iota(math.ceil((last - first) / by), start=first, step=by, device=devices.current(), dtype=wanted)
 
 
 @torchsymbol(torch.eye, factory=True)
@@ -218,7 +217,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: A
     check_plain(device, None, requires_grad, pin_memory)
     wanted = None if dtype is None else dtype_or(dtype, default_dtype())
     if isinstance(data, TensorProxy):
-        made = data if data.lang.name == "torch" else prims.as_language(data, "torch")
+        made = on_device(data if data.lang.name == "torch" else prims.as_language(data, "torch"), devices.current())
         return prims.clone(made) if wanted in (None, made.dtype) else clang.convert(made, wanted)
     if len(_leaves(data)) > 64:
         raise NeedsOpaque("many numbers")
@@ -228,8 +227,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: A
 @torchsymbol(torch.as_tensor, torch.asarray, returns="argument")
 def as_tensor_(data: Any, dtype: Any = None, device: Any = None) -> TensorProxy:
     """A tensor of numbers or an array, on its memory where that is possible."""
-    to_device(device)
     if not isinstance(data, TensorProxy):
-        return tensor(data, dtype=dtype)
+        return tensor(data, dtype=dtype, device=device)
     made = data if data.lang.name == "torch" else prims.as_language(data, "torch")
+    made = on_device(made, made.device if device is None else to_device(device))
     return clang.convert(made, dtype_or(dtype, made.dtype))

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from tnp.core import dtypes
-from tnp.core.devices import Device, cpu
+from tnp.core import devices, dtypes
+from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.printing import register_printer
@@ -78,10 +78,21 @@ def to_torch_dtype(dtype: DType | torch.dtype) -> torch.dtype:
 
 
 def to_device(device: Any) -> Device:
-    """tnp's device for one of torch's, ``None`` meaning the CPU. Others than the CPU run eagerly."""
-    if device is None or (str(device) == "cpu"):
-        return cpu
-    raise NeedsEager(f"it makes an array on {device}")
+    """tnp's device for one of torch's, or a name or number of one, ``None`` meaning the current one. ``"cuda"`` is the current CUDA device.
+
+    Kinds of devices that tnp does not know run eagerly.
+    """
+    if device is None:
+        return devices.current()
+    if isinstance(device, int):
+        return Device(f"cuda:{device}")
+    name = str(device)
+    if name == "cuda" and torch.cuda.is_initialized():
+        name = f"cuda:{torch.cuda.current_device()}"
+    try:
+        return Device("cpu" if name.startswith("cpu:") else name)
+    except ValueError:
+        raise NeedsEager(f"it makes an array on {device}") from None
 
 
 def to_torch_device(device: Any) -> torch.device:

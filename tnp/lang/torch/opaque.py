@@ -19,7 +19,7 @@ from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
-from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
+from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import called_opaquely, language, public_name
 
 __all__ = ["DryRun", "dependences", "dry_run", "generator_state", "pulling", "symbol_for"]
@@ -61,8 +61,11 @@ def dry_run(
                 shape = sizes.concrete(p.shape, "an opaque call")
                 known = strides.get(p.name)
                 dtype = to_torch_dtype(p.dtype)
+                on = to_torch_device(p.device)
                 fakes[p.name] = (
-                    torch.empty(shape, dtype=dtype) if known is None else torch.empty_strided(shape, known, dtype=dtype)
+                    torch.empty(shape, dtype=dtype, device=on)
+                    if known is None
+                    else torch.empty_strided(shape, known, dtype=dtype, device=on)
                 )
             return fakes[p.name]
         if isinstance(p, NumberProxy):
@@ -91,12 +94,12 @@ def dry_run(
 
 def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
     if isinstance(x, torch.Tensor):
-        if x.layout is not torch.strided or x.device.type != "cpu":
-            raise NeedsEager(f"{name} returns a tensor of another layout or device")
+        if x.layout is not torch.strided:
+            raise NeedsEager(f"{name} returns a tensor of another layout")
         if x.untyped_storage()._cdata in memory:
             raise NeedsEager(f"{name} returns a view of its argument, and is not compiled")
         memory.add(x.untyped_storage()._cdata)
-        p = TensorProxy(shape=tuple(x.shape), dtype=to_dtype(x.dtype), lang=language)
+        p = TensorProxy(shape=tuple(x.shape), dtype=to_dtype(x.dtype), device=to_device(x.device), lang=language)
         strides[p.name] = tuple(x.stride())
         return p
     if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
@@ -237,7 +240,9 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
     def make(p: Proxy) -> Any:
         if isinstance(p, TensorProxy):
             shape = sizes.concrete(p.shape, "an opaque call")
-            made = fakes.setdefault(p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype)))
+            made = fakes.setdefault(
+                p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
+            )
             return made.requires_grad_(p.name in requiring)
         return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang
+from tnp.core import clang, devices, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import canonicalize_dim
@@ -20,6 +20,7 @@ __all__ = [
     "dimensions",
     "float_dtype",
     "known",
+    "on_device",
     "operands_in",
     "promote",
     "shape_argument",
@@ -44,6 +45,12 @@ def as_tensor(x: Any, dtype: DType | None = None) -> TensorProxy:
     return clang.convert(x, number_dtype(x) if dtype is None else dtype)
 
 
+def on_device(x: TensorProxy, device: devices.Device) -> TensorProxy:
+    """``x`` itself if it is on that device, else a copy there."""
+    moved: TensorProxy = x if x.device is device else prims.device_put(x, device)
+    return moved
+
+
 def float_dtype(dtype: DType) -> DType:
     """``dtype``, or the default floating dtype for integers and bools."""
     return dtype if dtype.kind in "fc" else default_dtype()
@@ -52,6 +59,8 @@ def float_dtype(dtype: DType) -> DType:
 def _as_operand(x: Any, dtype: DType) -> Any:
     """``x`` in ``dtype``; a number that the dtype holds stays one."""
     if isinstance(x, TensorProxy):
+        if x.ndim == 0 and x.device is devices.cpu:  # torch takes it for a number
+            x = on_device(x, devices.current())
         return clang.convert(x, dtype)
     kind = x.python_type if isinstance(x, NumberProxy) else type(x)
     stays = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float)}.get(dtype.kind, (int, float, complex))

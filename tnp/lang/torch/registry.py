@@ -17,18 +17,19 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 
-from tnp.core import prims, views
+from tnp.core import devices, prims, views
 from tnp.core.current import registrations
 from tnp.core.langs import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
 from tnp.core.trace import current_trace
+from tnp.lang.torch.dtypes import to_device
 
 __all__ = [
     "Returns",
@@ -106,6 +107,13 @@ def _namespace(path: str) -> Namespace:
     return _namespaces.setdefault(prefix, Namespace(prefix, IMPORT))
 
 
+def _device_of(given: Sequence[TensorProxy], asked: Any) -> devices.Device:
+    """Where a function computes: on the device asked for, else where its operands are, those of no dimension last."""
+    if asked is not None:
+        return to_device(asked)
+    return next((p.device for p in sorted(given, key=lambda p: p.ndim == 0)), devices.current())
+
+
 def _finished(result: Any, inputs: set[str]) -> Any:
     """``result`` in memory of its own."""
     if isinstance(result, TensorProxy):
@@ -173,10 +181,10 @@ def torchsymbol(
 
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
-            result = f(*args, **kwargs)
-            if returns != "array":
-                return result
-            return _finished(result, {p.name for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)})
+            given = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+            with devices.device_context(_device_of(given, kwargs.get("device") if factory else None)):
+                result = f(*args, **kwargs)
+                return _finished(result, {p.name for p in given}) if returns == "array" else result
 
         every = set(tags)
         if returns in ("view", "argument"):

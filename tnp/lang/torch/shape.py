@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, prims
-from tnp.core.errors import NeedsOpaque
+from tnp.core import clang, devices, prims
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.dtypes import to_device, to_dtype
-from tnp.lang.torch.operands import dimension, dimensions, shape_argument, static_int, tensor_only
+from tnp.lang.torch.operands import dimension, dimensions, on_device, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
 __all__ = ["detach", "inferred", "sliced"]
@@ -409,7 +409,7 @@ for _name, _dtype in {
 
 @torchsymbol(Tensor.to, returns="argument")
 def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
-    """In another dtype; the tensor itself if it has it. Other devices run eagerly."""
+    """In another dtype, on another device; the tensor itself if it is so."""
     given = dict(kwargs)
     for x in args:
         if isinstance(x, torch.dtype):
@@ -418,6 +418,7 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
             given.setdefault("device", x)
         elif isinstance(x, TensorProxy):
             given.setdefault("dtype", x.dtype)
+            given.setdefault("device", x.device)
         elif x is not None:
             raise NeedsOpaque("flags by position")
     if given.pop("copy", False) or given.pop("memory_format", None) not in (None, torch.preserve_format):
@@ -427,11 +428,10 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
     other = given.pop("other", None)
     if given or other is not None:
         raise NeedsOpaque(f"to(…, {', '.join(given)})")
-    to_device(device)
     wanted = input.dtype if dtype is None else to_dtype(dtype)
     if input.dtype.kind == "c" and wanted.kind != "c":
         raise NeedsOpaque("complex numbers as others")
-    return clang.convert(input, wanted)
+    return clang.convert(input if device is None else on_device(input, to_device(device)), wanted)
 
 
 @torchsymbol(Tensor.type_as, returns="argument")
@@ -442,8 +442,14 @@ def type_as(input: Any, other: Any) -> TensorProxy:
 
 @torchsymbol(Tensor.cpu, returns="argument")
 def cpu(input: Any) -> TensorProxy:
-    """The tensor itself, on the CPU."""
-    return input
+    """The tensor on the CPU, itself if it is there."""
+    return on_device(input, devices.cpu)
+
+
+@torchsymbol(Tensor.cuda, returns="argument")
+def cuda(input: Any, device: Any = None, non_blocking: Any = False) -> TensorProxy:
+    """The tensor on a CUDA device, by default the current one; itself if it is there."""
+    return on_device(input, to_device("cuda" if device is None else device))
 
 
 @torchsymbol(Tensor.numpy, returns="view")
@@ -451,6 +457,8 @@ def numpy(input: Any, *, force: Any = False) -> TensorProxy:
     """An ndarray on the same memory."""
     if input.dtype.name == "bfloat16":
         raise NeedsOpaque("NumPy has no bfloat16")
+    if input.device is not devices.cpu:
+        raise NeedsEager(f"it gives a tensor on {input.device} to NumPy")
     return prims.as_language(input, "numpy")
 
 

@@ -41,5 +41,5 @@ def _irfft(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int, length: i
     once = clang.eq(at, 0)
     if length % 2 == 0:
         once = clang.logical_or(once, clang.eq(at, count - 1))
-    weight = clang.where(once, clang.full((count,), 1 / length, dtype=g.dtype), 2 / length)
+    weight = clang.where(once, clang.full((count,), 1 / length, dtype=g.dtype, device=g.device), 2 / length)
     return clang.mul(half, clang.convert(_along(weight, half, dim), half.dtype))

@@ -74,7 +74,7 @@ def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         if reverse.are_distinct(indices):
             return found
         order = _numbers(indices[0])
-        blank = clang.full(a.shape[: len(indices)], -1, dtype=order.dtype)
+        blank = clang.full(a.shape[: len(indices)], -1, dtype=order.dtype, device=a.device)
         places = prims.index_put(blank, list(indices), order, False)
         wins = clang.eq(prims.index_get(places, list(indices)), order)
         wins = clang.broadcast_to(clang.expand_dims(wins, range(wins.ndim, values.ndim)), values.shape)

@@ -130,7 +130,9 @@ def _cholesky(g: TensorProxy, out: TensorProxy, a: TensorProxy) -> Any:
     inner = product(adjoint(out), g)
     rows, columns = _positions(a)
     half = clang.where(
-        clang.eq(rows, columns), clang.full(a.shape[-2:], 0.5, dtype=dtypes.real_counterpart(a.dtype)), 1.0
+        clang.eq(rows, columns),
+        clang.full(a.shape[-2:], 0.5, dtype=dtypes.real_counterpart(a.dtype), device=a.device),
+        1.0,
     )
     phi = lower(clang.mul(inner, clang.broadcast_to(clang.convert(half, a.dtype), a.shape)))
     inverse = prims.inv(out)

@@ -15,12 +15,12 @@ import inspect
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from tnp.core import clang, dtypes, langs, prims, sizes, views
+from tnp.core import clang, devices, dtypes, langs, prims, sizes, views
 from tnp.core.current import current_trace
 from tnp.core.dependence import add_dependents, is_differentiable
 from tnp.core.errors import GradientError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, device_of
 from tnp.transforms.autodiff.replay import live
 from tnp.transforms.autodiff.rules import (
     Interleaved,
@@ -162,7 +162,7 @@ class Reverse:
         if bsym.flat_outputs and all(p.name in inputs for p in bsym.flat_outputs):
             return
         language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), langs.current())
-        with langs.language_context(language):
+        with langs.language_context(language), devices.device_context(device_of(bsym)):
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:

@@ -56,6 +56,11 @@ def _clone(g: TensorProxy, out: TensorProxy, a: TensorProxy, *order: Any) -> Any
     return g
 
 
+@rule(prims.device_put)
+def _device_put(g: TensorProxy, out: TensorProxy, a: TensorProxy, device: Any) -> Any:
+    return prims.device_put(g, a.device)
+
+
 @rule(prims.as_language)
 def _as_language(g: TensorProxy, out: TensorProxy, a: TensorProxy, name: str) -> Any:
     return prims.as_language(g, a.lang.name)

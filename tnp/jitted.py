@@ -138,15 +138,7 @@ class Jitted:
             _alive.add(self)
 
     def _make_binder(self) -> None:
-        try:
-            signature = inspect.signature(self.__tnp_function__)
-        except (TypeError, ValueError):
-            signature = inspect.Signature(
-                [
-                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
-                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
-                ]
-            )
+        signature = _signature(self.__tnp_function__)
         self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
         self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
@@ -295,7 +287,7 @@ class Jitted:
 
     def _tell(self, entry: Entry, seconds: float, again: str) -> None:
         """Logs a new program."""
-        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        name = self.called
         kind = "program" if entry.eager_reason is None else "eager"
         logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
         if logs.on(logs.guards):
@@ -374,16 +366,14 @@ class Jitted:
 
     def _beyond(self, form: Form, *values: Any) -> Any:
         """A call whose value has no program, and is to get none."""
-        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that")
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
 
     def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
-        text = (
-            f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
-        )
+        text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         self._warn_once(text)
@@ -402,10 +392,10 @@ class Jitted:
             result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            text = f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not"
+            text = f"{self.called} ran eagerly: tracing raised {error!r}, which eager does not"
             self._warn_once(text)
             self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
-            logs.tell(logs.Event("eager", self.__qualname__, 0.0, text))
+            logs.tell(logs.Event("eager", self.called, 0.0, text))
             return result
 
         return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
@@ -432,6 +422,17 @@ class Jitted:
         found = [*named, *(e for e in behind if e not in named)]
         self._used.update(found)
         return [f for e in found for f in (e.fuser, e) if f is not None]
+
+    @property
+    def called(self) -> str:
+        """What messages call it: objects that are called, and partials, have no name of their own."""
+        behind = self.__tnp_function__
+        while isinstance(behind, functools.partial):
+            behind = behind.func
+        names = (
+            getattr(x, a, None) for x, a in ((self, "__qualname__"), (behind, "__qualname__"), (behind, "__name__"))
+        )
+        return next((str(name) for name in names if name), type(behind).__qualname__)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -518,6 +519,20 @@ def _check_compilable(function: Any) -> None:
                 f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
                 "jit the functions that it calls"
             )
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """Its signature, or ``(*args, **kwargs)`` if it has none, or defaults that are not to be passed: those of functions written in
+    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value."""
+    behind = inspect.unwrap(function)
+    while isinstance(behind, functools.partial):
+        behind = inspect.unwrap(behind.func)
+    if hasattr(behind, "__code__") or hasattr(type(behind).__call__, "__code__"):
+        signature = inspect.signature(function)
+        if not any(p.default is np._NoValue for p in signature.parameters.values()):
+            return signature
+    kinds = {"args": inspect.Parameter.VAR_POSITIONAL, "kwargs": inspect.Parameter.VAR_KEYWORD}
+    return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds.items()])
 
 
 def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:

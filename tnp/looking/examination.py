@@ -85,7 +85,7 @@ def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Exami
     jitted = function if isinstance(function, Jitted) else jitted_function(function)
     fresh_args, fresh_kwargs = copied((args, kwargs))
     form, values = jitted._formed(fresh_args, fresh_kwargs)
-    found = Examination(getattr(jitted, "__qualname__", "function"))
+    found = Examination(jitted.called)
     try:
         trace, program = jitted.traced(form, values)
         _describe(trace, found)

@@ -40,7 +40,7 @@ def explain(f: Any) -> Explanation:
       ...
     """
     f = jitted_behind(f)
-    name = getattr(f, "__qualname__", "function")
+    name = f.called
     programs = programs_of(f)
     lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, (entry, conditions) in enumerate(programs):

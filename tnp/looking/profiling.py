@@ -224,7 +224,7 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
         jitted(*fresh_args, **fresh_kwargs)
     form, values = jitted._formed(args, kwargs)
     entry = jitted.entry_for(form, copied(values))
-    found = Profile(getattr(jitted, "__qualname__", "function"), [])
+    found = Profile(jitted.called, [])
     if entry is None or entry.eager_reason is not None:
         found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
         call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731

@@ -216,3 +216,20 @@ def test_convolutions_and_attention():
         for a, b in zip(mine, eager):
             _close(a, b)
         assert "backward_of_" in str(tnp.last_backward_traces(jitted)[-1])
+
+
+def attended_and_more(q, k):
+    return F.scaled_dot_product_attention(q, k * 2, k, is_causal=True), q * k
+
+
+def test_what_a_rule_saves_serves_every_way_back():
+    """A rule of an executor computes something besides the results: of one output's cotangent alone, the same is used."""
+    args = [randn(2, 2, 5, 4, dtype=torch.float64).requires_grad_() for _ in range(2)]
+    jitted = tnp.jit(attended_and_more)
+    for which in (slice(0, 1), slice(0, 2), slice(1, 2)):
+        mine, eager = (
+            torch.autograd.grad([y.sin().sum() for y in f(*args)[which]], args) for f in (jitted, attended_and_more)
+        )
+        for a, b in zip(mine, eager):
+            _close(a, b)
+    assert "cpu_flash_attention_backward(" in str(tnp.last_backward_traces(jitted)[-1])

@@ -41,6 +41,7 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
+from tnp.frontend.libraries import loaded_libraries
 from tnp.frontend.sources import MISS, Prologue
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.training import Training, without_autocast, without_gradients
@@ -303,7 +304,8 @@ class Jitted:
 
     def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        languages = loaded_libraries()  # a program's values are of no others
+        behind = registry.get_always_executors(languages) if self._always is None else registry.resolve(self._always)
         with grad_transforms_of([*self._named_executors(), *behind]):
             return acquire(
                 self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,

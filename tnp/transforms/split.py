@@ -17,6 +17,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
+from tnp.transforms.autodiff.rules import executors_in_use, grad_transforms_of
 from tnp.transforms.dce import common_subexpressions
 from tnp.transforms.rematerialise import choose_saved, is_cheap
 
@@ -53,6 +54,9 @@ class Split:
         self.outputs = outputs
         self.others = others
         self.inner: list[TensorProxy] = []
+        #: whose gradient rules are used, and what these made of the program: a walk of later finds it there
+        self._executors = executors_in_use()
+        self._made: dict[int, list[BoundSymbol]] = {}
         #: of each input, the outputs that depend on it
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
@@ -80,10 +84,13 @@ class Split:
         scratch = Trace.like(self.trace, body)
         wanted = [[*self.outputs, *self.inner][i] for i in numbers]
         inputs = self._inputs_of(numbers)
-        with tracing(scratch), langs.language_context(self.outputs[0].lang):
+        rules = grad_transforms_of(self._executors)
+        with tracing(scratch), langs.language_context(self.outputs[0].lang), rules:
             seeds = [TensorProxy(scratch.make_name("g"), like=p, lang=p.lang) for p in wanted]
             program = Program(0)
-            found = _apart(inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=once), scratch)
+            found = _apart(
+                inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=once, made=self._made), scratch
+            )
         walk = {p.name for b in scratch.bound_symbols[program.stop :] for p in b.flat_outputs}
         results = (tuple(self.outputs), tuple(self.others), tuple(found))
         scratch.bound_symbols.append(prims.python_return.bind(results, output=None))

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Interleaved",
+    "executors_in_use",
     "get_grad",
     "grad_rules",
     "grad_transforms_of",
@@ -123,6 +124,11 @@ class _InUse(threading.local):
 
 
 _in_use = _InUse()
+
+
+def executors_in_use() -> Sequence[Any]:
+    """The executors that :func:`grad_transforms_of` names at present."""
+    return _in_use.executors
 
 
 @contextmanager

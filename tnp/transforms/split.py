@@ -82,6 +82,8 @@ class Split:
         opened = not once or any(i >= len(self.outputs) for i in numbers)
         body = self.joint.forward if opened else [b for b in self.trace.body if not _stores(b)]
         scratch = Trace.like(self.trace, body)
+        if self._made:  # its names stand for what the first walk called so
+            scratch.take_names(self.joint.names)
         wanted = [[*self.outputs, *self.inner][i] for i in numbers]
         inputs = self._inputs_of(numbers)
         rules = grad_transforms_of(self._executors)

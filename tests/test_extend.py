@@ -196,6 +196,33 @@ def test_installed_executors_are_listed(tmp_path, monkeypatch, capsys):
 # Operators and implementations
 
 
+@pytest.mark.parametrize(
+    "meta, error, message",
+    [
+        (lambda a: None, ExtensionError, "the meta of wrong returns NoneType None, where proxies"),
+        (
+            lambda a: (a, np.zeros(3)),
+            ExtensionError,
+            r"the meta of wrong returns ndarray array\(\[0., 0., 0.\]\), where",
+        ),
+        (lambda a: (), ExtensionError, r"the meta of wrong returns tuple \(\), where"),
+        (
+            lambda a: TensorProxy(like=a, dtype=np.float32),
+            TypeError,
+            r"one of tnp's \(tnp.extend.dtypes.float32, a.dtype\), not <class",
+        ),
+        (lambda a: TensorProxy(like=a, shape=a.shape[0]), TypeError, "shape is a tuple of integers, not 2"),
+        (lambda a: TensorProxy(shape=(3,)), TypeError, "needs a shape and a dtype, or like="),
+    ],
+)
+def test_metas_that_give_no_proxies(ex, meta, error, message):
+    wrong = ex.register_operator("wrong", meta=meta, fn=np.sin)
+    with pytest.raises(error, match=message):
+        wrong(X)
+    with pytest.raises(error, match=message):
+        tnp.jit(lambda x: wrong(x), executors=[ex])(X)
+
+
 def test_what_operators_must_be(ex):
     for wrong, error, message in (
         ({"like": lambda a, b: a + b, "fn": np.sin.__call__}, None, ""),  # C does not tell
@@ -218,6 +245,17 @@ def test_what_operators_must_be(ex):
     for wrong in (np.sin, prims.sin):
         with pytest.raises(TypeError, match="op= takes an executor's operation"):
             ex.register_implementation("numpy.sin", wrong)
+    for register in (
+        lambda key: ex.register_implementation(key, execution_transform=np.sin),
+        lambda key: extend.register_grad(key, np.sin),
+        lambda key: extend.register_vmap(key, np.sin),
+    ):
+        with pytest.raises(
+            TypeError, match=r"a symbol \(tnp.lang.numpy.sin\) or an id \('numpy.sin', .*not <ufunc 'sin'>"
+        ):
+            register(np.sin)
+        with pytest.raises(ValueError, match=r"there is no operation 'numpy.sinn': numpy has no function of that name"):
+            register("numpy.sinn")
     with pytest.raises(TypeError, match="checker= takes a function, not bool"):
         ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
 

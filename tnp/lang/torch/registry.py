@@ -101,6 +101,16 @@ def function_of(symbol_id: str) -> Any:
     return operator.attrgetter(symbol_id.removeprefix("torch."))(torch)
 
 
+def _knows(symbol_id: str) -> bool:
+    try:
+        return symbol_id in by_id or callable(function_of(symbol_id))
+    except AttributeError:
+        return False
+
+
+language.knows = _knows
+
+
 def _namespace(path: str) -> Namespace:
     prefix = f"ltorch.{path}" if path else "ltorch"
     return _namespaces.setdefault(prefix, Namespace(prefix, IMPORT))

@@ -535,6 +535,41 @@ def test_rules_of_executors(ex):
     assert_same(tnp.grad(f)(X), np.cos(X))
 
 
+def test_operations_get_tensors_wherever_derivatives_come_from(ex):
+    torch = pytest.importorskip("torch")
+    from tnp.lang import torch as ltorch
+
+    def multiplied(a, b):
+        assert type(a) is type(b) is torch.Tensor
+        return a * b
+
+    op = ex.register_operator("op", like=lambda a, b: a * b, fn=multiplied)
+    ex.register_implementation(ltorch.mul, op)
+    x = torch.arange(1.0, 4.0)
+    f = tnp.jit(lambda x: op(x, x).sum(), executors=[ex])
+    torch.testing.assert_close(tnp.grad(f)(x), 2 * x)
+    torch.testing.assert_close(tnp.hessian(f)(x), 2 * torch.eye(3))
+    torch.testing.assert_close(tnp.jacobian(tnp.jit(lambda x: op(x, x), executors=[ex]))(x), torch.diag(2 * x))
+    torch.testing.assert_close(tnp.vmap(tnp.grad(f))(torch.stack([x, x])), torch.stack([2 * x, 2 * x]))
+    torch.testing.assert_close(tnp.jvp(f, (x,), (x,))[1], 2 * (x * x).sum())
+    y = x.clone().requires_grad_()
+    f(y).backward()
+    torch.testing.assert_close(y.grad, 2 * x)
+
+
+def test_variables_are_no_operations(ex):
+    """Gradients name what they differentiate by; where nothing is written that costs nothing, and results stay apart all the same."""
+    f = tnp.jit(lambda x: (x * x).sum(), executors=["numpy"])
+    tnp.grad(f)(X)
+    assert "reshape" not in operations(tnp.grad(f))
+    identity = tnp.grad(lambda x, y: (x * y).sum(), (0, 1))
+    a, b = np.ones(3), np.zeros(3)
+    by_a, by_b = identity(a, b)
+    by_a += 5
+    by_b += 7
+    assert_same((a, b), (np.ones(3), np.zeros(3)))
+
+
 # Prims and functions of languages
 
 

@@ -1,5 +1,6 @@
 """The code of the tutorials in ``../shared/spec`` runs, and its traces hold what theirs do. A test a text."""
 
+import ast
 import functools
 import importlib.util
 import os
@@ -341,3 +342,51 @@ wrong = thunder.jit(lambda x, t: torch.nn.functional.cross_entropy(x, t, reducti
 assert wrong(torch.zeros(2, 3), torch.tensor([1, 5])).isnan().tolist() == [False, True]
 print("all agree")
 """
+
+
+#: what programs written for Thunder import, below ``thunder``
+NAMES = """
+jit trace compile last_traces last_prologue_traces last_backward_traces compile_stats cache_hits cache_misses prims.PrimIDs.ADD
+dtypes.float32 devices.DeviceType.CPU torch.to_torch_dtype torch.cross_entropy torch.mul numpy.multiply clang.add core.proxies.TensorProxy
+core.proxies.NumberProxy core.devices.DeviceType core.dtypes.float32 core.prims.PrimIDs core.prims.OpTags core.prims.make_prim
+core.transforms.grad core.transforms.value_and_grad core.transforms.vjp core.transforms.jvp core.transforms.vmap core.transforms.get_grad
+core.transforms.put_grad core.transforms.put_grads core.transforms.register_grad core.transform_common.dce core.transform_common.cse
+core.trace.TraceCtx core.symbol.Symbol core.utils.check extend.OperatorExecutor extend.FusionExecutor extend.register_executor
+extend.deregister_executor extend.get_executor extend.get_all_executors extend.get_default_executors extend.get_always_executors
+extend.set_default_executors extend.set_always_executors extend.add_default_executor extend.add_always_executor
+extend.remove_default_executor extend.remove_always_executor executors.TORCH executors.NUMPY executors.add_operator_executor
+executors.apexex.apex_ex executors.apex_entropyex.apex_ex executors.apex_entropyex.register_apex_entropyex tests.opinfos.add_opinfo
+tests.opinfos.OpInfo tests.opinfos.SampleInput tests.opinfos.DecorateInfo examine.examine
+""".split()
+
+
+def test_names():
+    """Modules are found by ``import``, and what is in them as attributes."""
+    for name in NAMES:
+        path, found = "thunder", sys.modules["thunder"]
+        for part in name.split("."):
+            path, found = f"{path}.{part}", getattr(found, part)
+            if isinstance(found, types.ModuleType) and path not in (
+                "thunder.prims",
+                "thunder.dtypes",
+                "thunder.devices",
+            ):
+                assert sys.modules[path] is found
+        assert found is not None
+
+
+def test_the_layer_holds_names_only():
+    """But for the functions of its own name: everything else is defined elsewhere in tnp."""
+    own = {
+        "__getattr__",
+        "compile",
+        "CompileStats",
+        "compile_stats",
+        "cache_hits",
+        "cache_misses",
+        "install",
+        "_is_here",
+    }
+    for path in Path(tnp.thunder.__file__).parent.rglob("*.py"):
+        defined = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        assert defined <= own, path

@@ -12,10 +12,11 @@ from tnp import extend
 from tnp.__main__ import main
 from tnp.core import prims
 from tnp.core.errors import TraceCheckError
-from tnp.executors import registry
 from tnp.extend import ExtensionError, OperatorExecutor, PrimIDs, TensorProxy, get_grad, put_grad, put_grads
 from tnp.lang import numpy as lnp
 from tnp.testing import assert_same
+
+pytestmark = pytest.mark.usefixtures("executors_as_before")
 
 X = np.arange(6.0).reshape(2, 3) + 1
 
@@ -28,16 +29,6 @@ def operations(f):
 @pytest.fixture
 def ex():
     return OperatorExecutor("mine", version="0.1")
-
-
-@pytest.fixture(autouse=True)
-def lists():
-    """The lists of executors are after a test what they were before."""
-    known, default, always = set(registry._executors), registry._default.copy(), registry._always.copy()
-    yield
-    registry._default[:], registry._always[:] = default, always
-    for name in registry._executors.keys() - known - registry._OWN.keys():
-        extend.deregister_executor(name)
 
 
 def unary(ex, name, fn, **options):

@@ -10,6 +10,8 @@ from tnp import extend
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, make_prim, put_grad, register_grad, register_vmap
 from tnp.testing import assert_same
 
+pytestmark = pytest.mark.usefixtures("executors_as_before")
+
 X = np.arange(6.0).reshape(2, 3) + 1
 
 
@@ -20,15 +22,6 @@ def operations(f):
 @pytest.fixture
 def ex():
     return OperatorExecutor("late")
-
-
-@pytest.fixture(autouse=True)
-def lists():
-    default, always = extend.get_default_executors(), extend.get_always_executors()
-    yield
-    extend.set_default_executors(default)
-    extend.set_always_executors(always)
-    extend.deregister_executor("late")
 
 
 def unary(ex, name, fn, **options):

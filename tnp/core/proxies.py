@@ -195,7 +195,7 @@ class TensorProxy(Proxy):
             device = like.device if device is None else device
         if shape is None or type(dtype) is not DType:
             raise TypeError(_what_is_missing(shape, dtype))
-        if type(shape) is int:
+        if isinstance(shape, int):
             raise TypeError(f"a TensorProxy's shape is a tuple of integers, not {shape}")
         self.shape: Shape = tuple(shape)
         self.dtype: DType = dtype

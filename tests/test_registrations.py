@@ -82,6 +82,32 @@ def test_rules_of_operations_that_nobody_has_met_forget_nothing(ex):
     assert tnp.cache_info(f) == (1, 1, 1)
 
 
+def test_models_and_training(ex):
+    torch = pytest.importorskip("torch")
+    first, second = (unary(ex, f"op_{n}", lambda a, n=n: a * n) for n in (1, 2))
+    ex.register_implementation("torch.tanh", first)
+    model = tnp.jit(torch.nn.Tanh(), executors=[ex])
+    x = torch.ones(2)
+    assert model(x)[0] == model(input=x)[0] == 1
+    ex.register_implementation("torch.tanh", second)
+    assert model(x)[0] == model(input=x)[0] == 2
+
+    def rule(factor):
+        def f(a):
+            fwd = first(a)
+            put_grad(a, get_grad(fwd) * factor)
+            return fwd
+
+        return f
+
+    f = tnp.jit(lambda x: first(x).sum(), executors=[ex])
+    for factor in (3, 4):
+        register_grad(first, rule(factor))
+        y = torch.ones(2, requires_grad=True)
+        f(y).backward()
+        assert y.grad[0] == factor
+
+
 def test_lists_of_executors(ex):
     ex.register_implementation("numpy.sin", unary(ex, "late_sin", np.sin))
     f, fixed = tnp.jit(lambda x: np.sin(x)), tnp.jit(lambda x: np.sin(x), executors=["numpy"])

@@ -56,6 +56,8 @@ def public_names():
         for name in module.__all__:
             if not inspect.ismodule(getattr(module, name)):
                 yield pytest.param(module, name, id=f"{module.__name__}.{name}")
+    if importlib.util.find_spec("torch") is not None:
+        yield pytest.param(tnp.extend, "torchsymbol", id="tnp.extend.torchsymbol")
 
 
 def parameters(function):

@@ -12,10 +12,11 @@ from tnp import extend
 from tnp.__main__ import main
 from tnp.core import prims
 from tnp.core.errors import TraceCheckError
-from tnp.executors import registry
 from tnp.extend import ExtensionError, OperatorExecutor, PrimIDs, TensorProxy, get_grad, put_grad, put_grads
 from tnp.lang import numpy as lnp
 from tnp.testing import assert_same
+
+pytestmark = pytest.mark.usefixtures("executors_as_before")
 
 X = np.arange(6.0).reshape(2, 3) + 1
 
@@ -28,16 +29,6 @@ def operations(f):
 @pytest.fixture
 def ex():
     return OperatorExecutor("mine", version="0.1")
-
-
-@pytest.fixture(autouse=True)
-def lists():
-    """The lists of executors are after a test what they were before."""
-    known, default, always = set(registry._executors), registry._default.copy(), registry._always.copy()
-    yield
-    registry._default[:], registry._always[:] = default, always
-    for name in registry._executors.keys() - known - registry._OWN.keys():
-        extend.deregister_executor(name)
 
 
 def unary(ex, name, fn, **options):
@@ -196,6 +187,33 @@ def test_installed_executors_are_listed(tmp_path, monkeypatch, capsys):
 # Operators and implementations
 
 
+@pytest.mark.parametrize(
+    "meta, error, message",
+    [
+        (lambda a: None, ExtensionError, "the meta of wrong returns NoneType None, where proxies"),
+        (
+            lambda a: (a, np.zeros(3)),
+            ExtensionError,
+            r"the meta of wrong returns ndarray array\(\[0., 0., 0.\]\), where",
+        ),
+        (lambda a: (), ExtensionError, r"the meta of wrong returns tuple \(\), where"),
+        (
+            lambda a: TensorProxy(like=a, dtype=np.float32),
+            TypeError,
+            r"one of tnp's \(tnp.extend.dtypes.float32, a.dtype\), not <class",
+        ),
+        (lambda a: TensorProxy(like=a, shape=a.shape[0]), TypeError, "shape is a tuple of integers, not 2"),
+        (lambda a: TensorProxy(shape=(3,)), TypeError, "needs a shape and a dtype, or like="),
+    ],
+)
+def test_metas_that_give_no_proxies(ex, meta, error, message):
+    wrong = ex.register_operator("wrong", meta=meta, fn=np.sin)
+    with pytest.raises(error, match=message):
+        wrong(X)
+    with pytest.raises(error, match=message):
+        tnp.jit(lambda x: wrong(x), executors=[ex])(X)
+
+
 def test_what_operators_must_be(ex):
     for wrong, error, message in (
         ({"like": lambda a, b: a + b, "fn": np.sin.__call__}, None, ""),  # C does not tell
@@ -218,6 +236,17 @@ def test_what_operators_must_be(ex):
     for wrong in (np.sin, prims.sin):
         with pytest.raises(TypeError, match="op= takes an executor's operation"):
             ex.register_implementation("numpy.sin", wrong)
+    for register in (
+        lambda key: ex.register_implementation(key, execution_transform=np.sin),
+        lambda key: extend.register_grad(key, np.sin),
+        lambda key: extend.register_vmap(key, np.sin),
+    ):
+        with pytest.raises(
+            TypeError, match=r"a symbol \(tnp.lang.numpy.sin\) or an id \('numpy.sin', .*not <ufunc 'sin'>"
+        ):
+            register(np.sin)
+        with pytest.raises(ValueError, match=r"there is no operation 'numpy.sinn': numpy has no function of that name"):
+            register("numpy.sinn")
     with pytest.raises(TypeError, match="checker= takes a function, not bool"):
         ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
 
@@ -495,6 +524,41 @@ def test_rules_of_executors(ex):
     assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X), np.full_like(X, 2))
     assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X[0]), np.cos(X[0]))
     assert_same(tnp.grad(f)(X), np.cos(X))
+
+
+def test_operations_get_tensors_wherever_derivatives_come_from(ex):
+    torch = pytest.importorskip("torch")
+    from tnp.lang import torch as ltorch
+
+    def multiplied(a, b):
+        assert type(a) is type(b) is torch.Tensor
+        return a * b
+
+    op = ex.register_operator("op", like=lambda a, b: a * b, fn=multiplied)
+    ex.register_implementation(ltorch.mul, op)
+    x = torch.arange(1.0, 4.0)
+    f = tnp.jit(lambda x: op(x, x).sum(), executors=[ex])
+    torch.testing.assert_close(tnp.grad(f)(x), 2 * x)
+    torch.testing.assert_close(tnp.hessian(f)(x), 2 * torch.eye(3))
+    torch.testing.assert_close(tnp.jacobian(tnp.jit(lambda x: op(x, x), executors=[ex]))(x), torch.diag(2 * x))
+    torch.testing.assert_close(tnp.vmap(tnp.grad(f))(torch.stack([x, x])), torch.stack([2 * x, 2 * x]))
+    torch.testing.assert_close(tnp.jvp(f, (x,), (x,))[1], 2 * (x * x).sum())
+    y = x.clone().requires_grad_()
+    f(y).backward()
+    torch.testing.assert_close(y.grad, 2 * x)
+
+
+def test_variables_are_no_operations(ex):
+    """Gradients name what they differentiate by; where nothing is written that costs nothing, and results stay apart all the same."""
+    f = tnp.jit(lambda x: (x * x).sum(), executors=["numpy"])
+    tnp.grad(f)(X)
+    assert "reshape" not in operations(tnp.grad(f))
+    identity = tnp.grad(lambda x, y: (x * y).sum(), (0, 1))
+    a, b = np.ones(3), np.zeros(3)
+    by_a, by_b = identity(a, b)
+    by_a += 5
+    by_b += 7
+    assert_same((a, b), (np.ones(3), np.zeros(3)))
 
 
 # Prims and functions of languages

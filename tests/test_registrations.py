@@ -10,6 +10,8 @@ from tnp import extend
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, make_prim, put_grad, register_grad, register_vmap
 from tnp.testing import assert_same
 
+pytestmark = pytest.mark.usefixtures("executors_as_before")
+
 X = np.arange(6.0).reshape(2, 3) + 1
 
 
@@ -20,15 +22,6 @@ def operations(f):
 @pytest.fixture
 def ex():
     return OperatorExecutor("late")
-
-
-@pytest.fixture(autouse=True)
-def lists():
-    default, always = extend.get_default_executors(), extend.get_always_executors()
-    yield
-    extend.set_default_executors(default)
-    extend.set_always_executors(always)
-    extend.deregister_executor("late")
 
 
 def unary(ex, name, fn, **options):
@@ -87,6 +80,32 @@ def test_rules_of_operations_that_nobody_has_met_forget_nothing(ex):
     register_vmap(new, lambda size, batched, a: new(a))
     f(X)
     assert tnp.cache_info(f) == (1, 1, 1)
+
+
+def test_models_and_training(ex):
+    torch = pytest.importorskip("torch")
+    first, second = (unary(ex, f"op_{n}", lambda a, n=n: a * n) for n in (1, 2))
+    ex.register_implementation("torch.tanh", first)
+    model = tnp.jit(torch.nn.Tanh(), executors=[ex])
+    x = torch.ones(2)
+    assert model(x)[0] == model(input=x)[0] == 1
+    ex.register_implementation("torch.tanh", second)
+    assert model(x)[0] == model(input=x)[0] == 2
+
+    def rule(factor):
+        def f(a):
+            fwd = first(a)
+            put_grad(a, get_grad(fwd) * factor)
+            return fwd
+
+        return f
+
+    f = tnp.jit(lambda x: first(x).sum(), executors=[ex])
+    for factor in (3, 4):
+        register_grad(first, rule(factor))
+        y = torch.ones(2, requires_grad=True)
+        f(y).backward()
+        assert y.grad[0] == factor
 
 
 def test_lists_of_executors(ex):

@@ -131,6 +131,13 @@ def test_gradients_that_there_are_not():
     assert check_gradient(several, "default") == 2  # one result of floats, one of integers
 
 
+def test_gradients_of_torchs_own_functions():
+    pytest.importorskip("torch")
+    from tnp.testing.torch_elementwise import opinfo
+
+    assert check_gradient(opinfo("tanh"), "default") > 5
+
+
 @pytest.mark.parametrize(
     "error, pattern, complaint",
     [

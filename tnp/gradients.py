@@ -197,7 +197,8 @@ def _python_type(p: Proxy) -> type:
 
 
 def _ones(p: Proxy) -> TensorProxy:
-    return clang.full_like(zeros_for(p), 1)
+    with langs.language_context(p.lang if isinstance(p, TensorProxy) else langs.current()):
+        return clang.full_like(zeros_for(p), 1)
 
 
 def _with_value(
@@ -414,7 +415,9 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
         traced = Traced(tracer, "tnp.jacobian", function, args, kwargs, argnums)
 
         def of_leaf(x: Any, path: str) -> Any:
-            return traced.structured(_rows(tracer, traced, traced._value(x)), argnums)
+            out = traced._value(x)
+            with langs.language_context(out.lang if isinstance(out, TensorProxy) else langs.current()):
+                return traced.structured(_rows(tracer, traced, out), argnums)
 
         return mapped(of_leaf, traced.result)
 

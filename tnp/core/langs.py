@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["BINARY_OPERATORS", "UNARY_OPERATORS", "Language", "core", "current", "get", "language_context"]
+__all__ = ["BINARY_OPERATORS", "UNARY_OPERATORS", "Language", "core", "current", "get", "id_of", "language_context"]
 
 
 class Language:
@@ -29,6 +29,8 @@ class Language:
         self.rank = rank
         self.methods: dict[str, Callable[..., Any]] = {}
         self.properties: dict[str, Callable[[Any], Any]] = {}
+        #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
+        self.knows: Callable[[str], bool] = lambda id: True
         _languages[name] = self
 
     def method(self, name: str) -> Callable[..., Any]:
@@ -58,6 +60,24 @@ class _Current(threading.local):
 
 
 _current = _Current()
+
+
+def id_of(operation: Any) -> Any:
+    """The id that tables have for an operation: a symbol, or an id itself.
+
+    Raises ``TypeError`` for functions of a library, which are no symbols, and ``ValueError`` for an id of a function that there is not.
+    """
+    if hasattr(operation, "meta"):
+        return operation.id
+    if callable(operation):
+        name = getattr(operation, "__name__", "sin")
+        raise TypeError(
+            f"a symbol (tnp.lang.numpy.{name}) or an id ('numpy.{name}', PrimIDs.ADD) says which operation is meant, not {operation!r}"
+        )
+    language = _languages.get(operation.partition(".")[0]) if isinstance(operation, str) else None
+    if language is not None and not language.knows(operation):
+        raise ValueError(f"there is no operation {operation!r}: {language.name} has no function of that name")
+    return operation
 
 
 def current() -> Language:

@@ -167,7 +167,7 @@ class TensorProxy(Proxy):
     ``TensorProxy(like=a, shape=…)`` takes from ``a`` what is not given of ``shape`` (integers), ``dtype`` and ``device`` (tnp's own,
     ``tnp.extend.dtypes.float32``). A ``name`` is made up where none is given; ``lang`` is by default that of the operation being traced.
 
-    Raises ``TypeError`` without a shape or a dtype, and for a dtype that is not one of tnp's.
+    Raises ``TypeError`` without a shape or a dtype, for a shape that is no tuple, and for a dtype that is not one of tnp's.
 
     >>> from tnp.extend import TensorProxy, dtypes
     >>> a = TensorProxy("a", shape=(2, 3), dtype=dtypes.float32)
@@ -195,6 +195,8 @@ class TensorProxy(Proxy):
             device = like.device if device is None else device
         if shape is None or type(dtype) is not DType:
             raise TypeError(_what_is_missing(shape, dtype))
+        if isinstance(shape, int):
+            raise TypeError(f"a TensorProxy's shape is a tuple of integers, not {shape}")
         self.shape: Shape = tuple(shape)
         self.dtype: DType = dtype
         self.device: Device = devices.cpu if device is None else device

@@ -16,13 +16,12 @@ import xentropy_cuda
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, int64
-from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_grad, put_grads, register_executor
+from tnp.executors.cross_entropy import offer_cross_entropy
+from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads
 
 __all__ = ["executor", "register_apex_entropyex"]
 
 executor = OperatorExecutor("apex", version=getattr(xentropy_cuda, "__version__", None))
-#: its operations are given tensors, cotangents that start as NumPy's included
-executor.array_kind = "torch"
 
 _DEVICES = tuple(DeviceType(name) for name in getattr(xentropy_cuda, "DEVICE_TYPES", ("cuda",)))
 
@@ -119,13 +118,6 @@ def _grad(
     return loss
 
 
-executor.register_implementation(
-    "torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform, grad_transform=_grad
+register_apex_entropyex = offer_cross_entropy(
+    executor, checker=_takes, execution_transform=_transform, grad_transform=_grad
 )
-register_executor(executor)
-
-
-def register_apex_entropyex(*, add_to_default_executors: bool = True) -> None:
-    """Makes the executor one of the defaults, if that is wanted; it is registered by being imported."""
-    if add_to_default_executors:
-        add_default_executor(executor)

@@ -6,6 +6,7 @@ program and returns one callable for each. Their order in a list is their priori
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -14,7 +15,10 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
+from tnp.core import langs
 from tnp.core.current import registrations
+from tnp.core.errors import ExtensionError
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region"]
@@ -74,6 +78,26 @@ def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
         if p.kind is q.kind is p.POSITIONAL_OR_KEYWORD and p.name != q.name:
             return said
     return None
+
+
+def _giving_proxies(name: str, meta: Callable[..., Any], may_give_none: bool) -> Callable[..., Any]:
+    """``meta``, which must give proxies: what is computed by it, or for nothing, is a mistake that would show late or never."""
+
+    @functools.wraps(meta)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        output = meta(*args, **kwargs)
+        if type(output) is TensorProxy or (may_give_none and output is None):
+            return output
+        results = output if isinstance(output, (tuple, list)) and output else (output,)
+        for x in results:
+            if not isinstance(x, Proxy):
+                raise ExtensionError(
+                    f"the meta of {name} returns {type(x).__name__} {x!r}, where proxies of the results' shapes and dtypes are wanted "
+                    "(TensorProxy(like=a))"
+                )
+        return output
+
+    return checked
 
 
 class Executor:
@@ -195,12 +219,13 @@ class OperatorExecutor(Executor):
                 raise ValueError(
                     f"register_operator({name!r}): like= and fn= must take the same arguments, but {different}"
                 )
+        tags = frozenset(tags)
         with self._lock:
             if name in self.operators:
                 raise ValueError(f"the executor {self.name} has an operator {name!r} already")
             symbol = Symbol(
                 name,
-                like if like is not None else meta,
+                like if meta is None else _giving_proxies(name, meta, OpTags.EFFECT in tags),
                 id=f"{self.name}.{name}",
                 is_prim=like is None,
                 tags=tags,
@@ -241,8 +266,8 @@ class OperatorExecutor(Executor):
             in_place: instead of ``op``, for operations that change their first argument: the operator that does.
 
         Raises:
-            ValueError: there is nothing to run.
-            TypeError: ``op`` is no symbol, or one of the functions cannot be called.
+            ValueError: there is nothing to run, or no operation of that id.
+            TypeError: ``op`` is no symbol, one of the functions cannot be called, or a function of the library stands for its symbol.
 
         >>> import numpy as np, tnp
         >>> from tnp.extend import OperatorExecutor
@@ -269,7 +294,7 @@ class OperatorExecutor(Executor):
         for what, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
-        key = symbol_or_id.id if isinstance(symbol_or_id, Symbol) else symbol_or_id
+        key = langs.id_of(symbol_or_id)
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
         registrations.note(f"the executor {self.name} has another implementation", lambda f: f.uses(self))
 

@@ -442,7 +442,7 @@ def add_operator_executor(
             proxies and says whether the implementation, which gets arrays, takes them.
         add_to_default_executors: put it before the default executors.
 
-    Raises ``ValueError`` for a name that is taken, and for entries that are no such triples.
+    Raises ``ValueError`` for a name that is taken, for ids of no operation, and for entries that are no such triples.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import PrimIDs, add_operator_executor, deregister_executor

@@ -19,13 +19,12 @@ import triton.language as tl
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64, int64
-from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_grad, put_grads, register_executor
+from tnp.executors.cross_entropy import offer_cross_entropy
+from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads
 
 __all__ = ["executor", "register_triton_entropyex"]
 
 executor = OperatorExecutor("triton_cross_entropy", version=getattr(triton, "__version__", None))
-#: its operations are given tensors, cotangents that start as NumPy's included
-executor.array_kind = "torch"
 
 _DEVICES = (DeviceType.CUDA, DeviceType.CPU) if os.environ.get("TRITON_INTERPRET") == "1" else (DeviceType.CUDA,)
 
@@ -230,13 +229,6 @@ def _grad(
     return loss
 
 
-executor.register_implementation(
-    "torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform, grad_transform=_grad
+register_triton_entropyex = offer_cross_entropy(
+    executor, checker=_takes, execution_transform=_transform, grad_transform=_grad
 )
-register_executor(executor)
-
-
-def register_triton_entropyex(*, add_to_default_executors: bool = True) -> None:
-    """Makes the executor one of the defaults, if that is wanted; it is registered by being imported."""
-    if add_to_default_executors:
-        add_default_executor(executor)

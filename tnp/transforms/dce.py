@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import prims, sizes
 from tnp.core.bodies import in_bodies
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -20,6 +20,7 @@ __all__ = [
     "memory_of_results",
     "unread",
     "with_arguments_used",
+    "without_aliases",
 ]
 
 
@@ -132,6 +133,38 @@ def common_subexpressions(trace: Trace) -> Trace:
                     # The repeat's sizes have no other definition.
                     names.update((m.name, n) for n, m in zip(a.shape, b.shape) if isinstance(m, Proxy))
     return Trace.like(trace, kept) if names else trace
+
+
+def without_aliases(trace: Trace) -> Trace:
+    """Without the views that look at all of an array as it is: its other names, which gradients give to what they differentiate by.
+
+    Where something is written, or acts on the outside, and where the caller gets the view, they stay.
+    """
+    body = [b for b in trace.bound_symbols if OpTags.PROGRAM not in b.sym.tags]
+    found = [b for b in body if _is_alias(b)]
+    if not found or any(not _ACTS.isdisjoint(b.tags_inside) for b in body):
+        return trace
+    returned = memory_of_results(trace)
+    names: dict[str, Any] = {}
+    kept: list[BoundSymbol] = []
+    for bsym in trace.bound_symbols:
+        bsym = bsym.substitute(names)
+        if _is_alias(bsym) and bsym.output.name not in returned:
+            names[bsym.output.name] = bsym.args[0]
+        else:
+            kept.append(bsym)
+    return Trace.like(trace, kept) if names else trace
+
+
+_ACTS = frozenset((OpTags.EFFECT, OpTags.UPDATE))
+
+
+def _is_alias(bsym: BoundSymbol) -> bool:
+    if bsym.sym.id is not prims.reshape.id:
+        return False
+    a, out = bsym.args[0], bsym.output
+    is_known = sizes.is_known(a.shape) and sizes.is_known(out.shape)
+    return is_known and a.shape == out.shape and a.scalar == out.scalar and a.lang is out.lang
 
 
 def memory_of_results(trace: Trace) -> set[str]:

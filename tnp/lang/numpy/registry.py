@@ -137,6 +137,18 @@ by_id: dict[str, NumpyFunction] = {}
 called_opaquely: set[str] = set()
 
 _namespaces: dict[str, Namespace] = {}
+
+
+def _knows(symbol_id: str) -> bool:
+    """Whether NumPy has the function; those without a definition run as themselves."""
+    found: Any = np
+    for part in symbol_id.split(".")[1:]:
+        found = getattr(found, part, None)
+    return symbol_id in by_id or callable(found)
+
+
+language.knows = _knows
+
 _by_function: dict[int, Symbol] = {}
 
 

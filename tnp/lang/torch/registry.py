@@ -102,6 +102,16 @@ def function_of(symbol_id: str) -> Any:
     return operator.attrgetter(symbol_id.removeprefix("torch."))(torch)
 
 
+def _knows(symbol_id: str) -> bool:
+    try:
+        return symbol_id in by_id or callable(function_of(symbol_id))
+    except AttributeError:
+        return False
+
+
+language.knows = _knows
+
+
 def _namespace(path: str) -> Namespace:
     prefix = f"ltorch.{path}" if path else "ltorch"
     return _namespaces.setdefault(prefix, Namespace(prefix, IMPORT))
@@ -155,7 +165,8 @@ def torchsymbol(
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
     ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it; ``is_method`` says that the function's own
-    name is one. The rest is as in :class:`TorchFunction`. Names of methods among ``functions`` stand for torch's function of that name and
+    name is one. ``returns``, ``factory`` and ``row_major`` are as in :class:`TorchFunction`, ``tags`` what passes must know
+    (:class:`~tnp.extend.OpTags`). Names of methods among ``functions`` stand for torch's function of that name and
     the method, as far as there are such (``torchsymbol("relu")``).
 
     Extensions give an ``id`` of their own, ``"torch.<name>"``; functions that are defined already then mean the new definition. Raises

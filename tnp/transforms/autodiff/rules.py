@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tnp.core import langs
 from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
@@ -71,16 +72,12 @@ without_derivative: set[Any] = set()
 _looked_up: set[Any] = set()
 
 
-def _id_of(symbol: Any) -> Any:
-    return symbol.id if isinstance(symbol, Symbol) else symbol
-
-
 def rule(*symbols: Any) -> Callable[[Rule], Rule]:
     """Makes a function the gradient rule of ``symbols``, or of what has these ids."""
 
     def decorate(f: Rule) -> Rule:
         for symbol in symbols:
-            grad_rules[_id_of(symbol)] = f
+            grad_rules[symbol.id if isinstance(symbol, Symbol) else symbol] = f
         return f
 
     return decorate
@@ -95,7 +92,8 @@ def register_grad(symbol: Any, function: Rule) -> None:
     :class:`~tnp.GradientError`. Results that it computes otherwise than the operation, with something besides that the gradient
     needs, take the operation's place; they must have the operation's shapes and dtypes.
 
-    Raises ``TypeError`` if ``function`` cannot be called.
+    Raises ``TypeError`` if ``function`` cannot be called, or ``symbol`` is a function of a library, and ``ValueError`` for an id of no
+    operation.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, register_grad
@@ -111,7 +109,7 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """
     if not callable(function):
         raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
-    key = _id_of(symbol)
+    key = langs.id_of(symbol)
     grad_rules[key] = Interleaved(function)
     if key in _looked_up:
         registrations.note(f"{key} has another gradient rule", lambda f: True)

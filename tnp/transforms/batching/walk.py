@@ -68,7 +68,7 @@ def register_vmap(symbol: Any, function: Callable[..., Any]) -> None:
     tuples and lists an entry for each item. Batched arrays have one dimension more than the operation's, in front; a batched Python
     number is a 1-d array. It returns the results, all batched, in other operations, this one included.
 
-    Raises ``TypeError`` if ``function`` cannot be called. A rule whose results are of other shapes or dtypes than a batch of the
+    Raises as :func:`~tnp.register_grad` does: ``TypeError`` if ``function`` cannot be called. A rule whose results are of other shapes or dtypes than a batch of the
     operation's is an :class:`~tnp.ExtensionError`. Operations without a rule are mapped part by part if they were made with ``like``, and
     otherwise run once for each element. (The rule is called as a ``vmap`` of ``jax.custom_batching.custom_vmap`` is, but that results
     are always batched.)
@@ -96,7 +96,7 @@ def register_vmap(symbol: Any, function: Callable[..., Any]) -> None:
         rest = iter(made)
         return map_proxies(lambda p: Batched(next(rest)), b.output)
 
-    key = symbol.id if isinstance(symbol, Symbol) else symbol
+    key = langs.id_of(symbol)
     batch_rules[key] = rule
     if key in _looked_up:
         registrations.note(f"{key} has another rule of vmap", lambda f: True)

@@ -394,3 +394,22 @@ def test_each_says_why_it_cannot_run(monkeypatch):
     for name, package in (("cudnn", "cudnn"), ("transformer_engine", "transformer_engine"), ("apex", "xentropy_cuda")):
         if package not in sys.modules:
             assert found[name] == f"the package {package} is not installed"
+
+
+def test_the_benchmark_of_kernels(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    benchmark = importlib.import_module("gpu_kernels")
+    attention = ("attention", SAME, "float32", ("sdpa",), 1e-3)
+    entropy = ("cross_entropy", ((4, 40),), "float32", ("apex",), 1e-3)
+    monkeypatch.setattr(benchmark, "CASES", {"attention": attention, "losses": entropy})
+    monkeypatch.setattr(torch, "compile", lambda function: function)
+
+    def seconds(run, synchronize):
+        run()
+        return 1e-6
+
+    why_not = registry.availability()["apex"]
+    lines = benchmark.table(seconds, lambda run, synchronize: 2**20, lambda: None, "cpu")
+    assert "| attention | tnp by sdpa | 1.0 | 1 | cpu_flash_attention |" in lines
+    assert "| losses | torch | 1.0 | 1 |  |" in lines
+    assert not why_not or f"| losses | tnp by apex | RuntimeError: {why_not} | | |" in lines

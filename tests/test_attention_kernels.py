@@ -199,6 +199,17 @@ def test_a_mask_of_numbers_has_a_gradient(kernels_for_cuda):
     assert "efficient_attention" in names(f)
 
 
+def test_numbers_of_the_program():
+    class Attention(torch.nn.Module):
+        dropout, scale = 0.0, 0.25
+
+        def forward(self, query, key, value):
+            return F.scaled_dot_product_attention(query, key, value, dropout_p=self.dropout, scale=self.scale)
+
+    f = compare(Attention(), tensors(torch.float32, *SAME), "sdpa")
+    assert "cpu_flash_attention" in names(f)
+
+
 def test_what_no_kernel_takes_is_torchs():
     args = tensors(torch.float32, *CROSS, (12, 20))
     f = compare(biased, args, "sdpa")
@@ -371,7 +382,46 @@ def test_lengths_that_8_bits_do_not_fit(engine):
     assert "FP8 takes matrices of multiples of 8 and 16, and the input is 6 by 64" in tnp.explain(f)
 
 
+# Apex
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_apex_cross_entropy(dtype, reduction):
+    stand_in("xentropy_cuda")
+    target = torch.tensor([0, 3, 39, 3, -1])
+
+    def loss(x):
+        return F.cross_entropy(x, target, ignore_index=-1, reduction=reduction)
+
+    f = compare(loss, tensors(dtype, (5, 40)), "apex", **(HALF if dtype is not torch.float32 else {}))
+    assert "apex_cross_entropy" in names(f)
+
+
+@pytest.mark.parametrize(
+    ("options", "classes", "reason"),
+    [
+        ({"label_smoothing": 0.1}, 40, "it knows neither weights nor smoothing"),
+        ({"weight": torch.ones(40)}, 40, "it knows neither weights nor smoothing"),
+        ({}, 7, "rows of 7 classes come out wrong"),
+    ],
+)
+def test_what_apex_does_not_take_is_torchs(options, classes, reason):
+    stand_in("xentropy_cuda")
+    target = torch.tensor([0, 3, 5])
+    f = compare(lambda x: F.cross_entropy(x, target, **options), tensors(torch.float32, (3, classes)), "apex")
+    assert "apex_cross_entropy" not in names(f)
+    assert f"apex refused ltorch.nn.functional.cross_entropy: {reason}" in tnp.explain(f)
+
+
 # Where nothing is installed, or no device is there
+
+
+def test_a_package_that_cannot_be_loaded_is_said(monkeypatch):
+    monkeypatch.setitem(registry._OWN, "broken", registry._Own("tnp.executors.broken", "torch"))
+    with pytest.raises(tnp.extend.ExtensionError, match="'broken' cannot be loaded: its package torch raised"):
+        tnp.jit(attention, executors=["broken"])
+    assert "cannot be loaded" in registry.availability()["broken"]
 
 
 def test_each_says_why_it_cannot_run(monkeypatch):

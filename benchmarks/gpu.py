@@ -21,6 +21,10 @@ from typing import Any
 import numpy as np
 
 import tnp
+from tnp.executors.pool import share_with_torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+import gpu_kernels
 
 #: seconds that a version runs for
 SECONDS = 0.5
@@ -101,9 +105,9 @@ def in_library(function: Any, library: Any) -> Any:
     return FunctionType(function.__code__, {**function.__globals__, "np": library}, function.__name__)
 
 
-def tnp_version(cupy: Any, function: Any, args: tuple[Any, ...]) -> Any:
+def tnp_version(cupy: Any, function: Any, args: tuple[Any, ...], fuser: str = "triton") -> Any:
     """The program's operations between the copies to the device and back, on arrays that are there."""
-    jitted = tnp.jit(function, device="cuda")
+    jitted = tnp.jit(function, executors=[f"{fuser}_cupy", "cupy"])
     jitted(*args)
     program = tnp.last_traces(jitted)[-1]
     values: dict[str, Any] = dict(zip((p.name for p in program.args), args))
@@ -111,8 +115,8 @@ def tnp_version(cupy: Any, function: Any, args: tuple[Any, ...]) -> Any:
     for b in [b for b in steps if b.sym.name == "to_device"]:
         values[b.output.name] = cupy.asarray(values[b.args[0].name])
     steps = [b for b in steps if b.sym.name not in ("to_device", "to_host", "as_scalar")]
-    if len(steps) != 1 or "triton" not in steps[0].sym.name:
-        raise RuntimeError(f"the program is not one region of Triton, but {[b.sym.name for b in steps]}")
+    if len(steps) != 1 or fuser not in steps[0].sym.name:
+        raise RuntimeError(f"the program is not one region of {fuser}, but {[b.sym.name for b in steps]}")
     region = steps[0].sym.fn
     inputs = [values[p.name] for p in steps[0].args]
     return lambda: region(*inputs)[0]
@@ -142,6 +146,7 @@ def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any
 
     return {
         "tnp": lambda: tnp_version(cupy, function, args),
+        "tnp by nvFuser": lambda: tnp_version(cupy, function, args, "nvfuser"),
         "cupy": of_cupy,
         "torch": lambda: of_torch(False),
         "torch.compile": lambda: of_torch(True),
@@ -185,13 +190,26 @@ def measure(name: str, elements: int, bandwidth: float, synchronize: Callable[[]
             run = prepare()
             np.testing.assert_allclose(as_numpy(run()), expected, rtol=2e-3, atol=1e-4)
             took = seconds(run, synchronize)
+            peak = peak_of(run, synchronize)
         except Exception as error:  # a peer that is missing or fails is a note, not the end
             text = (str(error).splitlines() or [""])[0][:90].replace("|", "/")
-            lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | |")
+            lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | | |")
             continue
         rate = moved / took
-        lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} |")
+        shown = "" if version == "jax.jit" else f"{peak / 2**20:.0f}"  # which has a pool of its own
+        lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} | {shown} |")
     return lines
+
+
+def peak_of(run: Callable[[], Any], synchronize: Callable[[], None]) -> int:
+    """Bytes of the device that a call takes at most beside what was there, results included, in the pool of torch and CuPy."""
+    torch = importlib.import_module("torch")
+    synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    synchronize()
+    return int(torch.cuda.max_memory_allocated()) - before
 
 
 def copy_bandwidth(cupy: Any, elements: int, synchronize: Callable[[], None]) -> float:
@@ -222,6 +240,7 @@ def main() -> int:
     def synchronize() -> None:
         cupy.cuda.runtime.deviceSynchronize()
 
+    share_with_torch()
     bandwidth = copy_bandwidth(cupy, options.elements, synchronize)
     lines = [
         "# On a GPU",
@@ -229,12 +248,14 @@ def main() -> int:
         f"CuPy {cupy.__version__}, NumPy {np.__version__}, {options.elements:,} elements of float32; a copy on the device runs at "
         f"{bandwidth / 1e9:.0f} GB/s. Made by `make test-gpu`.",
         "",
-        "| program | version | µs | GB/s of inputs and results | of a copy's |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| program | version | µs | GB/s of inputs and results | of a copy's | MiB at most |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name in options.only:
         lines += measure(name, options.elements, bandwidth, synchronize)
         print(lines[-1], flush=True)
+    if options.only == list(PROGRAMS):
+        lines += gpu_kernels.table(seconds, peak_of, synchronize)
     print("\n".join(lines))
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text("\n".join(lines) + "\n")

@@ -276,7 +276,7 @@ def test_a_definition_that_does_not_compile_is_reported_once_and_does_without():
     jitted = jit(f)
     x = matrix(3, 4)
     nvfuser_direct.failures.append(RuntimeError("no schedule found"))
-    with pytest.warns(RuntimeWarning, match="nvFuser's definition .* failed with RuntimeError") as caught:
+    with pytest.warns(RuntimeWarning, match=r"its nvFuser kernels \(.*\) failed with RuntimeError") as caught:
         assert_same(jitted(x), f(x))
     path = re.search(r"\((.*nvfuser_\w+\.py)\)", str(caught[0].message))[1]
     written = Path(path).read_text()
@@ -338,3 +338,15 @@ def test_random_programs(monkeypatch):
             program, failure = minimised(program, failure, ("nvfuser_everything",))
             pytest.fail(f"{failure}\n\n{program.script(('nvfuser_everything',))}", pytrace=False)
     assert len(nvfuser_direct.compiled) - fused > EXAMPLES / 2
+
+
+def test_regions_on_the_memory_of_cupys_arrays(monkeypatch):
+    if importlib.util.find_spec("cupy") is None:
+        monkeypatch.syspath_prepend(str(Path(__file__).parent / "cupy_stand_in"))
+    cupy = pytest.importorskip("cupy", exc_type=ImportError)
+    if cupy.__version__ != "0":
+        pytest.skip("CuPy itself is installed: make test-gpu")
+    f = tnp.jit(regions.softmax, executors=["nvfuser_cupy", "cupy"])
+    x = matrix(5, 7)
+    assert_same(f(x), regions.softmax(x))
+    assert [b.sym.name for b in tnp.last_traces(f)[-1].body] == ["to_device", "nvfuser_cupy_fusion0", "to_host"]

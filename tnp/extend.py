@@ -26,7 +26,7 @@ from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
-from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region
+from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region, value_of
 from tnp.executors.registry import (
     add_always_executor,
     add_default_executor,
@@ -90,6 +90,7 @@ __all__ = [
     "remove_default_executor",
     "set_always_executors",
     "set_default_executors",
+    "value_of",
 ]
 
 

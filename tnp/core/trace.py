@@ -59,7 +59,7 @@ class Trace:
         self.read_only: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
-        #: executors that refused an operation and said why: executor, operation, reason, where
+        #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
         self.refusals: list[tuple[str, str, str, Any]] = []
         #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
         self.ask: Callable[[NumberProxy], Any] | None = None
@@ -83,6 +83,7 @@ class Trace:
         new.row_major = other.row_major
         new.read_only = other.read_only
         new.detached = other.detached
+        new.refusals = other.refusals
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True
         return new

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.executors.base import Refusal
+from tnp.core.proxies import TensorProxy
+from tnp.executors.base import Refusal, value_of
 
 __all__ = ["FUNCTION", "Call", "additive", "call_of", "refusal_of", "scale_of", "transposed_like"]
 
@@ -35,7 +35,11 @@ class Call(NamedTuple):
 def call_of(*args: Any, **kwargs: Any) -> Call:
     """A call with names for its arguments, flags as bools."""
     call = Call(*args, **kwargs)
-    return call._replace(is_causal=bool(call.is_causal), enable_gqa=bool(call.enable_gqa))
+    return call._replace(
+        dropout_p=value_of(call.dropout_p),
+        is_causal=bool(value_of(call.is_causal)),
+        enable_gqa=bool(value_of(call.enable_gqa)),
+    )
 
 
 def refusal_of(call: Call) -> Refusal | None:
@@ -71,10 +75,7 @@ def refusal_of(call: Call) -> Refusal | None:
 
 def scale_of(call: Call) -> float:
     """The factor of the scores. A number of the run time is asked for its value."""
-    scale = call.scale
-    if scale is None:
-        return 1 / math.sqrt(call.query.shape[-1])
-    return float(scale.known() if isinstance(scale, NumberProxy) else scale)
+    return 1 / math.sqrt(call.query.shape[-1]) if call.scale is None else float(value_of(call.scale))
 
 
 def additive(mask: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:

@@ -18,10 +18,10 @@ from typing import Any
 from tnp.core import langs
 from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region"]
+__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region", "value_of"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,18 @@ class Implementation:
     in_place: Symbol | None = None
     #: the executor wants the symbol opened, to run what it is made of
     opens: bool = False
+
+
+def value_of(x: Any) -> Any:
+    """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value.
+
+    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be asked for.
+
+    >>> from tnp.extend import value_of
+    >>> value_of(0.5)
+    0.5
+    """
+    return x.known() if isinstance(x, NumberProxy) else x
 
 
 def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
+from tnp.core.devices import DeviceType
+from tnp.executors.failures import why_no_device
 from tnp.extend import OperatorExecutor, add_default_executor, register_executor
 
-__all__ = ["offer_cross_entropy"]
+__all__ = ["CrossEntropyExecutor", "offer_cross_entropy"]
+
+
+class CrossEntropyExecutor(OperatorExecutor):
+    """Runs cross entropy on devices of these kinds. Its operations are given tensors, cotangents that start as NumPy's included."""
+
+    array_kind = "torch"
+
+    def __init__(self, name: str, *, version: Any, devices: Collection[DeviceType]) -> None:
+        super().__init__(name, version=version)
+        self.devices = devices
+
+    def unavailable(self) -> str | None:
+        return None if DeviceType.CPU in self.devices else why_no_device()
 
 
 class Register(Protocol):
@@ -20,8 +35,6 @@ def offer_cross_entropy(executor: OperatorExecutor, **how: Callable[..., Any]) -
     """Registers an executor that runs ``torch.nn.functional.cross_entropy`` as ``how`` says (the checker and the transforms that
     ``register_implementation`` takes), and returns the function that makes it a default.
     """
-    # its operations are given tensors, cotangents that start as NumPy's included
-    executor.array_kind = "torch"
     executor.register_implementation("torch.nn.functional.cross_entropy", **how)
     register_executor(executor)
 

@@ -143,7 +143,7 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
 def get_executor(name: str) -> Executor | None:
     """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here.
 
-    Raises :class:`~tnp.ExtensionError` if an installed package's executor cannot be loaded.
+    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs, cannot be loaded.
 
     >>> import tnp
     >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus")
@@ -155,7 +155,14 @@ def get_executor(name: str) -> Executor | None:
     own = _OWN.get(name)
     if own is not None:
         if own.needs is None or importlib.util.find_spec(own.needs) is not None:
-            importlib.import_module(own.module)
+            try:
+                importlib.import_module(own.module)
+            except (ImportError, OSError) as error:  # the package is there, but what it is linked with is not
+                if own.needs is None:
+                    raise
+                raise ExtensionError(
+                    f"the executor {name!r} cannot be loaded: its package {own.needs} raised {error!r}"
+                ) from error
         return _executors.get(name)
     entries = _installed().get(name)
     return None if entries is None else _load(*entries)

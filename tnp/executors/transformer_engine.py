@@ -23,7 +23,7 @@ from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
 from tnp.executors.base import Refusal
 from tnp.executors.failures import why_no_device
-from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, register_executor
+from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads, register_executor
 
 __all__ = ["executor"]
 
@@ -154,7 +154,7 @@ def _forward(input: Any, weight: Any, bias: Any, site: int) -> torch.Tensor:
     return out.reshape(*input.shape[:-1], weight.shape[0])
 
 
-def _backward(g: Any, input: Any, weight: Any, site: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _backward(g: Any, input: Any, weight: Any, bias: Any, site: int) -> tuple[torch.Tensor, ...]:
     place = _site(site)
     with place.lock:
         of_input, of_weight, of_cotangent = place.prepare(input.device)
@@ -163,15 +163,16 @@ def _backward(g: Any, input: Any, weight: Any, site: int) -> tuple[torch.Tensor,
             input_quantizer=of_input, weight_quantizer=of_weight, grad_output_quantizer=of_cotangent,
         )  # fmt: skip
         place.update(place.backward, False)
-    return to_input.reshape(input.shape), to_weight
+    found = to_input.reshape(input.shape), to_weight
+    return found if bias is None else (*found, _flat(g).sum(0, dtype=torch.float32).to(bias.dtype))
 
 
 def _meta(input: Any, weight: Any, bias: Any, site: int) -> TensorProxy:
     return TensorProxy(like=input, shape=(*input.shape[:-1], weight.shape[0]))
 
 
-def _backward_meta(g: Any, input: Any, weight: Any, site: int) -> tuple[TensorProxy, TensorProxy]:
-    return TensorProxy(like=input), TensorProxy(like=weight)
+def _backward_meta(g: Any, input: Any, weight: Any, bias: Any, site: int) -> tuple[TensorProxy, ...]:
+    return tuple(TensorProxy(like=p) for p in (input, weight, bias) if p is not None)
 
 
 linear_fp8 = executor.register_operator("linear_fp8", meta=_meta, fn=_forward)
@@ -224,12 +225,8 @@ def _transform(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
 def _grad(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     site = next(_numbers)
     out = linear_fp8(input, weight, bias, site)
-    g = get_grad(out)
-    to_input, to_weight = linear_fp8_backward(g, input, weight, site)
-    put_grad(input, to_input)
-    put_grad(weight, to_weight)
-    if bias is not None:
-        put_grad(bias, g.sum(tuple(range(g.ndim - 1))))
+    variables = [p for p in (input, weight, bias) if p is not None]
+    put_grads(variables, linear_fp8_backward(get_grad(out), input, weight, bias, site))
     return out
 
 

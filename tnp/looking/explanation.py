@@ -78,7 +78,7 @@ def _claims(traces: list[Trace]) -> list[str]:
         if b.sym.executor is not None:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
-    refusals = dict.fromkeys(found for t in traces for found in t.refusals)
+    refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in t.refusals)
     for executor, operation, reason, location in refusals:
         where = f" at {location}" if isinstance(location, UserLocation) else ""
         lines.append(f"{executor} refused {operation}: {reason}{where}")

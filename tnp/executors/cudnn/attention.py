@@ -96,7 +96,18 @@ def _given(**tensors: torch.Tensor | None) -> dict[str, torch.Tensor]:
 
 
 def _forward(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
-    q, k, v = map(_dense, (query, key, value))
+    return _in_some_layout(_forward_of, (query, key, value), mask, is_causal, scale)
+
+
+def _in_some_layout(compute: Any, tensors: tuple[torch.Tensor, ...], *rest: Any) -> tuple[Any, ...]:
+    """What ``compute`` gives for tensors as they are, or, if cuDNN has no kernel for their strides, for row-major copies, for which it has."""
+    try:
+        return compute(*map(_dense, tensors), *rest)
+    except graphs.load().cudnnGraphNotSupportedError:
+        return compute(*(t.contiguous() for t in tensors), *rest)
+
+
+def _forward_of(q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
     bias = _bias_of(mask, q.dtype)
     out = transposed_like(q, v.shape[3])
     stats = q.new_empty((*q.shape[:3], 1), dtype=torch.float32)
@@ -111,7 +122,12 @@ def _forward(query: Any, key: Any, value: Any, mask: Any, is_causal: bool, scale
 def _backward(
     g: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, stats: Any, is_causal: bool, scale: float
 ) -> tuple[Any, ...]:
-    g, q, k, v, out = map(_dense, (g, query, key, value, out))
+    return _in_some_layout(_backward_of, (g, query, key, value, out), mask, stats, is_causal, scale)
+
+
+def _backward_of(
+    g: Any, q: Any, k: Any, v: Any, out: Any, mask: Any, stats: Any, is_causal: bool, scale: float
+) -> tuple[Any, ...]:
     bias = _bias_of(mask, q.dtype)
     grads = [torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v)]
     layouts = tuple(None if t is None else _layout(t) for t in (q, k, v, out, g, stats.contiguous(), bias))

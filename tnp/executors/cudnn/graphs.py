@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from tnp.core.devices import Device, DeviceType
+from tnp.executors.failures import raise_if_device_failed
 
 __all__ = ["Built", "build", "data_type", "device_types", "load", "supported", "torch_device", "why_not"]
 
@@ -77,40 +78,54 @@ class Built:
             size = self.graph.get_workspace_size()
             workspace = torch.empty(size, dtype=torch.uint8, device=self.device)
             given = {self.tensors[name]: buffer for name, buffer in buffers.items()}
-            self.graph.execute(given, workspace, handle=handle)
+            try:
+                self.graph.execute(given, workspace, handle=handle)
+            except RuntimeError as error:
+                raise_if_device_failed(error)
+                raise
 
 
 _lock = threading.RLock()
-_graphs: dict[Hashable, Built] = {}
+_graphs: dict[Hashable, Built | Exception] = {}
 
 
 def build(key: Hashable, device: torch.device, describe: Callable[[Any], Mapping[str, Any]], dtype: Any) -> Built:
     """The graph of that key, built by ``describe(graph)``, which returns its tensors by name, if there is none yet.
 
-    Raises ``cudnn.cudnnGraphNotSupportedError`` if cuDNN has no kernel for it on this device.
+    Raises ``cudnn.cudnnGraphNotSupportedError`` if cuDNN has no kernel for it on this device, which is remembered.
     """
-    cudnn = load()
     with _lock:
         found = _graphs.get((key, device))
         if found is None:
-            with _on(device):
-                graph = cudnn.pygraph(
-                    io_data_type=data_type(dtype), intermediate_data_type=cudnn.data_type.FLOAT,
-                    compute_data_type=cudnn.data_type.FLOAT, handle=_handle(str(device)),
-                )  # fmt: skip
-                tensors = describe(graph)
-                graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
-            if len(_graphs) >= LIMIT:
+            found = _graphs[key, device] = _built(device, describe, dtype)
+            if len(_graphs) > LIMIT:
                 del _graphs[next(iter(_graphs))]
-            found = _graphs[key, device] = Built(graph, tensors, device)
+        if isinstance(found, Exception):
+            raise found
         return found
+
+
+def _built(device: torch.device, describe: Callable[[Any], Mapping[str, Any]], dtype: Any) -> Built | Exception:
+    cudnn = load()
+    with _on(device):
+        graph = cudnn.pygraph(
+            io_data_type=data_type(dtype), intermediate_data_type=cudnn.data_type.FLOAT,
+            compute_data_type=cudnn.data_type.FLOAT, handle=_handle(str(device)),
+        )  # fmt: skip
+        try:
+            tensors = describe(graph)
+            graph.build([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+        except cudnn.cudnnGraphNotSupportedError as error:
+            return error
+    return Built(graph, tensors, device)
 
 
 def supported(make: Callable[[], Built]) -> str | None:
     """Why cuDNN has no kernel for a graph, which is built to see that; ``None`` if it has."""
     try:
         make()
-    except load().cudnnGraphNotSupportedError as error:
+    except (load().cudnnGraphNotSupportedError, RuntimeError) as error:
+        raise_if_device_failed(error)
         return str(error).splitlines()[0] if str(error) else "cuDNN does not support this graph"
     return None
 

@@ -16,9 +16,10 @@ import torch
 
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.failures import raise_if_device_failed, without_kernels
+from tnp.executors.failures import raise_if_device_failed
 from tnp.executors.nvfuser.library import MODULE, load
 from tnp.executors.nvfuser.writer import Definition
+from tnp.executors.reporting import report_failure, written
 
 __all__ = ["CupyRegion", "FusedRegion"]
 
@@ -82,7 +83,8 @@ class FusedRegion:
         ) as error:  # nvFuser compiles at the first execution, and each of its stages has errors of its own
             raise_if_device_failed(error)
             if not self._failed:
-                without_kernels(self.name, "nvFuser's definition", _HEADER + self.sources[key] + _FOOTER, error)
+                path = written(_HEADER + self.sources[key] + _FOOTER, "nvfuser", ".py")
+                report_failure(self.name, "nvFuser", path, error)
             self._failed.add(key)
             return self._run_singly(*args)
         return tuple(self._own(results, arrays))

@@ -33,9 +33,17 @@ class _Watch(TorchDispatchMode):
         self.draws = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in function.tags:
+        if torch.Tag.nondeterministic_seeded in function.tags and not _drops_nothing(function, args, kwargs or {}):
             self.draws = True
         return function(*args, **(kwargs or {}))
+
+
+def _drops_nothing(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether an operation that draws numbers to drop elements drops none: attention without dropout."""
+    for i, a in enumerate(function._schema.arguments):
+        if a.name == "dropout_p":
+            return (args[i] if i < len(args) else kwargs.get(a.name, a.default_value)) == 0
+    return False
 
 
 @dataclass

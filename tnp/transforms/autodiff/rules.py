@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import langs
-from tnp.core.current import registrations
+from tnp.core.current import current_trace, registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
@@ -148,8 +148,12 @@ def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
             found = executor.implementations.get(function)
         if found is None or found.grad_transform is None:
             continue
-        if found.checker is None or found.checker(*bsym.args, **bsym.kwargs):
+        answer = found.checker is None or found.checker(*bsym.args, **bsym.kwargs)
+        if answer:
             return Interleaved(found.grad_transform)
+        trace, reason = current_trace(), getattr(answer, "reason", None)
+        if trace is not None and reason is not None:
+            trace.refusals.append((executor.name, bsym.sym.qualified_name, reason, bsym.location))
     return None
 
 

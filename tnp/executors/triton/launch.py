@@ -18,6 +18,7 @@ import torch
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.reporting import report_failure, written
+from tnp.executors.triton import tuning
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
@@ -169,6 +170,8 @@ def _program(graph: Graph, launches: Sequence[Launch], kernels: Sequence[Any]) -
     has_flag = any(launch.has_flag for launch in launches)
     options = {} if interprets() else {"enable_fp_fusion": False}
 
+    tuned: dict[int, Launch] = {}
+
     def run(*args: Any) -> Any:
         device = next((a.device for a in args if isinstance(a, torch.Tensor)), None) or _device()
         if interprets():
@@ -177,14 +180,24 @@ def _program(graph: Graph, launches: Sequence[Launch], kernels: Sequence[Any]) -
         for n in made:
             memory[n] = torch.empty(n.shape, dtype=kinds[n], device=device)
         flag = torch.zeros(1, dtype=torch.int32, device=device) if has_flag else None
+        # From torch's generator of the device, by a kernel of torch's, so that a graph of kernels draws anew at each replay.
+        seeds = torch.randint(-(2**63), 2**63 - 1, (graph.draws,), device=device) if graph.draws else None
         with _on(device), np.errstate(all="ignore"):  # the interpreter computes with NumPy
-            for launch, kernel in zip(launches, kernels):
+            for i, (launch, kernel) in enumerate(zip(launches, kernels)):
                 parameters = [memory[n] for n in launch.loads]
                 parameters += [_bits(memory[n]) for n in launch.numbers]
                 parameters += [memory[n] for n in launch.stores]
                 if launch.has_flag:
                     parameters.append(flag)
-                kernel[launch.grid](*parameters, **launch.constants, num_warps=launch.num_warps, **options)
+                if launch.has_seeds:
+                    parameters.append(seeds)
+
+                def start(chosen: Launch, kernel: Any = kernel, parameters: Sequence[Any] = tuple(parameters)) -> None:
+                    kernel[chosen.grid](*parameters, **chosen.constants, num_warps=chosen.num_warps, **options)
+
+                if i not in tuned:
+                    tuned[i] = tuning.best(launch, start, device)
+                start(tuned[i])
         if flag is not None and flag.item():
             return None
         return tuple(memory[n] for n in graph.outputs)

@@ -236,7 +236,7 @@ WIDE = {
 @pytest.mark.parametrize("name", WIDE)
 def test_large_arrays_are_indexed_by_64_bits(name):
     function, shape = WIDE[name]
-    source, launches = wide(function, shape)
+    _, launches = wide(function, shape)
     text = launches[0].source
     assert "x = tl.program_id(0).to(tl.int64) * XBLOCK" in text
     for line in text.splitlines():

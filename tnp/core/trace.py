@@ -57,6 +57,10 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
+        #: the kind of array that values of the NumPy language are to the user: ``"numpy"``, or ``"cupy"`` where such arrays are given
+        self.numpy_kind = "numpy"
+        #: arguments that are ndarrays or NumPy's scalars whatever that kind is
+        self.host_arrays: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
         #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
@@ -80,6 +84,7 @@ class Trace:
         new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
         new.row_major = other.row_major
         new.read_only = other.read_only
+        new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
         new.detached = other.detached
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True

@@ -10,6 +10,7 @@ import linecache
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -119,13 +120,32 @@ class FusedRegion:
 
 
 class CupyRegion(FusedRegion):
-    """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory, on the same stream."""
+    """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory.
+
+    Kernels run on CuPy's current stream, which torch is told of. DLPack makes the stream that takes an array wait for what the other one has to do.
+    """
 
     def __call__(self, *args: Any) -> Any:
         import cupy
 
-        tensors = [torch.from_dlpack(a) if isinstance(a, cupy.ndarray) else a for a in args]
-        return tuple(cupy.from_dlpack(t) for t in super().__call__(*tensors))
+        with _on_stream(cupy.cuda.get_current_stream()):
+            return tuple(cupy.from_dlpack(t) for t in super().__call__(*map(_looked_at, args)))
+
+
+def _looked_at(a: Any) -> Any:
+    """A CuPy array as a tensor on the same memory; one that lies backwards, as no tensor does, as a copy."""
+    import cupy
+
+    if not isinstance(a, cupy.ndarray):
+        return a
+    return torch.from_dlpack(a if all(s >= 0 for s in a.strides) else cupy.ascontiguousarray(a))
+
+
+def _on_stream(stream: Any) -> Any:
+    """A context in which a stream of CuPy's is torch's current one."""
+    if interprets() or stream.ptr == torch.cuda.current_stream().cuda_stream:
+        return nullcontext()
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr))
 
 
 def _is_ndarray(p: Any) -> bool:

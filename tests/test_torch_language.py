@@ -140,7 +140,6 @@ def test_what_is_not_compiled_runs_eagerly_and_says_why():
     for make, reason in (
         (lambda: randn(2).to_sparse(), "sparse"),
         (lambda: torch.ones(2, dtype=torch.complex64).conj(), "conjugate"),
-        (lambda: torch.ones(2, device="meta"), "meta"),
     ):
         jitted = tnp.jit(lambda x: x + x)
         with pytest.warns(tnp.EagerFallbackWarning, match=reason):

@@ -30,6 +30,18 @@ __all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source
 SPECIALISATIONS = 8
 
 
+#: errors of memory and of the device, which say nothing about kernels
+_NOT_THE_KERNELS = (torch.cuda.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError))
+
+
+def _too_much() -> type[Exception]:
+    """Triton's error for a kernel that wants more of the device than there is."""
+    from triton.runtime.errors import OutOfResources
+
+    found: type[Exception] = OutOfResources
+    return found
+
+
 def interprets() -> bool:
     """Whether Triton runs its kernels on the CPU here. It is asked once, when Triton is imported."""
     import triton
@@ -77,9 +89,11 @@ class FusedRegion:
             program = self._add_program(key)
         try:
             result = program(*args)
-        except torch.cuda.OutOfMemoryError:
+        except _NOT_THE_KERNELS:
             raise
         except Exception as error:  # Triton compiles at the first launch, and each of its stages has errors of its own
+            if str(error).startswith("Triton Error [CUDA]") and not isinstance(error, _too_much()):
+                raise  # of the device, which others would not find in better health
             self._warn(key, error)
             return self._run_singly(*args)
         return self._run_singly(*args) if result is None else result

@@ -145,6 +145,30 @@ def test_layouts_take_turns():
         assert_same(f(x, a), regions.chain(x, a))
 
 
+def padded(x, t):
+    a = np.pad(x * 2, ((1, 2), (0, 3)), constant_values=7) + 1
+    return a, torch.nn.functional.pad(t * 2, (1, -1, 2, 0), value=1.5) + 1
+
+
+def test_padding_and_cutting():
+    x, t = matrix(3, 4), torch.ones(3, 4)
+    f = jit(padded)
+    for mine, eagers in zip(f(x, t), padded(x, t)):
+        assert_same(mine, eagers, exact=True)
+    assert fusions(f)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint8], ids=str)
+def test_integer_powers_and_shifts_by_numbers(dtype):
+    def f(a):
+        return (a + 1) ** 5, a**0 + a, (a << 3) + (a >> 1), a**2 + a**3
+
+    a = np.array([-3, -1, 0, 1, 2, 5, 100]).astype(dtype)
+    jitted = jit(f)
+    assert_same(jitted(a), f(a), exact=True)
+    assert fusions(jitted)
+
+
 def test_numbers_are_not_rounded_to_float32():
     x = np.ones((2, 2))
     for number in (0.1, 1e300, -0.0, float("inf")):

@@ -4,8 +4,9 @@ import numpy as np
 
 import tnp
 from tnp.executors.base import FusionExecutor
-from tnp.executors.triton.emit import generate, row_major
+from tnp.executors.triton.emit import generate
 from tnp.executors.triton.graph import lower, takes
+from tnp.executors.triton.index import row_major
 from tnp.executors.triton.schedule import schedule
 
 

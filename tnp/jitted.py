@@ -259,6 +259,7 @@ class Jitted:
             again = f"not {failure}" if failure else "other arguments"
             self._recompiled.append(again)
         prologue = Prologue(form.parameters)
+        prologue.moves_arrays = "cupy" in (self._executors or ())
         answers = self._answers(form, values)
         try:
             with collected_rarely():
@@ -416,6 +417,9 @@ class Jitted:
                 if isinstance(p, TensorProxy)
             }
             named += [e for e in registry.get_device_executors(sorted(kinds - {"cpu"})) if e not in named]
+        if trace.numpy_kind != "numpy":  # arrays of that kind are among the arguments
+            own = registry.resolve(registry.executors_of_device("cuda") or ())
+            named = [*(named if self._executors is not None else ()), *(e for e in own if e not in named)]
         if self._always is not None:
             behind: Iterable[Any] = registry.resolve(self._always)
         else:

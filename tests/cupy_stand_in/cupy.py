@@ -14,8 +14,21 @@ import numpy as _np
 __version__ = "0"
 
 
+class _Memory:
+    def __init__(self, ptr):
+        self.ptr = ptr
+
+
 class ndarray(_np.ndarray):
     """An array that is not NumPy's."""
+
+    @property
+    def data(self):
+        return _Memory(self.ctypes.data)
+
+    @property
+    def device(self):
+        return cuda.Device(0)
 
     def __getitem__(self, key):
         """Single elements are arrays, too."""
@@ -79,10 +92,26 @@ class fft:
     irfft = staticmethod(_function(_np.fft.irfft))
 
 
+class _Stream:
+    ptr = 0
+
+
 class cuda:
+    class Device:
+        def __init__(self, device=None):
+            self.id = device
+
+    @staticmethod
+    def get_current_stream(device_id=-1):
+        return _Stream()
+
     class runtime:
         class CUDARuntimeError(RuntimeError):
             pass
+
+        @staticmethod
+        def getDevice():
+            return 0
 
         @staticmethod
         def getDeviceCount():

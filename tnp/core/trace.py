@@ -57,6 +57,10 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
+        #: the kind of array that values of the NumPy language are to the user: ``"numpy"``, or ``"cupy"`` where such arrays are given
+        self.numpy_kind = "numpy"
+        #: arguments that are ndarrays or NumPy's scalars whatever that kind is
+        self.host_arrays: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
         #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
@@ -82,6 +86,7 @@ class Trace:
         new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
         new.row_major = other.row_major
         new.read_only = other.read_only
+        new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
         new.detached = other.detached
         new.refusals = other.refusals
         new._names, new._counters = other._names, other._counters

@@ -80,6 +80,7 @@ _OWN: Mapping[str, _Own] = {
     "triton": _Own("tnp.executors.triton", "triton"),
     "triton_cupy": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
+    "triton_random": _Own("tnp.executors.triton", "triton"),
     "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 

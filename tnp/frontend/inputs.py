@@ -25,6 +25,7 @@ from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
+from tnp.frontend import cupy_arrays
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
@@ -136,6 +137,8 @@ class Inputs:
         if kind is bool:
             self.prologue.guard(f"{source.expression} is {value}", f"{source.description} is {value}")
             return value
+        if cupy_arrays.is_cupy_array(value):
+            return cupy_arrays.lift(self, value, self.prologue.let(source))
         if isinstance(value, np.ndarray):
             return self._lift_array(value, self.prologue.let(source))
         if isinstance(value, np.generic):
@@ -260,7 +263,10 @@ class Inputs:
         e = source.expression
         kind = ArrayKind(value.dtype, value.shape, value.strides)
         self.prologue.guard_array(source, kind, value.flags.c_contiguous)
+        if self.trace.numpy_kind != "numpy" and not self.prologue.moves_arrays:
+            raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
         proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
+        self.trace.host_arrays.add(proxy.name)
         strides = tuple(s // value.itemsize for s in value.strides) if value.itemsize else None
         if any(s % value.itemsize for s in value.strides):
             strides = None
@@ -300,6 +306,7 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
+        self.trace.host_arrays.add(proxy.name)
         self._add(proxy, source)
         handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
         self._scalars[proxy.name] = (value, source)

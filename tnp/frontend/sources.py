@@ -108,6 +108,8 @@ class Prologue:
 
     def __init__(self, parameters: list[str]) -> None:
         self.parameters = parameters
+        #: whether ndarrays beside arrays on a device are moved there
+        self.moves_arrays = False
         self.clear()
 
     def clear(self) -> None:
@@ -135,6 +137,7 @@ class Prologue:
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
+        made.moves_arrays = self.moves_arrays
         return made
 
     def constant(self, value: Any, hint: str = "c") -> str:

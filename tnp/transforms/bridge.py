@@ -18,19 +18,24 @@ from tnp.core.trace import Trace
 
 __all__ = ["Conversions", "bridge", "kind_for_user", "kind_of"]
 
-#: (kind of the argument, kind of the result) → the operation that converts
+#: (kind of the argument, kind of the result) → the operation that converts; (kind, the same kind) → the one that stores into an argument of it
 Conversions = Mapping[tuple[str, str], Symbol]
 
 
-def kind_for_user(a: TensorProxy) -> str:
+def kind_for_user(a: TensorProxy, trace: Trace) -> str:
     """The kind of array that the user holds: the language's own."""
-    return "torch" if a.lang.name == "torch" else "numpy"
+    return "torch" if a.lang.name == "torch" else trace.numpy_kind
 
 
-def kind_of(bsym: BoundSymbol, a: TensorProxy) -> str:
+def _given_kind(a: TensorProxy, trace: Trace) -> str:
+    """The kind of an argument."""
+    return "numpy" if a.name in trace.host_arrays else kind_for_user(a, trace)
+
+
+def kind_of(bsym: BoundSymbol, a: TensorProxy, trace: Trace) -> str:
     """The kind in which ``bsym`` takes or gives ``a``."""
     kind = getattr(bsym.sym.executor, "array_kind", None)
-    return kind if kind is not None else kind_for_user(a)
+    return kind if kind is not None else kind_for_user(a, trace)
 
 
 def bridge(trace: Trace, conversions: Conversions) -> Trace:
@@ -39,15 +44,17 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
         return trace
     trace = in_bodies(lambda t: bridge(t, conversions), trace)
     new = Trace.like(trace)
-    kinds = {p.name: kind_for_user(p) for p in trace.args if isinstance(p, TensorProxy)}
+    kinds = {p.name: _given_kind(p, trace) for p in trace.args if isinstance(p, TensorProxy)}
     converted: dict[tuple[str, str], TensorProxy] = {}
 
     for bsym in trace.bound_symbols:
+        if bsym.sym.name == "copy_" and (kind := kinds[bsym.args[1].name]) != kind_of(bsym, bsym.args[1], trace):
+            bsym = bsym.replace(sym=conversions[kind, kind])
 
         def in_kind(p: Proxy, bsym: BoundSymbol = bsym) -> Proxy:
             if not isinstance(p, TensorProxy):
                 return p
-            wanted, made = kind_of(bsym, p), kinds[p.name]
+            wanted, made = kind_of(bsym, p, trace), kinds[p.name]
             if wanted == made:
                 return p
             if (p.name, wanted) not in converted:
@@ -61,6 +68,7 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
         args, kwargs = map_proxies(in_kind, bsym.args), map_proxies(in_kind, bsym.kwargs)
         # An update stays one: the class says so.
         new.bound_symbols.append(type(bsym)(bsym.sym, args, kwargs, bsym.output, bsym.subsymbols, bsym.location))
-        kinds.update((p.name, kind_of(bsym, p)) for p in bsym.flat_outputs if isinstance(p, TensorProxy))
+        if bsym.sym.name != "unpack_trivial":
+            kinds.update((p.name, kind_of(bsym, p, trace)) for p in bsym.flat_outputs if isinstance(p, TensorProxy))
     new.output = new.bound_symbols[-1].args[0]
     return new

@@ -91,7 +91,7 @@ def _views_shown(trace: Trace) -> dict[int, str]:
             names.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
         elif OpTags.VIEW in bsym.sym.tags and any(p.name in names for p in bsym.flat_outputs):
             arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
-            shown[id(bsym)] = kind_for_user(arrays[0])
+            shown[id(bsym)] = kind_for_user(arrays[0], trace)
             names.update(p.name for p in bsym.flat_inputs)
     return shown
 

@@ -272,6 +272,7 @@ def _singly(
     alone = Trace.like(trace)
     alone.args = list(inputs)
     alone.value_guards, alone.row_major = {}, set()
+    alone.numpy_kind, alone.host_arrays = "numpy", set()
     with tracing(alone):
         for p in inputs:
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))

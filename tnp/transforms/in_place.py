@@ -217,7 +217,7 @@ class Pass:
         if b.sym.name == "unpack_trivial":
             return
         may_alias: frozenset[str] = frozenset()
-        if _may_view(b) and not _makes_scalar(b):
+        if _may_view(b) and not _makes_scalar(b, self.trace):
             arrays = [p for p in b.flat_inputs if isinstance(p, TensorProxy)]
             may_alias = frozenset().union(*(self.roots[p.name] for p in arrays))
             if arrays and b.sym.is_prim and OpTags.LATE_GUARD not in b.sym.tags and b.args and b.args[0] is arrays[0]:
@@ -297,7 +297,7 @@ class Pass:
             elif OpTags.CONVERSION in b.sym.tags:
                 self._emit_conversion(b)
             elif i in plan.blocks:
-                self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p)]))
+                self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p, self.trace)]))
             else:
                 self._emit(self._reusing_operand(b.substitute(names), b, i))
         return self.new
@@ -331,10 +331,10 @@ class Pass:
         made = b.substitute(self.names)
         source = made.args[0]
         before = self.converted.get(source.name)
-        if before is not None and kind_of(b, b.output) == before[0]:
+        if before is not None and kind_of(b, b.output, self.trace) == before[0]:
             self.names[b.output.name] = before[1]
             return
-        self.converted[b.output.name] = ("torch" if kind_of(b, b.output) == "numpy" else "numpy", source)
+        self.converted[b.output.name] = ("torch" if kind_of(b, b.output, self.trace) == "numpy" else "numpy", source)
         self._emit(made)
 
     def _emit_update(self, b: BoundSymbol, in_place: bool) -> None:
@@ -343,10 +343,12 @@ class Pass:
         if not in_place:
             target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
             overwrites = made.sym.name == "update" and (len(made.args) < 3 or made.args[2] is None)
-            operations = self.operations[kind_of(b, target)]
+            operations = self.operations[kind_of(b, target, self.trace)]
             op = operations.empty_like if overwrites else operations.clone
             self.out.append(op.bind(made.args[0], output=target))
-        elif target.ndim == 0 and self.roots[b.args[0].name] - self.inputs and kind_of(b, target) == "numpy":
+        elif (
+            target.ndim == 0 and self.roots[b.args[0].name] - self.inputs and kind_of(b, target, self.trace) == "numpy"
+        ):
             # NumPy gives immutable scalars for what is 0-d.
             array = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
             self.out.append(self.operations["numpy"].clone.bind(target, output=array))
@@ -364,7 +366,7 @@ class Pass:
             # A 0-d value of the numpy executor is an immutable scalar.
             if (i, k) not in plan.in_region or (target.ndim == 0 and self.roots[b.args[j].name] - self.inputs):
                 target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
-                self.out.append(self.operations[kind_of(b, target)].clone.bind(args[j], output=target))
+                self.out.append(self.operations[kind_of(b, target, self.trace)].clone.bind(args[j], output=target))
                 args[j] = target
             self.names[b.output[k].name] = target
         fresh = tuple(p for k, p in enumerate(b.output) if k not in b.sym.updates)
@@ -395,8 +397,8 @@ class Pass:
                     recorded = self.out[before:]
                     del self.out[before:]
                 scratch = Trace.like(self.new, recorded)
-                kind = kind_of(update, target)
-                same_kind = [e for e in self.executors if (e.array_kind or kind_for_user(target)) == kind]
+                kind = kind_of(update, target, self.trace)
+                same_kind = [e for e in self.executors if (e.array_kind or kind_for_user(target, self.trace)) == kind]
                 for b in claim(scratch, same_kind).bound_symbols:
                     b.location = update.location
                     self._emit(b)
@@ -416,7 +418,7 @@ class Pass:
                 old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
                 assert isinstance(old, TensorProxy)
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
-                operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old)]
+                operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old, self.trace)]
                 self.out.append(operations.clone.bind(old, output=kept))
                 self.names[stale] = kept
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
@@ -448,7 +450,7 @@ class Pass:
         free = self.free.get((result.shape, result.dtype))
         if free:
             return self._into(free.pop(), made, result)
-        pooled = self.operations[kind_of(made, result)].pooled
+        pooled = self.operations[kind_of(made, result, self.trace)].pooled
         if pooled is None or math.prod(result.shape) * result.dtype.itemsize < POOL_BYTES:
             return made
         place = TensorProxy(self.new.make_name("t"), like=result, lang=result.lang)
@@ -468,10 +470,10 @@ def _may_view(b: BoundSymbol) -> bool:
     return not copies
 
 
-def _makes_scalar(b: BoundSymbol) -> bool:
+def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
     """Whether the operation takes an element out of an array, as NumPy's subscripts do: a scalar, which views nothing."""
     p = b.output
-    if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p) != "numpy":
+    if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p, trace) != "numpy":
         return False
     return b.sym.name == "getitem" or (b.sym.name == "select" and b.args[0].ndim == 1)
 

@@ -104,8 +104,8 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     done: dict[str, Any] = {}
 
     def finish(p: Any) -> Any:
-        if not isinstance(p, TensorProxy) or p.lang.name != "numpy":
-            return p
+        if not isinstance(p, TensorProxy) or p.lang.name != "numpy" or trace.numpy_kind != "numpy":
+            return p  # CuPy has no scalars of its own
         if p.name not in trace.read_only and (p.ndim or p.name in finished):
             return p
         if p.name not in done:

@@ -24,6 +24,7 @@ from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.cupy import kernels
 from tnp.executors.cupy.fusing import CupyFuser
 from tnp.executors.numpy import executor as numpy_executor
+from tnp.executors.numpy import expressible, print_update
 from tnp.executors.registry import register_executor
 
 __all__ = ["REFUSALS", "CupyExecutor", "executor"]
@@ -118,17 +119,23 @@ for _name in (
 _WRITABLE = ("slice", "transpose", "squeeze", "flip", "select", "real", "imag")
 
 
-def _expressible(a: Any, value: Any, path: Any = None) -> bool:
-    """Whether every step of an update's path is a view in CuPy, at positions that are known."""
+def _is_of_prims(path: Any) -> bool:
+    """Whether every step of an update's path is a prim that is a view in CuPy, at positions that are known."""
     steps = path.steps if isinstance(path, views.Path) else ()
-    known = (path is None or isinstance(path, views.Path)) and all(
+    return (path is None or isinstance(path, views.Path)) and all(
         s.symbol.is_prim and s.symbol.name in _WRITABLE and not any(isinstance(x, NumberProxy) for x in s.args) for s in steps
     )  # fmt: skip
-    return known and _takes("update")(a, value)
+
+
+def _expressible(a: Any, value: Any, path: Any = None) -> bool:
+    """Whether every step of an update's path is a view in CuPy, or in NumPy, whose expressions CuPy's arrays understand."""
+    return _takes("update")(a, value) and (_is_of_prims(path) or expressible(a, value, path))
 
 
 def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     a, value, *rest = bsym.args
+    if not _is_of_prims(rest[0] if rest else None):
+        return print_update(bsym, context)
     steps = rest[0].steps if rest and rest[0] is not None else ()
     context["cupy_write"] = kernels.write
     path = [(s.symbol.name, tuple(s.args), dict(s.kwargs)) for s in steps]
@@ -150,7 +157,8 @@ executor.register_implementation(
 
 to_device = _symbol("to_device", kernels.to_device)
 to_host = Symbol("to_host", None, id="cupy.to_host", is_prim=True, fn=kernels.to_host, executor=numpy_executor)
-executor.conversions = {("numpy", "cupy"): to_device, ("cupy", "numpy"): to_host}
+store = _symbol("copy_", kernels.copy_, prims.copy_.tags)
+executor.conversions = {("numpy", "cupy"): to_device, ("cupy", "numpy"): to_host, ("cupy", "cupy"): store}
 executor.memory = _symbol("array", cupy.array), _symbol("empty_like", cupy.empty_like)
 
 executor.fuser = CupyFuser("cupy_kernels", version=cupy.__version__)

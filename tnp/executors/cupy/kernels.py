@@ -334,6 +334,11 @@ def write(a: Any, value: Any, steps: Sequence[tuple[str, tuple[Any, ...], dict[s
         target[...] = value
 
 
+def copy_(source: Any, destination: Any) -> Any:
+    destination[...] = source
+    return destination
+
+
 def slice_update_(a: Any, b: Any, starts: Any, strides: Any = None) -> None:
     steps = (1,) * a.ndim if strides is None else strides
     ends = [s + (n - 1) * step + 1 if n else s for s, n, step in zip(starts, b.shape, steps)]

@@ -27,7 +27,7 @@ from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
 from tnp.executors.registry import register_executor
 
-__all__ = ["executor", "prims_only"]
+__all__ = ["executor", "expressible", "prims_only", "print_update"]
 
 _np = Namespace("np", "import numpy as np")
 
@@ -308,7 +308,8 @@ executor.implementations["numpy.ndarray.setitem"] = Implementation(
 )
 
 
-def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+def print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    """``a[1:] = value``."""
     a, value, *rest = bsym.args
     target = literal(a, context)
     path = rest[0] if rest else None
@@ -326,7 +327,7 @@ def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{target}[...] = {literal(value, context)}"
 
 
-def _expressible(a: Any, value: Any, path: Any = None) -> bool:
+def expressible(a: Any, value: Any, path: Any = None) -> bool:
     """Whether every step of an update's path is a NumPy expression that views."""
     if not _on_cpu(a, value):
         return False
@@ -336,7 +337,7 @@ def _expressible(a: Any, value: Any, path: Any = None) -> bool:
     )
 
 
-_update = Implementation(in_place=_symbol("update", None, (), _print_update, None), checker=_expressible)
+_update = Implementation(in_place=_symbol("update", None, (), print_update, None), checker=expressible)
 _both(views.update, _update)
 
 

@@ -20,7 +20,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, device_of
 from tnp.executors.base import FusionExecutor, Region
 from tnp.executors.registry import register_executor
-from tnp.executors.triton.graph import Graph, Refused, lower, takes
+from tnp.executors.triton.graph import Graph, Refused, looks_up, lower, takes
 
 __all__ = ["TritonExecutor", "executor", "is_available"]
 
@@ -30,12 +30,22 @@ class TritonExecutor(FusionExecutor):
 
     updates_inputs = False
 
-    def __init__(self, name: str, *, version: Any = None, everything: bool = False, array_kind: str = "torch") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: Any = None,
+        everything: bool = False,
+        array_kind: str = "torch",
+        random: bool = False,
+    ) -> None:
         super().__init__(name, version=version)
         #: ``"torch"``: tensors, where they are; ``"cupy"``: arrays of the NumPy language, which were moved to the device
         self.array_kind = array_kind
         #: regions are compiled that others run as well: for tests
         self.everything = everything
+        #: random numbers are drawn in kernels: other ones than torch's, for the same seed
+        self.random = random
 
     def unavailable(self) -> str | None:
         if not is_available():
@@ -46,10 +56,12 @@ class TritonExecutor(FusionExecutor):
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
-        if not is_available() or not takes(bsym):
+        if not is_available() or not takes(bsym, random=self.random):
             return False
         if self.array_kind == "cupy":
             return all(a.lang.name == "numpy" for a in arrays)
+        if any(a.lang.name == "torch" and a.device.devicetype is DeviceType.CUDA for a in arrays) and looks_up(bsym):
+            return False  # torch's kernels assert on the device that indices are in bounds, and need not be waited for
         return all(a.device.devicetype is _devicetype() for a in arrays)
 
     def region_key(self, bsym: BoundSymbol) -> Any:
@@ -95,5 +107,6 @@ def _pays(graph: Graph) -> bool:
 
 executor = TritonExecutor("triton", version=importlib.metadata.version("triton") if is_available() else None)
 register_executor(executor)
+register_executor(TritonExecutor("triton_random", version=executor.version, random=True))
 register_executor(TritonExecutor("triton_cupy", version=executor.version, array_kind="cupy"))
 register_executor(TritonExecutor("triton_everything", version=executor.version, everything=True))

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.triton import scalars
 from tnp.executors.triton.graph import Graph, Node
-from tnp.executors.triton.index import Coordinate, Index, Looked, Part, offset_of
+from tnp.executors.triton.index import Coordinate, Index, Looked, Part, offset_of, row_major
 from tnp.executors.triton.schedule import Kernel, Statement
 
-__all__ = ["Launch", "emit", "generate", "header", "row_major"]
+__all__ = ["Launch", "emit", "generate", "header"]
 
 #: reduced elements of a row that stay in registers
 PERSISTENT_LIMIT = 8192
@@ -48,6 +48,10 @@ class Launch:
     rows: int
     constants: Mapping[str, int]
     num_warps: int
+    has_seeds: bool = False
+    #: reduced elements of a row, and whether all of them are in a tile
+    length: int = 1
+    persistent: bool = True
 
     @property
     def grid(self) -> tuple[int]:
@@ -61,7 +65,7 @@ class Launch:
             *(f"n{k}" for k in range(len(self.numbers))),
             *(f"out{k}" for k in range(len(self.stores))),
         ]
-        return [*named, *(["flag"] if self.has_flag else [])]
+        return [*named, *(["flag"] if self.has_flag else []), *(["seeds"] if self.has_seeds else [])]
 
 
 def generate(
@@ -85,11 +89,6 @@ def header(sources: Sequence[str], interpreted: bool) -> str:
     if not any("libdevice." in s for s in sources) and any("libdevice." in h for h in helpers):
         lines.append(f"from {math_module} import libdevice")
     return "\n".join(lines) + "\n" + "".join(f"\n{h}" for h in helpers)
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides, in elements, of a new array."""
-    return tuple(accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1))[::-1] if shape else ()
 
 
 def _power_of_two(n: int) -> int:
@@ -184,7 +183,8 @@ class _Emitter:
         kernel = self.kernel
         launch = Launch(
             self.name, "", tuple(self.loads), tuple(self.numbers), tuple(kernel.stores), self.has_flag, self.rows,
-            self.constants, self.num_warps,
+            self.constants, self.num_warps, any(s.kind == "random" for s in kernel.statements),
+            self.length, self.persistent,
         )  # fmt: skip
         constants = [f"{c}: tl.constexpr" for c in self.constants]
         no = [p for p in launch.parameters if p.startswith("n")]
@@ -215,7 +215,7 @@ class _Emitter:
         self._coordinates("x")
 
     def _reduced_elements(self, text: str) -> None:
-        self.line(f"r = {text}")
+        self.line(f"r = ({text}).to(tl.int64)" if self.wide else f"r = {text}")
         self.line(f"rmask = r < {self.length}")
         self._coordinates("r")
         self.line("mask = xmask & rmask")
@@ -323,6 +323,11 @@ class _Emitter:
         if s.kind == "position":
             text = self._block(s.at[0])
             return f"({text}).to({own})"
+        if s.kind == "random" and s.node is not None:
+            drawn = s.node.parameters
+            function, place = f"{drawn['name']}_{s.dtype.bits}", self._block(s.at[0], s.depends)
+            numbers = ", ".join(scalars.literal(drawn[x], s.dtype, self.shape) for x in ("low", "high"))
+            return f"{function}(seeds + {drawn['number']}, {place}, {numbers})"
         if s.kind in ("before", "after"):
             return f"({self._block(s.at[0])}) {'<' if s.kind == 'before' else '>='} {s.operands[0]}"
         if s.kind == "choose":

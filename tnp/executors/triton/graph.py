@@ -17,9 +17,9 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.triton import scalars
-from tnp.executors.triton.index import ZERO, Indices, Where, offset_of, quotient, remainder
+from tnp.executors.triton.index import ZERO, Indices, Where, offset_of, quotient, remainder, row_major
 
-__all__ = ["Graph", "Node", "Refused", "lower", "takes"]
+__all__ = ["Graph", "Node", "Refused", "looks_up", "lower", "takes"]
 
 
 class Refused(Exception):
@@ -72,6 +72,8 @@ class Graph:
         self.nodes: list[Node] = []
         #: whether an index that is data may be out of bounds
         self.looks_up = False
+        #: how many operations draw random numbers
+        self.draws = 0
 
 
 Rule = Callable[..., Node]
@@ -79,10 +81,12 @@ Checker = Callable[[BoundSymbol], bool]
 _rules: dict[str, tuple[Rule, Checker]] = {}
 
 
-def takes(bsym: BoundSymbol) -> bool:
-    """Whether every prim of a bound symbol can be part of a region (devices apart)."""
+def takes(bsym: BoundSymbol, *, random: bool = False) -> bool:
+    """Whether every prim of a bound symbol can be part of a region (devices apart); with ``random``, draws of random numbers, too."""
+    if random and bsym.sym.id in draws:
+        return draws[bsym.sym.id][1](bsym)
     if not bsym.sym.is_prim:
-        return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
+        return bool(bsym.subsymbols) and all(takes(b, random=random) for b in bsym.subsymbols)
     if bsym.sym.executor is not None or prims.registry.get(bsym.sym.name) is not bsym.sym:
         return False
     arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
@@ -90,6 +94,11 @@ def takes(bsym: BoundSymbol) -> bool:
         return False
     known = all(type(n) is int and n > 0 for a in arrays for n in a.shape)
     return known and all(a.dtype.kind != "c" for a in arrays) and _rules[bsym.sym.name][1](bsym)
+
+
+def looks_up(bsym: BoundSymbol) -> bool:
+    """Whether part of a bound symbol reads at positions that are data."""
+    return bsym.sym.name in ("take", "gather", "index_get") or any(map(looks_up, bsym.subsymbols))
 
 
 def rule(*names: str, checker: Checker = lambda bsym: True) -> Callable[[Rule], Rule]:
@@ -125,6 +134,11 @@ def lower(bound_symbols: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs
         return [argument(y) for y in x] if isinstance(x, (tuple, list)) else x
 
     def lower_one(bsym: BoundSymbol) -> None:
+        if bsym.sym.id in draws:
+            graph.draws += 1
+            args = [argument(a) for a in bsym.args]
+            nodes[bsym.output.name] = draws[bsym.sym.id][0](bsym.output, graph.draws - 1, *args)
+            return
         if not bsym.sym.is_prim:
             for sub in bsym.subsymbols:
                 lower_one(sub)
@@ -173,6 +187,31 @@ for _name in (*scalars.SPELLINGS, "where"):
     rule(_name, checker=_is_spelled)(_elementwise(_name))
 
 
+def _is_small_power(bsym: BoundSymbol) -> bool:
+    a, n = bsym.args
+    return isinstance(a, TensorProxy) and a.dtype.kind in "iu" and type(n) is int and 0 <= n <= MOST_POWER
+
+
+#: integer powers up to this one are products
+MOST_POWER = 64
+
+
+def _power(output: TensorProxy, a: Any, n: Any) -> Node:
+    """Powers of floating numbers are a function; those of integers products of squares, which wrap around as NumPy's do."""
+    if output.dtype.kind == "f":
+        return Node("pow", output.shape, output.dtype, (a, n))
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else Node("mul", a.shape, a.dtype, (result, a))
+        n >>= 1
+        a = Node("mul", a.shape, a.dtype, (a, a)) if n else a
+    return Node("convert_element_type", output.shape, output.dtype, (1,)) if result is None else result
+
+
+rule("pow", checker=lambda b: _is_small_power(b) or _is_spelled(b))(_power)
+
+
 def _fits(number: type, dtype: DType) -> bool:
     """Whether any number of that type can be stored as ``dtype``: NumPy raises for 300 as uint8."""
     return dtype.kind not in "iu" or number is bool or (number is int and dtype is dtypes.int64)
@@ -210,6 +249,42 @@ def _iota(output: TensorProxy, length: Any, *, start: int = 0, step: int = 1, **
     return Node("iota", output.shape, output.dtype, start=start, step=step)
 
 
+# Random numbers: a function of a seed, which each operation draws at each call, and of the position
+
+
+def _is_plain_draw(bsym: BoundSymbol) -> bool:
+    out = bsym.output
+    known = isinstance(out, TensorProxy) and all(type(n) is int and n > 0 for n in out.shape)
+    numbers = [a for a in bsym.args if isinstance(a, (NumberProxy, complex))]
+    return known and not numbers and out.dtype.name in ("float32", "float64") and not bsym.kwargs.get("generator")
+
+
+def _draw(output: TensorProxy, number: int, name: str, low: float = 0.0, high: float = 1.0) -> Node:
+    """``name`` is ``uniform``, from ``low`` up to ``high``, or ``normal``, of that mean and deviation."""
+    return Node("random", output.shape, output.dtype, number=number, name=name, low=float(low), high=float(high))
+
+
+def _mask(output: TensorProxy, number: int, a: Node, p: float, channels: bool) -> Node:
+    """What dropout keeps."""
+    drawn = Node("random", output.shape, dtypes.float32, number=number, name="uniform", low=0.0, high=1.0)
+    kept = Node("ge", output.shape, dtypes.bool8, (drawn, float(p)))
+    return kept if output.dtype is dtypes.bool8 else Node("convert_element_type", output.shape, output.dtype, (kept,))
+
+
+def _is_plain_mask(bsym: BoundSymbol) -> bool:
+    return len(bsym.args) == 3 and bsym.args[2] is False and type(bsym.args[1]) is float and 0 not in bsym.output.shape
+
+
+#: id of an operation that draws → what becomes of it, and its checker
+draws: dict[Any, tuple[Callable[..., Node], Checker]] = {
+    prims.uniform.id: (lambda out, number, shape, low, high: _draw(out, number, "uniform", low, high), _is_plain_draw),
+    prims.normal.id: (lambda out, number, shape, mean, std: _draw(out, number, "normal", mean, std), _is_plain_draw),
+    "torch_opaque.private.dropout_mask": (_mask, _is_plain_mask),
+}
+for _name, _kind in (("rand", "uniform"), ("rand_like", "uniform"), ("randn", "normal"), ("randn_like", "normal")):
+    draws[f"torch_opaque.{_name}"] = lambda out, number, *rest, kind=_kind: _draw(out, number, kind), _is_plain_draw
+
+
 # Views
 
 
@@ -229,17 +304,13 @@ def _broadcast(output: TensorProxy, a: Node, shape: Any, dims: Sequence[int]) ->
 
 @rule("reshape")
 def _reshape(output: TensorProxy, a: Node, shape: Any) -> Node:
-    steps, own = _row_major(output.shape), _row_major(a.shape)
+    steps, own = row_major(output.shape), row_major(a.shape)
 
     def where(at: Indices) -> Indices:
         flat = offset_of(at, steps)
         return tuple(remainder(quotient(flat, step), n) if n > 1 else ZERO for step, n in zip(own, a.shape))
 
     return _view(a, output.shape, where)
-
-
-def _row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(accumulate(reversed(shape), lambda x, y: x * y, initial=1))[-2::-1] if shape else ()
 
 
 @rule("transpose")
@@ -309,6 +380,26 @@ def _concatenate(output: TensorProxy, arrays: Sequence[Node], dim: int) -> Node:
     return joined
 
 
+@rule(
+    "pad",
+    checker=lambda b: is_number(b.args[1]) and type(b.args[1]) is not complex and all(c[2] == 0 for c in b.args[2]),
+)
+def _pad(output: TensorProxy, a: Node, value: Any, config: Sequence[tuple[int, int, int]]) -> Node:
+    """What is left of the array, dimension by dimension between what is filled in."""
+    starts = [max(-low, 0) for low, _, _ in config]
+    stops = [n - max(-high, 0) for n, (_, high, _) in zip(a.shape, config)]
+    if any(x or y != n for x, y, n in zip(starts, stops, a.shape)):
+        a = _slice(TensorProxy("", shape=[y - x for x, y in zip(starts, stops)], dtype=a.dtype), a, starts, stops)
+    for d, (low, high, _) in enumerate(config):
+        shapes = [(*a.shape[:d], n, *a.shape[d + 1 :]) for n in (low, high)]
+        before, after = (
+            [Node("convert_element_type", s, a.dtype, (value,))] if n > 0 else [] for s, n in zip(shapes, (low, high))
+        )
+        if before or after:
+            a = _concatenate(output, [*before, a, *after], d)
+    return a
+
+
 # Looking up
 
 
@@ -367,7 +458,7 @@ def _in_parts(op: str, output_shape: Sequence[int], dtype: DType, a: Node, dims:
     if wide is not dtype:
         a = Node("convert_element_type", a.shape, wide, (a,))
     kept = tuple(output_shape)
-    steps = _row_major(lengths)
+    steps = row_major(lengths)
 
     def where(at: Indices) -> Indices:
         rest = iter(at[:-1])

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 __all__ = ["ZERO", "Atom", "Coordinate", "Index", "Indices", "Looked", "Part", "offset_of", "quotient", "remainder"]
 
@@ -155,6 +156,11 @@ def offset_of(at: Sequence[Index], strides: Sequence[int]) -> Index:
     for index, stride in zip(at, strides, strict=True):
         total += index * stride
     return total
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a new array."""
+    return tuple(accumulate(reversed(shape[1:]), lambda a, b: a * b, initial=1))[::-1] if shape else ()
 
 
 #: from the position of an element in a view to that in what it looks at

@@ -10,6 +10,7 @@ import linecache
 import struct
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.reporting import report_failure, written
+from tnp.executors.triton import tuning
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
@@ -26,6 +28,18 @@ __all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source
 
 #: kinds of strides for which a region is compiled
 SPECIALISATIONS = 8
+
+
+#: errors of memory and of the device, which say nothing about kernels
+_NOT_THE_KERNELS = (torch.cuda.OutOfMemoryError, getattr(torch, "AcceleratorError", torch.cuda.OutOfMemoryError))
+
+
+def _too_much() -> type[Exception]:
+    """Triton's error for a kernel that wants more of the device than there is."""
+    from triton.runtime.errors import OutOfResources
+
+    found: type[Exception] = OutOfResources
+    return found
 
 
 def interprets() -> bool:
@@ -75,9 +89,11 @@ class FusedRegion:
             program = self._add_program(key)
         try:
             result = program(*args)
-        except torch.cuda.OutOfMemoryError:
+        except _NOT_THE_KERNELS:
             raise
         except Exception as error:  # Triton compiles at the first launch, and each of its stages has errors of its own
+            if str(error).startswith("Triton Error [CUDA]") and not isinstance(error, _too_much()):
+                raise  # of the device, which others would not find in better health
             self._warn(key, error)
             return self._run_singly(*args)
         return self._run_singly(*args) if result is None else result
@@ -118,13 +134,32 @@ class FusedRegion:
 
 
 class CupyRegion(FusedRegion):
-    """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory, on the same stream."""
+    """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory.
+
+    Kernels run on CuPy's current stream, which torch is told of. DLPack makes the stream that takes an array wait for what the other one has to do.
+    """
 
     def __call__(self, *args: Any) -> Any:
         import cupy
 
-        tensors = [torch.from_dlpack(a) if isinstance(a, cupy.ndarray) else a for a in args]
-        return tuple(cupy.from_dlpack(t) for t in super().__call__(*tensors))
+        with _on_stream(cupy.cuda.get_current_stream()):
+            return tuple(cupy.from_dlpack(t) for t in super().__call__(*map(_looked_at, args)))
+
+
+def _looked_at(a: Any) -> Any:
+    """A CuPy array as a tensor on the same memory; one that lies backwards, as no tensor does, as a copy."""
+    import cupy
+
+    if not isinstance(a, cupy.ndarray):
+        return a
+    return torch.from_dlpack(a if all(s >= 0 for s in a.strides) else cupy.ascontiguousarray(a))
+
+
+def _on_stream(stream: Any) -> Any:
+    """A context in which a stream of CuPy's is torch's current one."""
+    if interprets() or stream.ptr == torch.cuda.current_stream().cuda_stream:
+        return nullcontext()
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr))
 
 
 def _is_ndarray(p: Any) -> bool:
@@ -169,6 +204,8 @@ def _program(graph: Graph, launches: Sequence[Launch], kernels: Sequence[Any]) -
     has_flag = any(launch.has_flag for launch in launches)
     options = {} if interprets() else {"enable_fp_fusion": False}
 
+    tuned: dict[int, Launch] = {}
+
     def run(*args: Any) -> Any:
         device = next((a.device for a in args if isinstance(a, torch.Tensor)), None) or _device()
         if interprets():
@@ -177,14 +214,24 @@ def _program(graph: Graph, launches: Sequence[Launch], kernels: Sequence[Any]) -
         for n in made:
             memory[n] = torch.empty(n.shape, dtype=kinds[n], device=device)
         flag = torch.zeros(1, dtype=torch.int32, device=device) if has_flag else None
+        # From torch's generator of the device, by a kernel of torch's, so that a graph of kernels draws anew at each replay.
+        seeds = torch.randint(-(2**63), 2**63 - 1, (graph.draws,), device=device) if graph.draws else None
         with _on(device), np.errstate(all="ignore"):  # the interpreter computes with NumPy
-            for launch, kernel in zip(launches, kernels):
+            for i, (launch, kernel) in enumerate(zip(launches, kernels)):
                 parameters = [memory[n] for n in launch.loads]
                 parameters += [_bits(memory[n]) for n in launch.numbers]
                 parameters += [memory[n] for n in launch.stores]
                 if launch.has_flag:
                     parameters.append(flag)
-                kernel[launch.grid](*parameters, **launch.constants, num_warps=launch.num_warps, **options)
+                if launch.has_seeds:
+                    parameters.append(seeds)
+
+                def start(chosen: Launch, kernel: Any = kernel, parameters: Sequence[Any] = tuple(parameters)) -> None:
+                    kernel[chosen.grid](*parameters, **chosen.constants, num_warps=chosen.num_warps, **options)
+
+                if i not in tuned:
+                    tuned[i] = tuning.best(launch, start, device)
+                start(tuned[i])
         if flag is not None and flag.item():
             return None
         return tuple(memory[n] for n in graph.outputs)

@@ -166,6 +166,42 @@ def multiply(a, b):
     return a * b
 """,
 }
+#: Philox 4x32-10 (Salmon and others, SC 2011): the key is the seed, the counter the position of the element in row-major order. Of its words, float32
+#: takes the upper 24 bits of one, float64 the upper 53 bits of two; normal numbers are Box and Muller's of two of these.
+HELPERS["words"] = """
+@triton.jit
+def words(seed, place):
+    at = place.to(tl.int64)
+    low = (at & 0xFFFFFFFF).to(tl.uint32)
+    high = (at >> 32).to(tl.uint32)
+    return tl.philox(tl.load(seed), low, high, low * 0, low * 0)
+"""
+HELPERS["unit_32"] = """
+@triton.jit
+def unit_32(word, other):
+    return (word >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+"""
+HELPERS["unit_64"] = """
+@triton.jit
+def unit_64(word, other):
+    bits = ((word.to(tl.uint64) << 32) | other.to(tl.uint64)) >> 11
+    return bits.to(tl.int64).to(tl.float64) * tl.full([1], 1.1102230246251565e-16, tl.float64)
+"""
+for _bits in ("32", "64"):
+    HELPERS[f"uniform_{_bits}"] = f"""
+@triton.jit
+def uniform_{_bits}(seed, place, low, high):
+    a, b, c, d = words(seed, place)
+    return unit_{_bits}(a, b) * (high - low) + low
+"""
+    HELPERS[f"normal_{_bits}"] = f"""
+@triton.jit
+def normal_{_bits}(seed, place, mean, deviation):
+    a, b, c, d = words(seed, place)
+    first, second = unit_{_bits}(a, b), unit_{_bits}(c, d)
+    size = libdevice.sqrt(-2.0 * libdevice.log(1.0 - first))
+    return size * libdevice.cos(6.283185307179586 * second) * deviation + mean
+"""
 for _bits, _exact, _quotient in ((32, "tl.div_rn(a, b)", "tl.div_rn(a - rest, b)"), (64, "a / b", "(a - rest) / b")):
     HELPERS[f"floor_divide_{_bits}"] = f"""
 @triton.jit
@@ -186,8 +222,14 @@ _USES = re.compile(r"(?<![.\w])\w+(?=[(,])")
 
 
 def helpers_of(text: str) -> list[str]:
-    """The sources of the helpers that a kernel calls."""
-    return [HELPERS[name] for name in dict.fromkeys(_USES.findall(text)) if name in HELPERS]
+    """The sources of the helpers that a kernel calls, those that they call before them."""
+    found: dict[str, None] = {}
+    for name in dict.fromkeys(_USES.findall(text)):
+        if name in HELPERS and name not in found:
+            own = HELPERS[name]
+            inner = helpers_of(own.replace(f"def {name}(", ""))
+            found.update(dict.fromkeys([*inner, own]))
+    return list(found)
 
 
 def supports(name: str, dtype: DType, args: tuple[Any, ...] = ()) -> bool:
@@ -198,7 +240,8 @@ def supports(name: str, dtype: DType, args: tuple[Any, ...] = ()) -> bool:
         return False
     if name in ("nextafter",) and dtype.bits < 32:
         return False  # of float16, the next one is not that of float32
-    return not (name in ("left_shift", "right_shift") and not all(isinstance(a, TensorProxy) for a in args))
+    shifts = name in ("left_shift", "right_shift")
+    return not shifts or all(isinstance(a, TensorProxy) or (type(a) is int and 0 <= a < 2**7) for a in args)
 
 
 def triton_dtype(dtype: DType) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tnp.core.dtypes import DType
 from tnp.executors.triton.graph import Graph, Node
-from tnp.executors.triton.index import ZERO, Coordinate, Index, Indices, Looked
+from tnp.executors.triton.index import ZERO, Coordinate, Index, Indices, Looked, offset_of, row_major
 from tnp.executors.triton.scalars import literal
 
 __all__ = ["Kernel", "Statement", "schedule"]
@@ -169,6 +169,9 @@ class _Body:
         if node.op == "iota":
             where = (at[0] * node.parameters["step"] + node.parameters["start"],)
             return self.add(key, "position", node.dtype, at=where)
+        if node.op == "random":
+            where = (offset_of(at, row_major(node.shape)),)
+            return self.add(key, "random", node.dtype, node=node, at=where)
         if node.op == "select":
             return self.select(node, at, guards, key)
         if node.op == "lookup":

@@ -398,7 +398,9 @@ dropped = Symbol(
 
 
 def dropout_mask(input: torch.Tensor, p: float, of_channels: bool) -> torch.Tensor:
-    """What torch's ``dropout`` draws on the CPU: for each element, or each channel, 1 with probability ``1 - p``."""
+    """What torch's ``dropout`` draws: for each element, or each channel, 1 with probability ``1 - p``."""
+    if input.is_cuda and not of_channels and p < 1:  # there by a kernel of its own
+        return torch.native_dropout(input, p, True)[1].to(input.dtype)
     shape = (*input.shape[:2], *(1,) * (input.ndim - 2)) if of_channels else input.shape
     made = torch.empty_like(input) if not of_channels else input.new_empty(shape)
     return made.bernoulli_(1 - p)

@@ -113,6 +113,8 @@ class Tracer:
         self.began_ordinary = True
         #: what the library casts arguments of its functions to
         self.casts: Any = None
+        #: where in their memory arrays of a library begin that are arguments, by name
+        self.offsets: dict[str, int] = {}
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
         #: whether libraries are told that a compiler is at work

@@ -45,6 +45,8 @@ class DryRun:
     result: Any
     strides: dict[str, tuple[int, ...]]
     draws: bool
+    #: whether the result is a view of the first argument
+    is_view: bool = False
 
 
 def dry_run(
@@ -71,7 +73,7 @@ def dry_run(
             return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
-    with mode, torch.no_grad(), warnings.catch_warnings():
+    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
         versions = {n: f._version for n, f in fakes.items()}
@@ -86,7 +88,18 @@ def dry_run(
                 raise NeedsEager(f"{name} changes its argument, and is not compiled")
         memory = {f.untyped_storage()._cdata for f in fakes.values()}
         found: dict[str, tuple[int, ...]] = {}
-        return DryRun(_proxies(result, name, memory, found), found, watch.draws)
+        same = next((n for n, f in fakes.items() if f is result), None)
+        if same is not None:
+            return DryRun(next(p for p in flat_proxies((args, kwargs)) if p.name == same), found, watch.draws)
+        first = concrete[0] if concrete and isinstance(concrete[0], torch.Tensor) else None
+        is_view = (
+            isinstance(result, torch.Tensor)
+            and first is not None
+            and result.untyped_storage()._cdata == first.untyped_storage()._cdata
+        )
+        if is_view:
+            memory = set()
+        return DryRun(_proxies(result, name, memory, found), found, watch.draws, is_view)
 
 
 def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
@@ -107,7 +120,7 @@ def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, 
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
 
-_symbols: dict[tuple[Any, bool, bool], Symbol] = {}
+_symbols: dict[tuple[Any, bool, bool, bool], Symbol] = {}
 _functions: dict[str, Any] = {}
 #: what the next call of a symbol returns, known from a dry run that was just made
 _ready: list[DryRun] = []
@@ -120,7 +133,7 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
     same numbers again.
     """
     _ready[:] = [outcome]
-    key = (function, outcome.draws, replays)
+    key = (function, outcome.draws, replays, outcome.is_view)
     known = _symbols.get(key)
     if known is None:
         name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
@@ -132,7 +145,9 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
         def meta(*args: Any, **kwargs: Any) -> Any:
             return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
 
-        tags = {OpTags.MAY_RAISE, *((OpTags.RANDOM, OpTags.EFFECT) if outcome.draws else ())}
+        tags = {OpTags.VIEW if outcome.is_view else OpTags.MAY_RAISE}
+        if outcome.draws:
+            tags |= {OpTags.RANDOM, OpTags.EFFECT}
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"torch.{path}" if path else "torch", "import torch")
         if _functions.setdefault(name, function) is not function:

@@ -252,7 +252,8 @@ class Tracer:
                 if not asked:
                     raise
                 a = asked.pop(0)
-                known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
+                value = a._asked(f"{symbol.name}()")
+            known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
 
     def _call_with_sizes(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager

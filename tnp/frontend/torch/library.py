@@ -30,7 +30,7 @@ from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_unwatched, lift
-from tnp.frontend.torch.training import TRAINING
+from tnp.frontend.torch.training import TRAINING, WRITTEN_OUT
 from tnp.lang.torch import autocast, language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
@@ -157,6 +157,7 @@ class TorchLibrary(Library):
                 return function(*args, **kwargs)
             tracer.inputs.guard_class(function.__self__)
             function = _as_function(function.__self__)
+        function = WRITTEN_OUT.get(function, function) if type(function) is types.FunctionType else function
         if (
             type(function) is types.FunctionType
             and function not in _autograd_functions.values()

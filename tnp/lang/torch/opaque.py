@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -82,6 +84,8 @@ def dry_run(
             with watch:
                 result = function(*concrete, **keywords)
         except Exception as error:
+            if function in _OF_KNOWN_SHAPE:
+                return _run_on_ones(function, args, kwargs)
             raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
         for n, f in fakes.items():
             if f._version != versions[n]:
@@ -100,6 +104,37 @@ def dry_run(
         if is_view:
             memory = set()
         return DryRun(_proxies(result, name, memory, found), found, watch.draws, is_view)
+
+
+#: functions that look at values, to check them, but whose results are alike whatever these are
+_OF_KNOWN_SHAPE = frozenset((torch.cov, torch.Tensor.cov, torch.ctc_loss, F.ctc_loss, F.gaussian_nll_loss))
+
+
+def _ones(args: Any, kwargs: Any, found: dict[str, torch.Tensor]) -> tuple[Any, Any]:
+    """Arguments with tensors of ones for proxies, which ``found`` collects."""
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            shape = sizes.concrete(p.shape, "an opaque call")
+            return found.setdefault(p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype)))
+        return p.known() if isinstance(p, NumberProxy) else torch.Generator()
+
+    return map_proxies(make, args), map_proxies(make, kwargs)
+
+
+def _run_on_ones(function: Callable[..., Any], args: Any, kwargs: Any) -> DryRun:
+    """A dry run on real data. Raises :class:`NeedsEager` if ``function`` refuses it."""
+    name = getattr(function, "__name__", str(function))
+    made: dict[str, torch.Tensor] = {}
+    with torch.utils._python_dispatch._disable_current_modes():
+        concrete, keywords = _ones(args, kwargs, made)
+        try:
+            result = function(*concrete, **keywords)
+        except (RuntimeError, ValueError) as error:
+            raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
+    found: dict[str, tuple[int, ...]] = {}
+    memory = {t.untyped_storage()._cdata for t in made.values()}
+    return DryRun(_proxies(result, name, memory, found), found, False)
 
 
 def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
@@ -251,11 +286,12 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
     def make(p: Proxy) -> Any:
         if isinstance(p, TensorProxy):
             shape = sizes.concrete(p.shape, "an opaque call")
-            made = fakes.setdefault(p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype)))
+            made = fakes.setdefault(p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype)))
             return made.requires_grad_(p.name in requiring)
         return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
-    with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
+    mode = nullcontext() if function in _OF_KNOWN_SHAPE else FakeTensorMode()
+    with mode, torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = _tensors_in(function(*map_proxies(make, args), **map_proxies(make, kwargs)))
         flags = [t.requires_grad for t in results]

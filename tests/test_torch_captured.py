@@ -184,3 +184,31 @@ def test_writes_that_autograd_sees_otherwise_say_so(f):
     with pytest.warns(tnp.EagerFallbackWarning, match="requires a gradient"):
         jitted(randn(3, grad=True), randn(3))
     assert "requires a gradient" in str(tnp.explain(jitted))
+
+
+def distinct(x):
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    runs, lengths = torch.unique_consecutive(x, return_counts=True)
+    return values, inverse, counts, runs, lengths, values.sum()
+
+
+def test_distinct_elements():
+    for x in (torch.tensor([3.0, 1, 1, 3, 2]), torch.tensor([[2, 2], [0, 2]]), torch.tensor(4.0)):
+        runs(distinct, x)
+
+
+DISTANCE = torch.nn.PairwiseDistance(p=1)
+
+
+def judged(a, b, c):
+    return F.triplet_margin_with_distance_loss(a, b, c, distance_function=DISTANCE, swap=True)
+
+
+def counted(x, cuts):
+    return F.one_hot(x), torch.tensor_split(x, cuts)
+
+
+def test_functions_that_call_others_or_need_values():
+    runs(judged, randn(2, 3), randn(2, 3) + 1, randn(2, 3) * 2)
+    runs(judged, randn(2, 3, grad=True), randn(2, 3) + 1, randn(2, 3) * 2)
+    runs(counted, torch.tensor([0, 2, 1, 1]), torch.tensor([1, 3]))

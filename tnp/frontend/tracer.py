@@ -96,6 +96,8 @@ class Tracer:
         self.began_ordinary = True
         #: what the library casts arguments of its functions to
         self.casts: Any = None
+        #: where in their memory arrays of a library begin that are arguments, by name
+        self.offsets: dict[str, int] = {}
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
         #: whether libraries are told that a compiler is at work
@@ -233,7 +235,8 @@ class Tracer:
                 if not asked:
                     raise
                 a = asked.pop(0)
-                known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
+                value = a._asked(f"{symbol.name}()")
+            known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
 
     def _call_with_sizes(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager

@@ -46,7 +46,7 @@ class Differentiable:
 
     def __call__(self, *inputs: Any) -> Any:
         others: list[Any] = []
-        results = _Function.apply(self, others, *inputs)
+        results = _apply(self, others, *inputs)
         if self.finish is None:
             return results[0]
         if self.inner:
@@ -128,3 +128,7 @@ class _Function(torch.autograd.Function):
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
         with torch.autocast("cpu", enabled=False):
             return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))
+
+
+#: ``_Function.apply`` without what it does where torch.func's transforms are at work: programs are guarded against these
+_apply = super(torch.autograd.Function, _Function).apply

@@ -193,6 +193,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
     prologue.check_together(e, value, before, _kinds_of)
     proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
+    inputs.tracer.offsets[proxy.name] = value.storage_offset()
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import sys
 import types
@@ -15,22 +14,23 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
-from tnp.core import langs, prims, sizes
+from tnp.core import langs, prims
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
-from tnp.core.views import Path, Step
+from tnp.core.views import Step
 from tnp.frontend import state
-from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
+from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_unwatched, lift
-from tnp.frontend.torch.training import TRAINING
+from tnp.frontend.torch.training import TRAINING, WRITTEN_OUT
 from tnp.lang.torch import autocast, language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
@@ -165,6 +165,7 @@ class TorchLibrary(Library):
                 return function(*args, **kwargs)
             tracer.inputs.guard_class(function.__self__)
             function = _as_function(function.__self__)
+        function = WRITTEN_OUT.get(function, function) if type(function) is types.FunctionType else function
         if (
             type(function) is types.FunctionType
             and function not in _autograd_functions.values()
@@ -206,7 +207,7 @@ class TorchLibrary(Library):
             and tracer.gradients.requires(first.__tnp_value__())
         ):
             raise NeedsEager(f"it calls {name} on a tensor that requires a gradient")
-        args, kwargs, in_place = _without_inplace(function, args, kwargs)
+        args, kwargs, in_place = without_inplace(function, args, kwargs)
         if name in FILLS and type(first) is TracedArray and kwargs.get("out") is None:
             return self._filled(tracer, name, *args, **kwargs)
         if name.endswith("_") and not name.endswith("__"):
@@ -242,8 +243,8 @@ class TorchLibrary(Library):
             symbol = None  # its gradient is 0, and not none
         if symbol is None or not takes(symbol, args, kwargs):
             return self.run_opaquely(tracer, function, args, kwargs)
-        if OpTags.ELEMENTWISE not in symbol.tags:
-            _check_sizes(args, kwargs, symbol.name)
+        if OpTags.ELEMENTWISE not in symbol.tags and symbol.name not in _OF_ANY_SIZE:
+            args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:
@@ -268,7 +269,7 @@ class TorchLibrary(Library):
     def run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function that is not compiled, called as itself when the program runs."""
         name = getattr(function, "__name__", str(function))
-        _check_sizes(args, kwargs, name)
+        args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
         if any(map(is_shadow, (*args, *kwargs.values()))):
             raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
         args, kwargs = tracer.known(args), tracer.known_values(kwargs)
@@ -280,12 +281,16 @@ class TorchLibrary(Library):
             outcome = opaque.dry_run(function, proxies, keywords, {n: h.strides_ for n, h in seen.items()})
         if outcome.draws and _has_drawn(tracer):
             raise NeedsEager(_SEEDED)
+        if isinstance(outcome.result, TensorProxy) and outcome.result.name in seen:  # nothing to do
+            return seen[outcome.result.name]
         if not outcome.strides:  # it says something about its arguments, or about torch
             if outcome.draws:
                 raise NeedsEager(f"it calls torch.{name}, which is not compiled")
             return outcome.result
         if tracer.strict:
             raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
+        if outcome.is_view:
+            self._check_view(tracer, name, args, kwargs)
         depend, apart = tracer.gradients.before_opaque_call(function, proxies, keywords)
         if apart:
             args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
@@ -298,8 +303,31 @@ class TorchLibrary(Library):
             args = (tracer.call(opaque.generator_state, (), {}), *args)
         result = tracer.call(opaque.symbol_for(function, outcome, replays=replays), args, kwargs)
         tracer.gradients.after_opaque_call(depend)
+        if outcome.is_view:
+            return self._viewed(tracer, name, args[0], result, outcome)
         known = all(h.strides_ is not None for h in seen.values())
-        return _with_strides(result, iter(outcome.strides.values()) if known else None)
+        return with_strides(result, iter(outcome.strides.values()) if known else None)
+
+    def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises :class:`NeedsEager` where a view of ``args[0]`` that torch makes may be of other memory than in eager's run."""
+        a = args[0]
+        if type(a) is not TracedArray or not a.contiguous_:
+            raise NeedsEager(f"it calls torch.{name}, a view, on a tensor that is not contiguous")
+        if name == "as_strided" and (
+            len(args) > 3 or kwargs.get("storage_offset") is not None
+        ):  # from the memory's beginning
+            if a.path or (a.storage.origin is not None and tracer.offsets[a.storage.origin.name]):
+                raise NeedsEager("it calls torch.as_strided with an offset on a part of a tensor's memory")
+            if a.storage.origin is not None:
+                e = tracer.inputs.expressions[a.storage.origin.name]
+                tracer.inputs.prologue.guard(f"{e}.storage_offset() == 0", f"{a.storage.origin.name} begins its memory")
+
+    def _viewed(self, tracer: Tracer, name: str, base: TracedArray, result: Any, outcome: opaque.DryRun) -> Any:
+        (strides,) = outcome.strides.values()
+        if result.storage is not base.storage:
+            raise NeedsEager(f"it calls torch.{name}, a view that tnp does not follow")
+        result._strides = ROW_MAJOR if strides == row_major(result.shape_) else strides
+        return result
 
     def _detached(self, tracer: Tracer, x: Any, names: set[str]) -> Any:
         """Arguments with those tensors detached whose values have these names."""
@@ -553,45 +581,5 @@ def _impure() -> frozenset[Any]:
     ))  # fmt: skip
 
 
-@functools.cache
-def _parameters(function: Any) -> inspect.Signature | None:
-    """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
-    if type(function) is not types.FunctionType:
-        return None
-    signature = inspect.signature(function)
-    return signature if signature.parameters.keys() & {"inplace", "out"} else None
-
-
-def _without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """The arguments without the flag ``inplace``, and whether it is set; ``out`` is passed by keyword, if at all."""
-    signature = _parameters(function)
-    if signature is None:
-        return args, {k: v for k, v in kwargs.items() if k != "out" or v is not None}, False
-    bound = signature.bind(*args, **kwargs)
-    in_place = bool(bound.arguments.pop("inplace", False))
-    if bound.arguments.get("out", 0) is None:
-        del bound.arguments["out"]
-    kinds = {name: p.kind for name, p in signature.parameters.items()}
-    if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
-        return bound.args, bound.kwargs, in_place
-    return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
-
-
-def _check_sizes(args: Any, kwargs: Any, name: str) -> None:
-    """Leaves to torch what is computed with lengths that are known at run time only."""
-    for x in (*args, *kwargs.values()):
-        if type(x) is TracedArray and not sizes.is_known(x.shape_):
-            raise NeedsEager(f"it calls torch.{name} on a tensor whose length is known only when the program runs")
-        if isinstance(x, (tuple, list)):
-            _check_sizes(x, {}, name)
-
-
-def _with_strides(result: Any, strides: Any) -> Any:
-    """Handles of an opaque call's results in the layouts that its dry run found."""
-    if type(result) is TracedArray:
-        found = next(strides) if strides is not None else None
-        plain = found is not None and (result.ndim < 1 or found == row_major(result.shape_))
-        return TracedArray(Storage(result._proxy), Path(), result._proxy, ROW_MAJOR if plain else found)
-    if isinstance(result, (tuple, list)):
-        return type(result)([_with_strides(x, strides) for x in result])
-    return result
+#: functions that are computed of tensors whose lengths are known at run time only
+_OF_ANY_SIZE = frozenset(("all", "amax", "amin", "any", "clone", "contiguous", "mean", "prod", "sum"))

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -53,6 +55,8 @@ class DryRun:
     result: Any
     strides: dict[str, tuple[int, ...]]
     draws: bool
+    #: whether the result is a view of the first argument
+    is_view: bool = False
 
 
 def dry_run(
@@ -82,7 +86,7 @@ def dry_run(
             return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
-    with mode, torch.no_grad(), warnings.catch_warnings():
+    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
         versions = {n: f._version for n, f in fakes.items()}
@@ -91,13 +95,57 @@ def dry_run(
             with watch:
                 result = function(*concrete, **keywords)
         except Exception as error:
+            if function in _OF_KNOWN_SHAPE:
+                return _run_on_ones(function, args, kwargs)
             raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
         for n, f in fakes.items():
             if f._version != versions[n]:
                 raise NeedsEager(f"{name} changes its argument, and is not compiled")
         memory = {f.untyped_storage()._cdata for f in fakes.values()}
         found: dict[str, tuple[int, ...]] = {}
-        return DryRun(_proxies(result, name, memory, found), found, watch.draws)
+        same = next((n for n, f in fakes.items() if f is result), None)
+        if same is not None:
+            return DryRun(next(p for p in flat_proxies((args, kwargs)) if p.name == same), found, watch.draws)
+        first = concrete[0] if concrete and isinstance(concrete[0], torch.Tensor) else None
+        is_view = (
+            isinstance(result, torch.Tensor)
+            and first is not None
+            and result.untyped_storage()._cdata == first.untyped_storage()._cdata
+        )
+        if is_view:
+            memory = set()
+        return DryRun(_proxies(result, name, memory, found), found, watch.draws, is_view)
+
+
+#: functions that look at values, to check them, but whose results are alike whatever these are
+_OF_KNOWN_SHAPE = frozenset((torch.cov, torch.Tensor.cov, torch.ctc_loss, F.ctc_loss, F.gaussian_nll_loss))
+
+
+def _ones(args: Any, kwargs: Any, found: dict[str, torch.Tensor]) -> tuple[Any, Any]:
+    """Arguments with tensors of ones for proxies, which ``found`` collects."""
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            shape = sizes.concrete(p.shape, "an opaque call")
+            return found.setdefault(p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype)))
+        return p.known() if isinstance(p, NumberProxy) else torch.Generator()
+
+    return map_proxies(make, args), map_proxies(make, kwargs)
+
+
+def _run_on_ones(function: Callable[..., Any], args: Any, kwargs: Any) -> DryRun:
+    """A dry run on real data. Raises :class:`NeedsEager` if ``function`` refuses it."""
+    name = getattr(function, "__name__", str(function))
+    made: dict[str, torch.Tensor] = {}
+    with torch.utils._python_dispatch._disable_current_modes():
+        concrete, keywords = _ones(args, kwargs, made)
+        try:
+            result = function(*concrete, **keywords)
+        except (RuntimeError, ValueError) as error:
+            raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
+    found: dict[str, tuple[int, ...]] = {}
+    memory = {t.untyped_storage()._cdata for t in made.values()}
+    return DryRun(_proxies(result, name, memory, found), found, False)
 
 
 def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
@@ -118,7 +166,7 @@ def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, 
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
 
-_symbols: dict[tuple[Any, bool, bool], Symbol] = {}
+_symbols: dict[tuple[Any, bool, bool, bool], Symbol] = {}
 _functions: dict[str, Any] = {}
 #: what the next call of a symbol returns, known from a dry run that was just made
 _ready: list[DryRun] = []
@@ -131,7 +179,7 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
     same numbers again.
     """
     _ready[:] = [outcome]
-    key = (function, outcome.draws, replays)
+    key = (function, outcome.draws, replays, outcome.is_view)
     known = _symbols.get(key)
     if known is None:
         name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
@@ -143,7 +191,9 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
         def meta(*args: Any, **kwargs: Any) -> Any:
             return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
 
-        tags = {OpTags.MAY_RAISE, *((OpTags.RANDOM, OpTags.EFFECT) if outcome.draws else ())}
+        tags = {OpTags.VIEW if outcome.is_view else OpTags.MAY_RAISE}
+        if outcome.draws:
+            tags |= {OpTags.RANDOM, OpTags.EFFECT}
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"torch.{path}" if path else "torch", "import torch")
         if _functions.setdefault(name, function) is not function:
@@ -249,12 +299,13 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
         if isinstance(p, TensorProxy):
             shape = sizes.concrete(p.shape, "an opaque call")
             made = fakes.setdefault(
-                p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
+                p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
             )
             return made.requires_grad_(p.name in requiring)
         return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
-    with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
+    mode = nullcontext() if function in _OF_KNOWN_SHAPE else FakeTensorMode()
+    with mode, torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = _tensors_in(function(*map_proxies(make, args), **map_proxies(make, kwargs)))
         flags = [t.requires_grad for t in results]

@@ -170,6 +170,23 @@ def _log_softmax(g: TensorProxy, out: TensorProxy, input: Any, dim: Any = None, 
     return clang.sub(g, clang.mul(clang.exp(out), spread(prims.sum(g, dims), out, dims)))
 
 
+# Products: the function stays one call, and its arguments are what is saved
+
+
+@rule(FUNCTIONAL + "linear")
+def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: TensorProxy, bias: Any = None) -> Any:
+    """``g @ weight``, ``g.T @ input`` and the sum of the rows of ``g``, over all rows at once."""
+    rows = clang.reshape(g, (-1, weight.shape[0]))
+
+    def of_input() -> TensorProxy:
+        return clang.reshape(prims.matmul(rows, weight), input.shape)
+
+    def of_weight() -> TensorProxy:
+        return prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, weight.shape[1])))
+
+    return of_input, of_weight, lambda: summed_to(prims.sum(rows, (0,)), bias.shape)
+
+
 # Normalisation and losses: what the way back needs is computed again from the input, and only that is saved
 
 

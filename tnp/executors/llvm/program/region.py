@@ -12,7 +12,7 @@ from tnp.core import dtypes
 from tnp.core.bodies import bodies_of, is_control_flow, stored
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.executors.base import Region
 from tnp.executors.llvm import launcher, scalars
 from tnp.executors.llvm.engine import Unavailable
@@ -77,7 +77,8 @@ def _pays(bsym: BoundSymbol) -> bool:
                 if b.sym.name != "cond" and _pays(b):
                     return True
             elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
-                made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
+                stores = b.sym.name in ("update", "index_put")
+                made = flat_proxies(b.args[1 if b.sym.name == "update" else 2]) if stores else b.flat_outputs
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE
 

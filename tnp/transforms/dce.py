@@ -37,6 +37,8 @@ def divides_numbers(b: BoundSymbol) -> bool:
 
 def may_raise(b: BoundSymbol) -> bool:
     """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
+    if b.sym.name == "size":
+        return False
     if b.sym.name == "select":
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position

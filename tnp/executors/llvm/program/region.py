@@ -9,7 +9,7 @@ from typing import Any
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes
-from tnp.core.bodies import bodies_of, is_control_flow, stored
+from tnp.core.bodies import bodies_of, carried_with_inits, is_control_flow, stored
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -70,7 +70,8 @@ def _usual(p: Proxy) -> Any:
 
 def _pays(bsym: BoundSymbol) -> bool:
     """Whether a loop has operations that are small enough for Python to matter."""
-    largest = 0
+    # An array that becomes shorter from round to round begins with as many elements as it has.
+    largest = max((_elements(init) for p, init in carried_with_inits(bsym) if not is_sized(p)), default=0)
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):

@@ -320,6 +320,11 @@ class FusionExecutor(Executor):
         """Whether the executor can compile this operation as part of a region."""
         raise NotImplementedError
 
+    def opens(self, bsym: BoundSymbol) -> bool:
+        """Whether it is better to open an operation that the executor cannot compile, for parts that it can, than to leave it whole to
+        executors behind this one."""
+        return False
+
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         """What operations have in common that may stand in one region."""
         return None

@@ -118,7 +118,8 @@ def common_subexpressions(trace: Trace) -> Trace:
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        if not _KEPT_APART.isdisjoint(bsym.tags_inside) or any(p.name in returned for p in bsym.flat_outputs):
+        kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.sym.name != "iota"  # positions cost a loop
+        if kept_apart or any(p.name in returned for p in bsym.flat_outputs):
             kept.append(bsym)
             continue
         key = _key(bsym)

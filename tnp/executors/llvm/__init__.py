@@ -52,7 +52,7 @@ class LLVMExecutor(FusionExecutor):
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if is_control_flow(bsym):
-            return is_available() and program.takes(bsym, self.everything)
+            return is_available() and program.takes(bsym, self.everything, self.fast)
         return is_available() and takes(bsym)
 
     def opens(self, bsym: BoundSymbol) -> bool:

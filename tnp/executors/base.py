@@ -410,6 +410,11 @@ class FusionExecutor(Executor):
         ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError
 
+    def opens(self, bsym: BoundSymbol) -> bool:
+        """Whether it is better to open an operation that the executor cannot compile, for parts that it can, than to leave it whole to
+        executors behind this one."""
+        return False
+
     def region_key(self, bsym: BoundSymbol) -> Hashable:
         """What operations have in common that may stand in one region: equal for ``bsym`` and all others in it."""
         return None

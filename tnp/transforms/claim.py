@@ -20,7 +20,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
-from tnp.transforms.dce import may_raise, unread
+from tnp.transforms.dce import common_subexpressions, may_raise, unread
 
 __all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view", "opaque_function_of"]
 
@@ -71,11 +71,12 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
             asked = [e for e in asked if not hasattr(e, "can_fuse")]
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
-            asked = [e for e in asked if not hasattr(e, "can_fuse")]  # a region computes what is read
+            # A region computes what is read.
+            asked = [e for e in asked if not hasattr(e, "can_fuse") or (bsym.subsymbols and e.opens(bsym))]
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
-    return new
+    return common_subexpressions(new) if claims.opened else new
 
 
 def _views_shown(trace: Trace) -> dict[int, str]:
@@ -142,6 +143,8 @@ class _Claims:
         self.new = new
         self.outer = outer
         self.renamed: dict[str, Any] = {}
+        #: whether an operation was opened for its parts' sake, which others may have in common with it
+        self.opened = False
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
         #: where checkers record what they ask of numbers
@@ -166,6 +169,9 @@ class _Claims:
                     self._taken(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
+                if bsym.subsymbols and executor.opens(bsym):
+                    self.opened = True
+                    break
                 refused.add(executor, answer)
                 continue
             found = self._implementation(executor, bsym)

@@ -38,6 +38,8 @@ def divides_numbers(b: BoundSymbol) -> bool:
 
 def may_raise(b: BoundSymbol) -> bool:
     """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
+    if b.sym.name == "size":
+        return False
     if b.sym.name == "select":
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position
@@ -117,7 +119,8 @@ def common_subexpressions(trace: Trace) -> Trace:
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        if not _KEPT_APART.isdisjoint(bsym.tags_inside) or any(p.name in returned for p in bsym.flat_outputs):
+        kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.sym.name != "iota"  # positions cost a loop
+        if kept_apart or any(p.name in returned for p in bsym.flat_outputs):
             kept.append(bsym)
             continue
         key = _key(bsym)

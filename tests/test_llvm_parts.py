@@ -35,6 +35,19 @@ def test_every_length(n):
         assert np.array_equal(mine, eagers)
 
 
+@pytest.mark.parametrize("columns", [7, 104, 2049, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_every_number_of_columns(columns, dtype):
+    """Tiles of columns, of which the last begins early, and the rows of their sums."""
+    x = np.random.default_rng(columns).integers(-9, 9, (300, columns)).astype(dtype)  # sums are exact in any order
+
+    def f(x):
+        return x.sum(axis=0), x.max(axis=0), x.argmin(axis=0), (x * 2).reshape(3, 100, -1).sum(axis=1)
+
+    for made, expected in zip(tnp.jit(f, executors=["llvm_everything"])(x), f(x), strict=True):
+        assert np.array_equal(made, expected) and made.dtype == expected.dtype
+
+
 @pytest.mark.parametrize("limit", [1, 40, 63, 98, 100, 213, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, limit, repeats):

@@ -84,9 +84,10 @@ class Body:
     @contextmanager
     def loop(
         self, begin: str, end: str, count: int | None = None, vectors: int | None = None, *, maybe_empty: bool = False,
-        scalar: bool = False,
+        scalar: bool = False, independent: bool = False,
     ) -> Iterator[str]:  # fmt: skip
         """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it.
+        Of an ``independent`` one, no iteration touches what another writes.
 
         With a ``count`` the iterations are counted from 0: LLVM leaves out what is for another number of them.
         """
@@ -114,8 +115,10 @@ class Body:
         code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {last}")
         short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
-        kind = "scalar" if scalar else "unrolled" if short else vectors
-        hint = f", !llvm.loop !{self.module.hinted_loop(kind)}" if kind else ""
+        kinds = ["scalar"] if scalar else ["unrolled"] if short else [vectors] if vectors else []
+        if independent and not short:
+            kinds.append("independent")
+        hint = f", !llvm.loop !{self.module.hinted_loop(kinds)}" if kinds else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
         code.block(leave)
 

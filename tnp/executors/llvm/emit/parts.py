@@ -21,7 +21,7 @@ from tnp.executors.llvm.statements import Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["CHUNK", "even_length", "innermost", "part_of", "parts_of"]
+__all__ = ["CHUNK", "Parts", "even_length", "innermost", "part_of", "parts_of", "vectors_that_fill", "whole_vectors"]
 
 #: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
 CHUNK = 4096
@@ -85,6 +85,18 @@ def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Par
 def _interleaved(vectors: int) -> int | None:
     """How many vectors at a time so many are; ``None`` where that is LLVM's own choice."""
     return None if vectors % INTERLEAVED == 0 else 2 if vectors % 2 == 0 else 1
+
+
+def vectors_that_fill(statements: Sequence[Statement], length: int) -> int | None:
+    """How many vectors at a time LLVM is to be told to take in a loop of that length (0: it is not known); ``None``: nothing."""
+    vectors, rest = divmod(length, _vector(statements))
+    return _interleaved(vectors) if vectors and not rest else None
+
+
+def whole_vectors(statements: Sequence[Statement], length: int) -> int:
+    """The next length that the vectors fill which LLVM takes at a time."""
+    step = INTERLEAVED * _vector(statements)
+    return -(-length // step) * step
 
 
 def _overlapping(limit: int, vector: int) -> Parts:

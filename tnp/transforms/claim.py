@@ -22,7 +22,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import may_raise, unread
 
-__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view"]
+__all__ = ["Fusable", "FusedSymbol", "Update", "blame_extension", "claim", "fuses", "is_view"]
 
 
 class Fusable(BoundSymbol):
@@ -143,7 +143,7 @@ class _Claims:
         refused: list[str] = []
         for executor in executors:
             if hasattr(executor, "can_fuse"):
-                if executor.can_fuse(bsym):
+                if fuses(executor, bsym):
                     _tell(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
@@ -182,7 +182,7 @@ class _Claims:
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
-            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+            if hasattr(executor, "can_fuse") and fuses(executor, bsym):
                 _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return
@@ -278,6 +278,21 @@ class _Claims:
                 )
             self.take(made, executors)
         self.running.pop()
+
+
+def fuses(fuser: Any, bsym: BoundSymbol) -> bool:
+    """Whether a fusing executor takes an operation. Raises :class:`ExtensionError` where an extension's raises."""
+    try:
+        return bool(fuser.can_fuse(bsym))
+    except Exception as error:
+        blame_extension(fuser, "can_fuse", bsym, error)
+
+
+def blame_extension(executor: Any, method: str, bsym: BoundSymbol, error: Exception) -> NoReturn:
+    """Raises :class:`ExtensionError` for what a method of an extension's executor raised; ``error`` itself for one of tnp's own."""
+    if type(executor).__module__.startswith("tnp."):
+        raise error
+    _blame(f"{method} of the executor {executor.name}", bsym, error)
 
 
 def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:

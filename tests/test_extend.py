@@ -370,6 +370,21 @@ class Adding(extend.FusionExecutor):
         return extend.Fused(run, self.updates)
 
 
+@pytest.mark.parametrize(
+    "methods, said",
+    [
+        ({}, r"can_fuse of the executor wrong raised NotImplementedError\(\) for\n  t0 = lnp.add\(x, 1\)"),
+        ({"can_fuse": lambda self, bsym: 1 / 0}, r"can_fuse of the executor wrong raised ZeroDivisionError(.|\n)*at .*test_extend"),
+        ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: {}[name]}, r"fuse of the executor wrong raised KeyError"),
+        ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: 5}, r"fuse of the executor wrong returns 5 for wrong_fusion0"),
+    ],
+)  # fmt: skip
+def test_fusing_executors_that_do_not_what_they_must(methods, said):
+    executor = type("Wrong", (extend.FusionExecutor,), {"__module__": __name__, **methods})("wrong")
+    with pytest.raises(ExtensionError, match=said):
+        tnp.jit(lambda x: x + 1, executors=[executor])(X)
+
+
 def test_regions_that_update_their_inputs(ex):
     def f(x):
         x[:] = x + 1

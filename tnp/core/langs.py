@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["BINARY_OPERATORS", "UNARY_OPERATORS", "Language", "core", "current", "get", "id_of", "language_context"]
+__all__ = [
+    "BINARY_OPERATORS",
+    "UNARY_OPERATORS",
+    "Language",
+    "core",
+    "current",
+    "get",
+    "known_operation",
+    "language_context",
+]
 
 
 class Language:
@@ -62,22 +71,10 @@ class _Current(threading.local):
 _current = _Current()
 
 
-def id_of(operation: Any) -> Any:
-    """The id that tables have for an operation: a symbol, or an id itself.
-
-    Raises ``TypeError`` for functions of a library, which are no symbols, and ``ValueError`` for an id of a function that there is not.
-    """
-    if hasattr(operation, "meta"):
-        return operation.id
-    if callable(operation):
-        name = getattr(operation, "__name__", "sin")
-        raise TypeError(
-            f"a symbol (tnp.lang.numpy.{name}) or an id ('numpy.{name}', PrimIDs.ADD) says which operation is meant, not {operation!r}"
-        )
-    language = _languages.get(operation.partition(".")[0]) if isinstance(operation, str) else None
-    if language is not None and not language.knows(operation):
-        raise ValueError(f"there is no operation {operation!r}: {language.name} has no function of that name")
-    return operation
+def known_operation(id: str) -> bool:
+    """Whether an id may be one of an operation: a language has it, or it is none of a language that has been imported."""
+    language = _languages.get(id.partition(".")[0])
+    return language is None or language.knows(id)
 
 
 def current() -> Language:

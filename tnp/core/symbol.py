@@ -18,7 +18,7 @@ from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
-__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "map_proxies"]
+__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "id_of", "map_proxies"]
 
 
 class OpTags(Enum):
@@ -230,6 +230,24 @@ class Symbol:
     def qualified_name(self) -> str:
         """The name that a trace prints: ``prims.add``."""
         return f"{self.namespace.prefix}.{self.name}" if self.namespace is not None else self.name
+
+
+def id_of(operation: Any) -> Any:
+    """The id that tables have for an operation: a symbol, or an id itself.
+
+    Raises ``TypeError`` for functions of a library, which are no symbols, and ``ValueError`` for an id of a function that there is not.
+    """
+    if isinstance(operation, Symbol):
+        return operation.id
+    if callable(operation):
+        name = getattr(operation, "__name__", "sin")
+        raise TypeError(
+            f"a symbol (tnp.lang.numpy.{name}) or an id ('numpy.{name}', PrimIDs.ADD) says which operation is meant, not {operation!r}"
+        )
+    if isinstance(operation, str) and not langs.known_operation(operation):
+        library = operation.partition(".")[0]
+        raise ValueError(f"there is no operation {operation!r}: {library} has no function of that name")
+    return operation
 
 
 def _language_of(x: Any) -> langs.Language | None:

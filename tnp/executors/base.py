@@ -15,11 +15,10 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
-from tnp.core import langs
 from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, id_of
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region", "value_of"]
 
@@ -306,7 +305,7 @@ class OperatorExecutor(Executor):
         for what, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
-        key = langs.id_of(symbol_or_id)
+        key = id_of(symbol_or_id)
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
         registrations.note(f"the executor {self.name} has another implementation", lambda f: f.uses(self))
 

@@ -22,7 +22,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import common_subexpressions, may_raise, unread
 
-__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view", "opaque_function_of"]
+__all__ = ["Fusable", "FusedSymbol", "Update", "blame_extension", "claim", "fuses", "is_view", "opaque_function_of"]
 
 
 class Fusable(BoundSymbol):
@@ -164,7 +164,7 @@ class _Claims:
         refused = _Refused(bsym)
         for executor in executors:
             if hasattr(executor, "can_fuse"):
-                answer = executor.can_fuse(bsym)
+                answer = fuses(executor, bsym)
                 if answer:
                     self._taken(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
@@ -214,7 +214,7 @@ class _Claims:
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
-            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+            if hasattr(executor, "can_fuse") and fuses(executor, bsym):
                 _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return
@@ -311,6 +311,25 @@ class _Claims:
                 )
             self.take(made, executors)
         self.running.pop()
+
+
+def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
+    """What a fusing executor says of an operation: whether it takes it, or a refusal, which is false and may have a reason.
+
+    Raises :class:`ExtensionError` where an extension's raises.
+    """
+    try:
+        answer = fuser.can_fuse(bsym)
+        return answer if answer or getattr(answer, "reason", None) is not None else False
+    except Exception as error:
+        blame_extension(fuser, "can_fuse", bsym, error)
+
+
+def blame_extension(executor: Any, method: str, bsym: BoundSymbol, error: Exception) -> NoReturn:
+    """Raises :class:`ExtensionError` for what a method of an extension's executor raised; ``error`` itself for one of tnp's own."""
+    if type(executor).__module__.startswith("tnp."):
+        raise error
+    _blame(f"{method} of the executor {executor.name}", bsym, error)
 
 
 def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:

@@ -23,11 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import langs
 from tnp.core.current import current_trace, registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
+from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies, id_of
 from tnp.transforms.claim import opaque_function_of
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """
     if not callable(function):
         raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
-    key = langs.id_of(symbol)
+    key = id_of(symbol)
     grad_rules[key] = Interleaved(function)
     if key in _looked_up:
         registrations.note(f"{key} has another gradient rule", lambda f: True)

@@ -10,7 +10,7 @@ from tnp.core.bodies import is_control_flow
 from tnp.core.current import current_trace, registrations
 from tnp.core.errors import BatchError, ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, id_of, map_proxies
 from tnp.core.views import Path, Step, update
 from tnp.transforms.autodiff.replay import live, rolled
 
@@ -96,7 +96,7 @@ def register_vmap(symbol: Any, function: Callable[..., Any]) -> None:
         rest = iter(made)
         return map_proxies(lambda p: Batched(next(rest)), b.output)
 
-    key = langs.id_of(symbol)
+    key = id_of(symbol)
     batch_rules[key] = rule
     if key in _looked_up:
         registrations.note(f"{key} has another rule of vmap", lambda f: True)

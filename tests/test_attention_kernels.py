@@ -17,7 +17,10 @@ torch = pytest.importorskip("torch", exc_type=ImportError)
 
 import torch.nn.functional as F  # noqa: E402
 
-from tnp.core.devices import DeviceType  # noqa: E402
+from tnp.core import dtypes  # noqa: E402
+from tnp.core.devices import Device, DeviceType  # noqa: E402
+from tnp.core.proxies import TensorProxy  # noqa: E402
+from tnp.executors import attention as attention_calls  # noqa: E402
 from tnp.executors import failures, sdpa  # noqa: E402
 
 STAND_INS = str(Path(__file__).parent / "stand_ins")
@@ -219,6 +222,19 @@ def test_what_no_kernel_takes_is_torchs():
     query, key, value = tensors(torch.float32, (12, 16), (12, 16), (12, 16))
     torch.testing.assert_close(f(query, key, value), attention(query, key, value))
     assert "it takes tensors of 4 dimensions" in tnp.explain(f)
+
+
+def test_tensors_of_several_devices_are_refused():
+    def proxies(*devices):
+        return [
+            TensorProxy(f"t{i}", shape=(1, 1, 8, 8), dtype=dtypes.float16, device=Device(d))
+            for i, d in enumerate(devices)
+        ]
+
+    assert attention_calls.refusal_of(attention_calls.Call(*proxies("cuda:0", "cuda:0", "cuda:0"))) is None
+    refusal = attention_calls.refusal_of(attention_calls.Call(*proxies("cuda:0", "cuda:0", "cuda:1")))
+    assert refusal.reason == "tensors of several devices"
+    assert sdpa._choice(attention_calls.Call(*proxies(*["cuda:0"] * 3))) == "flash"
 
 
 # cuDNN

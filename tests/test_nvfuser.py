@@ -187,6 +187,19 @@ def test_tensors():
     assert fusions(jitted)
 
 
+def test_gradients():
+    def loss(x, w):
+        return (torch.softmax(x * w + 1, -1) * torch.arange(5.0)).sum()
+
+    torch.manual_seed(0)
+    x, w = torch.randn(3, 5, requires_grad=True), torch.randn(5, requires_grad=True)
+    f = jit(loss)
+    found = torch.autograd.grad(f(x, w), (x, w))
+    for mine, eagers in zip(found, torch.autograd.grad(loss(x, w), (x, w))):
+        torch.testing.assert_close(mine, eagers)
+    assert any("nvfuser" in b.sym.name for b in tnp.last_backward_traces(f)[-1].body)
+
+
 # Who takes what
 
 

@@ -17,7 +17,10 @@ torch = pytest.importorskip("torch", exc_type=ImportError)
 
 import torch.nn.functional as F  # noqa: E402
 
-from tnp.core.devices import DeviceType  # noqa: E402
+from tnp.core import dtypes  # noqa: E402
+from tnp.core.devices import Device, DeviceType  # noqa: E402
+from tnp.core.proxies import TensorProxy  # noqa: E402
+from tnp.executors import attention as attention_calls  # noqa: E402
 from tnp.executors import failures, sdpa  # noqa: E402
 
 STAND_INS = str(Path(__file__).parent / "stand_ins")
@@ -221,6 +224,19 @@ def test_what_no_kernel_takes_is_torchs():
     assert "it takes tensors of 4 dimensions" in tnp.explain(f)
 
 
+def test_tensors_of_several_devices_are_refused():
+    def proxies(*devices):
+        return [
+            TensorProxy(f"t{i}", shape=(1, 1, 8, 8), dtype=dtypes.float16, device=Device(d))
+            for i, d in enumerate(devices)
+        ]
+
+    assert attention_calls.refusal_of(attention_calls.Call(*proxies("cuda:0", "cuda:0", "cuda:0"))) is None
+    refusal = attention_calls.refusal_of(attention_calls.Call(*proxies("cuda:0", "cuda:0", "cuda:1")))
+    assert refusal.reason == "tensors of several devices"
+    assert sdpa._choice(attention_calls.Call(*proxies(*["cuda:0"] * 3))) == "flash"
+
+
 # cuDNN
 
 
@@ -412,6 +428,41 @@ def test_what_apex_does_not_take_is_torchs(options, classes, reason):
     f = compare(lambda x: F.cross_entropy(x, target, **options), tensors(torch.float32, (3, classes)), "apex")
     assert "apex_cross_entropy" not in names(f)
     assert f"apex refused ltorch.nn.functional.cross_entropy: {reason}" in tnp.explain(f)
+
+
+# Triton's cross entropy in half precision: what computes on blocks is a stand-in where Triton is not installed
+
+
+@pytest.fixture
+def triton_cross_entropy(monkeypatch):
+    if importlib.util.find_spec("triton") is not None:
+        return
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    sys.path.insert(0, STAND_INS)
+    importlib.import_module("tnp.executors.triton_cross_entropy")
+    sys.path.remove(STAND_INS)
+    for name in [n for n in sys.modules if n.partition(".")[0] == "triton"]:
+        del sys.modules[name]  # torch would take it for Triton
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_cross_entropy_by_triton_in_half_precision(dtype, reduction, weighted, triton_cross_entropy):
+    (x,) = tensors(dtype, (4, 37))
+    weight = torch.linspace(0.5, 1.5, 37, dtype=dtype) if weighted else None
+    target = torch.tensor([0, 36, 2, 7])
+
+    def loss(x, weight):
+        return F.cross_entropy(x, target, weight, ignore_index=2, reduction=reduction, label_smoothing=0.1)
+
+    f = tnp.jit(loss, executors=["triton_cross_entropy"])
+    mine, eagers = f(x, weight), loss(x.float(), None if weight is None else weight.float())
+    assert "triton_crossentropy" in names(f)
+    torch.testing.assert_close(mine.float(), eagers, **HALF)
+    (found,) = torch.autograd.grad(mine.sum(), x)
+    (wanted,) = torch.autograd.grad(eagers.sum(), x)
+    torch.testing.assert_close(found, wanted, **HALF)
 
 
 # Where nothing is installed, or no device is there

@@ -14,8 +14,11 @@ from fuzzing import first_failure, minimised, random_program
 
 import tnp
 import tnp.testing.families
-from tnp.core import dtypes
-from tnp.executors import registry
+from tnp.core import dtypes, prims
+from tnp.core.devices import Device
+from tnp.core.proxies import TensorProxy
+from tnp.core.trace import Trace, tracing
+from tnp.executors import failures, registry
 from tnp.testing import assert_same, check_sample, opinfos
 from tnp.testing.opinfo import EXECUTORS
 
@@ -184,6 +187,19 @@ def test_tensors():
     assert fusions(jitted)
 
 
+def test_gradients():
+    def loss(x, w):
+        return (torch.softmax(x * w + 1, -1) * torch.arange(5.0)).sum()
+
+    torch.manual_seed(0)
+    x, w = torch.randn(3, 5, requires_grad=True), torch.randn(5, requires_grad=True)
+    f = jit(loss)
+    found = torch.autograd.grad(f(x, w), (x, w))
+    for mine, eagers in zip(found, torch.autograd.grad(loss(x, w), (x, w))):
+        torch.testing.assert_close(mine, eagers)
+    assert any("nvfuser" in b.sym.name for b in tnp.last_backward_traces(f)[-1].body)
+
+
 # Who takes what
 
 
@@ -199,6 +215,52 @@ def test_what_it_does_not_take_is_refused_with_a_reason():
     assert re.search(r"nvfuser refused \S*getitem: nvFuser slices by steps of 1 only at \S+:\d+", said)
     assert re.search(r"nvfuser refused \S*flip: nvFuser has nothing for flip", said)
     assert "nvFuser does not compute in int8" in said
+
+
+def recorded(prim, *args, **kwargs):
+    """A bound symbol of a prim on proxies."""
+    trace = Trace()
+    with tracing(trace):
+        prim(*args, **kwargs)
+    return trace.bound_symbols[-1]
+
+
+def on(*devices, dtype=dtypes.float32, shape=(3, 4)):
+    with tracing(Trace()) as trace:
+        return [TensorProxy(trace.make_name("a"), shape=shape, dtype=dtype, device=Device(d)) for d in devices]
+
+
+def test_devices(monkeypatch):
+    """Built for CUDA, it takes CUDA tensors, each region on one device."""
+    monkeypatch.delattr(nvfuser_direct, "DEVICE_TYPES")
+    library.load.cache_clear()
+    try:
+        executor = registry.get_executor("nvfuser")
+        (first,), (second,), (host,) = on("cuda:0"), on("cuda:1"), on("cpu")
+        here, there = recorded(prims.exp, first), recorded(prims.exp, second)
+        assert executor.can_fuse(here) and executor.can_fuse(there)
+        assert executor.region_key(here) is not executor.region_key(there)
+        assert executor.can_fuse(recorded(prims.exp, host)).reason == "it takes tensors on cuda"
+        assert executor.unavailable() == failures.why_no_device()
+    finally:
+        monkeypatch.undo()
+        library.load.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "reason"),
+    [
+        ("int8", (3,), "does not compute in int8"),
+        ("uint16", (3,), "does not compute in uint16"),
+        ("complex64", (3,), "does not compute in complex64"),
+        ("float32", (3, 0), "an array without elements"),
+        ("float32", (1,) * 9, "more than 8 dimensions"),
+    ],
+)
+def test_arrays_that_are_refused(dtype, shape, reason):
+    (a,) = on("cpu", dtype=getattr(dtypes, dtype), shape=shape)
+    found = registry.get_executor("nvfuser").can_fuse(recorded(prims.mul, a, a))
+    assert not found and reason in found.reason
 
 
 @pytest.fixture

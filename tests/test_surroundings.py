@@ -6,6 +6,8 @@ import gc
 import io
 import pickle
 import random
+import subprocess
+import sys
 import time
 import types
 import warnings
@@ -38,6 +40,21 @@ def runs_eagerly(f, *args, reason):
     """The result of the jitted ``f``, which must warn that it runs eagerly for ``reason``."""
     with pytest.warns(tnp.EagerFallbackWarning, match=reason):
         return tnp.jit(f)(*args)
+
+
+def test_without_the_compiler_and_the_package_for_containers():
+    script = """
+import sys
+for name in ("optree", "llvmlite"):
+    sys.modules[name] = None
+import numpy as np, tnp
+from tnp.executors import registry
+assert tnp.jit(lambda x: np.exp(x) + 1)(np.zeros(2)).tolist() == [2, 2]
+found = registry.availability()
+assert found["numpy"] == "" and found["llvm"] == "the package llvmlite is not installed", found
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # Random numbers

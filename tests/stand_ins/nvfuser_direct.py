@@ -114,8 +114,11 @@ def _unary(name, function, result=None, promotes=True):
 for (
     _name
 ) in """acos acosh asin asinh atan atanh ceil cos cosh exp exp2 expm1 erf erfc erfinv floor frac lgamma log log10 log1p
-        log2 reciprocal round rsqrt sigmoid sin sinh sqrt tan tanh trunc""".split():
+        log2 reciprocal round rsqrt sigmoid sin sinh tan tanh trunc""".split():
     _unary(_name, getattr(torch, _name))
+_unary(
+    "sqrt", lambda t: t.double().sqrt().to(t.dtype)
+)  # rounded correctly, as on CUDA; torch's on the CPU is not always
 _unary("relu", torch.relu, promotes=False)
 _unary("abs", torch.abs, promotes=False)
 _unary("neg", torch.neg, promotes=False)

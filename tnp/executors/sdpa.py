@@ -70,7 +70,7 @@ def _flash_backward(
 ) -> tuple[Any, ...]:
     g, q, k, v, o = map(_padded, (g, query, key, value, out))
     # Without dropout nothing reads the state of the generator; batches of one length have no table of lengths.
-    state = torch.zeros(2, dtype=torch.uint64, device=g.device), torch.zeros((), dtype=torch.uint64, device=g.device)
+    state = (torch.empty(shape, dtype=torch.uint64, device=g.device) for shape in ((2,), ()))
     found = _aten._scaled_dot_product_flash_attention_backward(
         g, q, k, v, o, rows, None, None, query.shape[2], key.shape[2], 0.0, is_causal, *state, scale=scale
     )
@@ -126,7 +126,7 @@ def _efficient_backward_meta(
 def _efficient_backward(
     g: Any, query: Any, key: Any, value: Any, mask: Any, out: Any, rows: Any, is_causal: bool, scale: float, of_mask: bool
 ) -> tuple[Any, ...]:  # fmt: skip
-    state = (torch.zeros((), dtype=torch.int64, device=g.device) for _ in range(2))
+    state = (torch.empty((), dtype=torch.int64, device=g.device) for _ in range(2))
     *found, of_bias = _aten._scaled_dot_product_efficient_attention_backward(
         *_last_dense(g, query, key, value), _bias(mask, query, key), out, rows, *state, 0.0, [True, True, True, of_mask],
         is_causal, scale=scale,

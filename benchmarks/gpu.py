@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import gpu_torch
 import numpy as np
 
 import tnp
@@ -105,21 +106,11 @@ def in_library(function: Any, library: Any) -> Any:
     return FunctionType(function.__code__, {**function.__globals__, "np": library}, function.__name__)
 
 
-def tnp_version(cupy: Any, function: Any, args: tuple[Any, ...], fuser: str = "triton") -> Any:
-    """The program's operations between the copies to the device and back, on arrays that are there."""
-    jitted = tnp.jit(function, executors=[f"{fuser}_cupy", "cupy"])
-    jitted(*args)
-    program = tnp.last_traces(jitted)[-1]
-    values: dict[str, Any] = dict(zip((p.name for p in program.args), args))
-    steps = [b for b in program.body if b.sym.executor is not None]
-    for b in [b for b in steps if b.sym.name == "to_device"]:
-        values[b.output.name] = cupy.asarray(values[b.args[0].name])
-    steps = [b for b in steps if b.sym.name not in ("to_device", "to_host", "as_scalar")]
-    if len(steps) != 1 or fuser not in steps[0].sym.name:
-        raise RuntimeError(f"the program is not one region of {fuser}, but {[b.sym.name for b in steps]}")
-    region = steps[0].sym.fn
-    inputs = [values[p.name] for p in steps[0].args]
-    return lambda: region(*inputs)[0]
+def tnp_version(function: Any, inputs: list[Any], **options: Any) -> Any:
+    """The function on arrays that are on the device: its result is there, too."""
+    jitted = tnp.jit(function, **options)
+    jitted(*inputs)
+    return lambda: jitted(*inputs)
 
 
 def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any]]:
@@ -144,9 +135,19 @@ def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any
         own = jax.jit(in_library(function, jax.numpy))
         return lambda: own(*inputs)
 
+    def of_tensors(**options: Any) -> Any:
+        torch = importlib.import_module("torch")
+        return tnp_version(in_library(function, torch), [torch.from_numpy(a).cuda() for a in args], **options)
+
+    def arrays() -> list[Any]:
+        return [cupy.asarray(a) for a in args]
+
     return {
-        "tnp": lambda: tnp_version(cupy, function, args),
-        "tnp by nvFuser": lambda: tnp_version(cupy, function, args, "nvfuser"),
+        "tnp": lambda: tnp_version(function, arrays()),
+        "tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser_cupy", "cupy"]),
+        "tnp, CuPy's kernels": lambda: tnp_version(function, arrays(), executors=["cupy"]),
+        "tnp, tensors": of_tensors,
+        "tnp, tensors, cudagraphs": lambda: of_tensors(cudagraphs=True),
         "cupy": of_cupy,
         "torch": lambda: of_torch(False),
         "torch.compile": lambda: of_torch(True),
@@ -256,6 +257,7 @@ def main() -> int:
         print(lines[-1], flush=True)
     if options.only == list(PROGRAMS):
         lines += gpu_kernels.table(seconds, peak_of, synchronize)
+    lines += gpu_torch.lines(seconds, synchronize)
     print("\n".join(lines))
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text("\n".join(lines) + "\n")

@@ -212,3 +212,12 @@ def test_functions_that_call_others_or_need_values():
     runs(judged, randn(2, 3), randn(2, 3) + 1, randn(2, 3) * 2)
     runs(judged, randn(2, 3, grad=True), randn(2, 3) + 1, randn(2, 3) * 2)
     runs(counted, torch.tensor([0, 2, 1, 1]), torch.tensor([1, 3]))
+
+
+def joined(x, y):
+    return torch.cat([x, y])
+
+
+def test_joining_with_tensors_of_no_elements():
+    runs(joined, randn(0, grad=True), randn(2, 3, grad=True))
+    runs(joined, randn(0, grad=True), randn(3, grad=True))

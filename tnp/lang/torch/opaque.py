@@ -318,4 +318,7 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
             found = torch.autograd.grad(outputs, list(inputs.values()), seeds, allow_unused=True)
         except RuntimeError:  # it goes back only on real data, or not at all: that is seen when it does
             return flags, set()
-        return flags, {n for n, g in zip(inputs, found) if g is None}
+        apart = {n for n, g in zip(inputs, found) if g is None}
+        if len(apart) == len(inputs):  # of no elements
+            raise NeedsEager("it calls a function whose result requires a gradient and depends on no argument")
+        return flags, apart

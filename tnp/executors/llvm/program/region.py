@@ -227,9 +227,7 @@ def _slot(p: Program, i: int) -> str:
 
 def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     if isinstance(x, NumberProxy):
-        if x.python_type is not complex:
-            return load_number(p.head, x, pointer)
-        raise Refused("complex Python numbers")
+        return load_number(p.head, x, pointer)
     assert isinstance(x, TensorProxy)
     if x.scalar:
         return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)

@@ -12,7 +12,7 @@ from tnp.executors.llvm.emit import parts
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
 #: around a vector, the vectors taken at a time, and a part
-LENGTHS = (7, 33, 100, 4097, 5000)
+LENGTHS = (7, 8, 13, 33, 100, 4097, 5000)
 
 
 def affine(x, y):
@@ -48,17 +48,18 @@ def test_every_number_of_columns(columns, dtype):
         assert np.array_equal(made, expected) and made.dtype == expected.dtype
 
 
-@pytest.mark.parametrize("limit", [1, 40, 63, 98, 100, 213, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
+@pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
-def test_parts_cover_a_loop(monkeypatch, limit, repeats):
-    monkeypatch.setattr(parts, "_vector", lambda _: 8)
+def test_parts_cover_a_loop(monkeypatch, vector, repeats):
+    monkeypatch.setattr(parts, "_vector", lambda _: vector)
     monkeypatch.setattr(parts, "_may_repeat", lambda *_: repeats)
-    found = parts.parts_of(types.SimpleNamespace(), [], limit)
-    assert found.length <= min(limit, parts.CHUNK)
-    assert (found.count - 1) * found.length < limit <= found.count * found.length
-    if found.overlaps or found.vectors:
-        assert found.length % (8 * (found.vectors or parts.INTERLEAVED)) == 0
-    if found.overlaps:
-        assert repeats
-        twice = found.count * found.length - limit
-        assert twice < 32 * found.count and twice <= limit // 5, "little is computed twice"
+    for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
+        found = parts.parts_of(types.SimpleNamespace(), [], limit)
+        assert found.length <= min(limit, parts.CHUNK)
+        assert (found.count - 1) * found.length < limit <= found.count * found.length
+        if found.overlaps or found.vectors:
+            assert found.length % (vector * (found.vectors or parts.INTERLEAVED)) == 0
+        if found.overlaps:
+            assert repeats
+            twice = found.count * found.length - limit
+            assert twice < max(2 * vector, limit / 4), "little is computed twice"

@@ -115,7 +115,7 @@ class Body:
         code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {last}")
         short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
-        kinds = ["scalar"] if scalar else ["unrolled"] if short else [vectors] if vectors else []
+        kinds = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
         if independent and not short:
             kinds.append("independent")
         hint = f", !llvm.loop !{self.module.hinted_loop(kinds)}" if kinds else ""

@@ -29,8 +29,8 @@ CHUNK = 4096
 INTERLEAVED = 4
 #: what the time of an iteration comes to where fewer vectors are interleaved
 SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
-#: vectors whose time a part costs besides its iterations
-PART_COST = 2
+#: vectors whose time a part takes besides its iterations
+PART_COST = 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Par
     length = even_length(module, statements, limit)
     if length is not None:
         return Parts(limit, length, limit // length, False)
-    if limit > INTERLEAVED * vector and _may_repeat(module, statements):
+    if limit > vector and _may_repeat(module, statements):
         return _overlapping(limit, vector)
     return Parts(limit, min(limit, CHUNK), -(-limit // CHUNK), False)
 
@@ -107,6 +107,8 @@ def _overlapping(limit: int, vector: int) -> Parts:
         step = vectors * vector
         for count in (least, least + 1):
             length = -(-limit // (count * step)) * step
+            if length > limit:
+                continue
             count = -(-limit // length)
             time = count * (length * slower + PART_COST * vector)
             found.append((time, Parts(limit, length, count, True, _interleaved(length // vector))))

@@ -4,6 +4,8 @@ import copy
 import functools
 import operator
 import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -311,6 +313,45 @@ def test_callables_without_a_name():
     threads = functools.partial(in_a_thread, operator.neg)
     with pytest.warns(tnp.EagerFallbackWarning, match="in_a_thread ran eagerly: tracing raised"):
         np.testing.assert_array_equal(tnp.jit(threads)(np.ones(2)), [-1, -1])
+
+
+def halved(x):
+    """Reads a global of data, which takes the hooks that its source is for."""
+    if len(x) == 1:
+        return x * SCALE + TABLE[0]
+    out = np.zeros(len(x))
+    out[::2] = halved(x[::2])
+    out[1::2] = halved(x[1::2])
+    return out
+
+
+def test_functions_that_call_themselves():
+    x = np.arange(8.0)
+    np.testing.assert_array_equal(tnp.jit(halved, strict=True)(x), halved(x))
+
+
+def test_cloudpickle_takes_functions_of_the_main_program_by_value(tmp_path):
+    """As it takes plain ones: another process has another ``__main__``."""
+    path, kept = tmp_path / "program.py", tmp_path / "kept"
+    path.write_text(
+        "import sys, cloudpickle, pickle, numpy as np, tnp\n"
+        "table = np.arange(3.0)\n"
+        "@tnp.jit\n"
+        "def f(x):\n"
+        "    return f(x[1:]) if len(x) > 3 else x + table\n"
+        "class Model:\n"
+        "    rate = 2.0\n"
+        "    @tnp.jit(executors=['numpy'])\n"
+        "    def step(self, x):\n"
+        "        return x * self.rate\n"
+        "assert pickle.loads(pickle.dumps(f)) is f\n"
+        "open(sys.argv[1], 'wb').write(cloudpickle.dumps((f, Model().step)))\n"
+    )
+    subprocess.run([sys.executable, path, kept], check=True)
+    f, step = pickle.loads(kept.read_bytes())
+    np.testing.assert_array_equal(f(np.ones(4)), [1, 2, 3])
+    np.testing.assert_array_equal(step(np.ones(2)), [2, 2])
+    assert step.func.options["executors"] == ("numpy",)
 
 
 def test_functions_without_source():

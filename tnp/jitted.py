@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -456,7 +456,7 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> Any:
-        if _is_found_by_name(self):
+        if _is_found_by_name(self) and not (self.__module__ == "__main__" and _for_cloudpickle()):
             return self.__qualname__
         return _rebuild, (self.__tnp_function__, self.options)
 
@@ -506,6 +506,17 @@ def _is_found_by_name(jitted: Jitted) -> bool:
     except (ImportError, AttributeError):
         return False
     return found is jitted
+
+
+def _for_cloudpickle() -> bool:
+    """Whether the pickler that asks is cloudpickle's, or a copy of it in another package: it takes what stands in ``__main__``, which
+    other processes do not have, by value."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").rpartition(".")[2] == "cloudpickle":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _check_compilable(function: Any) -> None:

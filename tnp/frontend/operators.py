@@ -10,6 +10,7 @@ import numpy as np
 
 from tnp.core import dtypes, langs, prims
 from tnp.core.errors import NeedsEager
+from tnp.core.prims.elementwise import refuses_some
 from tnp.core.symbol import Symbol
 from tnp.frontend import either
 from tnp.frontend.either import TracedEither
@@ -32,7 +33,7 @@ _PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
     )
 }
 #: operators that refuse some numbers on their right
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod"))
 #: operators that Python's complex numbers have
 _COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
 _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
@@ -52,9 +53,10 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
         args = tuple(map(tracer.asking.known, args))
         if not any(type(x) is TracedNumber for x in args):
             return _PYTHON_OPERATORS[method](*args)
-        if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
+        numbers = [x.proxy if type(x) is TracedNumber else x for x in args]
+        if refuses_some(method, numbers) or (method in _DIVISIONS and not args[1]):
             tracer.before_raising()
-        result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
+        result = langs.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
     for x in args:
         if type(x) is TracedArray and x.library is not None:

@@ -444,6 +444,7 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
         none = ast.copy_location(ast.Constant(None), node)
         node.args.defaults = [none for _ in node.args.defaults]
         node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
+        node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
     free = [ast.arg(name) for name in (RUNTIME, *f.__code__.co_freevars)]
     factory = ast.FunctionDef(
@@ -466,8 +467,9 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
     inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
     if inner is None or inner.co_varnames[: _count(inner)] != f.__code__.co_varnames[: _count(f.__code__)]:
         return None
-    known = {RUNTIME, *f.__code__.co_freevars}
-    return inner if set(inner.co_freevars) <= known else None
+    if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
+        return None
+    return inner.replace(co_name=f.__code__.co_name)
 
 
 def _private_names(code: types.CodeType) -> dict[str, str]:

@@ -133,6 +133,8 @@ def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool
             tracer.before_raising()
             return prims.convert_scalar(value, dtype)
         return clang.convert(value, dtype)
+    if type(value) is float and dtype.kind in "iu":
+        value = int(value)  # raises for what is not finite
     kind = value.python_type if isinstance(value, NumberProxy) else type(value)
     holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
     if kind in holds and not isinstance(value, NumberProxy):
@@ -141,6 +143,8 @@ def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool
             if not limits.min <= value <= limits.max:
                 raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
         return value
+    if kind is complex and dtype.kind != "c":
+        raise NeedsEager("it stores a complex number into a real array")
     if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
         tracer.before_raising()
     with langs.language_context(lnp.language):

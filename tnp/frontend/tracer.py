@@ -189,7 +189,9 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        may_raise = OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args)
+        may_raise = (
+            OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args) or _is_negative_power(symbol, args)
+        )
         if may_raise or _makes_array_of_scalars(symbol, args) or OpTags.EFFECT in symbol.tags:
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in symbol.tags)
         seen: dict[str, TracedArray] = {}
@@ -289,8 +291,8 @@ class Tracer:
         subscripts.store_updated(target, value)
 
     def flush_if_dynamic(self, key: Any) -> None:
-        """Writes what is pending if a store may fail at run time because of an index."""
-        if is_traced(key):
+        """Writes what is pending if a store may fail at run time because of an index; those in lists are not looked at before."""
+        if is_traced(key) or type(key) is list or (type(key) is tuple and any(type(k) is list for k in key)):
             self.before_raising()
 
     def before_effect(self, *, may_raise: bool) -> None:
@@ -478,6 +480,24 @@ def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
     return symbol.name not in _OF_ANY_SIZE
+
+
+def _is_negative_power(symbol: Symbol, args: Any) -> bool:
+    """Whether integers are raised to a power that may be negative, which NumPy refuses."""
+    if symbol.name not in ("pow", "power") or len(args) < 2:
+        return False
+    base, exponent = args[:2]
+    kinds = [_kind_of_elements(x) for x in (base, exponent)]
+    return kinds[0] in "iub" and kinds[1] == "i" and not (type(exponent) is int and exponent >= 0)
+
+
+def _kind_of_elements(x: Any) -> str:
+    """The kind of dtype of an operand: that of an array or scalar, or a number's; of a list, ``"i"``, which it may be."""
+    if type(x) is TracedArray:
+        return x._element_type.kind
+    kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    known = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
+    return known or getattr(getattr(x, "dtype", None), "kind", "i")
 
 
 def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.core import prims, sizes
 from tnp.core.bodies import in_bodies
+from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
@@ -15,9 +16,9 @@ __all__ = [
     "any_size",
     "common_subexpressions",
     "dead_code",
-    "divides_numbers",
     "may_raise",
     "memory_of_results",
+    "refuses_values",
     "unread",
     "with_arguments_used",
     "without_aliases",
@@ -28,12 +29,16 @@ def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
     return bsym.has_tag_inside(OpTags.EFFECT) or (OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return")
 
 
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
-
-
-def divides_numbers(b: BoundSymbol) -> bool:
-    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
-    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
+def refuses_values(b: BoundSymbol) -> bool:
+    """Whether a bound symbol is arithmetic that refuses some values: of Python numbers, or integers to a negative power."""
+    if isinstance(b.output, NumberProxy):
+        return refuses_some(b.sym.name.removeprefix("python_"), b.args)
+    if b.sym.name not in ("pow", "power") or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
+        return False
+    exponent = b.args[1]
+    if isinstance(exponent, TensorProxy):
+        return exponent.dtype.kind == "i"
+    return not (isinstance(exponent, int) and exponent >= 0)
 
 
 def may_raise(b: BoundSymbol) -> bool:
@@ -44,7 +49,7 @@ def may_raise(b: BoundSymbol) -> bool:
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position
         return any(map(may_raise, b.subsymbols))
-    if b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b):
+    if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
     return any_size(b)
 

@@ -410,8 +410,8 @@ class FusionExecutor(Executor):
         raise NotImplementedError
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Whether it is better to open an operation that the executor cannot compile, for parts that it can, than to leave it whole to
-        executors behind this one."""
+        """Whether it is better to open the operation ``bsym``, which the executor cannot compile, for parts that it can, than to leave
+        it whole to executors behind this one."""
         return False
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:

@@ -72,7 +72,7 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             # A region computes what is read.
-            asked = [e for e in asked if not hasattr(e, "can_fuse") or (bsym.subsymbols and e.opens(bsym))]
+            asked = [e for e in asked if not hasattr(e, "can_fuse") or opens(e, bsym)]
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
@@ -169,7 +169,7 @@ class _Claims:
                     self._taken(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
-                if bsym.subsymbols and executor.opens(bsym):
+                if opens(executor, bsym):
                     self.opened = True
                     break
                 refused.add(executor, answer)
@@ -323,6 +323,16 @@ def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
         return answer if answer or getattr(answer, "reason", None) is not None else False
     except Exception as error:
         blame_extension(fuser, "can_fuse", bsym, error)
+
+
+def opens(fuser: Any, bsym: BoundSymbol) -> bool:
+    """Whether a fusing executor wants the parts of an operation. Raises :class:`ExtensionError` where an extension's raises."""
+    if not bsym.subsymbols:
+        return False
+    try:
+        return bool(fuser.opens(bsym))
+    except Exception as error:
+        blame_extension(fuser, "opens", bsym, error)
 
 
 def blame_extension(executor: Any, method: str, bsym: BoundSymbol, error: Exception) -> NoReturn:

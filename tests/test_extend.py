@@ -242,7 +242,7 @@ def test_what_operators_must_be(ex):
         lambda key: extend.register_vmap(key, np.sin),
     ):
         with pytest.raises(
-            TypeError, match=r"a symbol \(tnp.lang.numpy.sin\) or an id \('numpy.sin', .*not <ufunc 'sin'>"
+            TypeError, match=r"by a symbol \(tnp.lang.numpy.sin, .* or an id \('numpy.sin', .*not by <ufunc 'sin'>"
         ):
             register(np.sin)
         with pytest.raises(ValueError, match=r"there is no operation 'numpy.sinn': numpy has no function of that name"):

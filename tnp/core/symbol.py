@@ -242,7 +242,8 @@ def id_of(operation: Any) -> Any:
     if callable(operation):
         name = getattr(operation, "__name__", "sin")
         raise TypeError(
-            f"a symbol (tnp.lang.numpy.{name}) or an id ('numpy.{name}', PrimIDs.ADD) says which operation is meant, not {operation!r}"
+            f"which operation is meant is said by a symbol (tnp.lang.numpy.{name}, tnp.lang.torch.{name}) or an id ('numpy.{name}', "
+            f"'torch.{name}', PrimIDs.ADD), not by {operation!r}"
         )
     if isinstance(operation, str) and not langs.known_operation(operation):
         library = operation.partition(".")[0]

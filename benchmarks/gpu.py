@@ -18,14 +18,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import gpu_kernels
 import gpu_torch
 import numpy as np
 
 import tnp
 from tnp.executors.pool import share_with_torch
-
-sys.path.insert(0, str(Path(__file__).parent))
-import gpu_kernels
 
 #: seconds that a version runs for
 SECONDS = 0.5

@@ -27,6 +27,8 @@ PERSISTENT_LIMIT = 8192
 TILE = 2048
 #: elements of a program without reductions
 BLOCK = 1024
+#: programs of a launch, at most: CUDA's grids count them in 31 bits
+MOST_PROGRAMS = 2**31 - 1
 #: offsets from here on need 64 bits
 WIDE = 2**31 - 2**20
 
@@ -160,7 +162,7 @@ class _Emitter:
             rows, columns = 64, TILE // 64
         else:
             rows, columns = 1, TILE
-        rows = min(rows, _power_of_two(self.rows))
+        rows = max(min(rows, _power_of_two(self.rows)), _power_of_two(-(-self.rows // MOST_PROGRAMS)))
         self.constants = {"XBLOCK": rows, "RBLOCK": columns}
         self.num_warps = 8 if rows * columns >= 4096 else 4
 

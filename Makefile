@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-ops test-triton test-gpu fuzz lint bench docs coverage clean
+.PHONY: demo test test-ops test-triton test-nvfuser test-gpu fuzz lint bench docs coverage clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ test: $(VENV)/.test  ## all tests
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed
 	TRITON_INTERPRET=1 TNP_TEST_INDUCTOR=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
 	  tests/test_triton.py tests/test_triton_random.py tests/test_triton_source.py tests/test_triton_cross_entropy.py tests/test_cupy.py tests/test_cupy_arrays.py tests/test_cupy_kernels.py tests/test_gpu_bad_input.py tests/test_torch_compile_executor.py
+
+test-nvfuser: $(VENV)/.test  ## the nvfuser executor on its stand-in: hundreds of random programs, a hundred samples of each operation
+	TNP_FUZZ_EXAMPLES=500 TNP_NVFUSER_SAMPLES=100 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_nvfuser.py
 
 test-gpu:  ## everything that needs a CUDA device, with the PYTHON that is there (it installs nothing), and the table of benchmarks/gpu.py
 	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/test_gpu.py tests/test_gpu_torch.py; status=$$?; \

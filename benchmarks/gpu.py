@@ -22,6 +22,10 @@ import gpu_torch
 import numpy as np
 
 import tnp
+from tnp.executors.pool import share_with_torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+import gpu_kernels
 
 #: seconds that a version runs for
 SECONDS = 0.5
@@ -140,6 +144,7 @@ def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any
 
     return {
         "tnp": lambda: tnp_version(function, arrays()),
+        "tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser_cupy", "cupy"]),
         "tnp, CuPy's kernels": lambda: tnp_version(function, arrays(), executors=["cupy"]),
         "tnp, tensors": of_tensors,
         "tnp, tensors, cudagraphs": lambda: of_tensors(cudagraphs=True),
@@ -186,13 +191,26 @@ def measure(name: str, elements: int, bandwidth: float, synchronize: Callable[[]
             run = prepare()
             np.testing.assert_allclose(as_numpy(run()), expected, rtol=2e-3, atol=1e-4)
             took = seconds(run, synchronize)
+            peak = peak_of(run, synchronize)
         except Exception as error:  # a peer that is missing or fails is a note, not the end
             text = (str(error).splitlines() or [""])[0][:90].replace("|", "/")
-            lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | |")
+            lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | | |")
             continue
         rate = moved / took
-        lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} |")
+        shown = "" if version == "jax.jit" else f"{peak / 2**20:.0f}"  # which has a pool of its own
+        lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} | {shown} |")
     return lines
+
+
+def peak_of(run: Callable[[], Any], synchronize: Callable[[], None]) -> int:
+    """Bytes of the device that a call takes at most beside what was there, results included, in the pool of torch and CuPy."""
+    torch = importlib.import_module("torch")
+    synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    synchronize()
+    return int(torch.cuda.max_memory_allocated()) - before
 
 
 def copy_bandwidth(cupy: Any, elements: int, synchronize: Callable[[], None]) -> float:
@@ -223,6 +241,7 @@ def main() -> int:
     def synchronize() -> None:
         cupy.cuda.runtime.deviceSynchronize()
 
+    share_with_torch()
     bandwidth = copy_bandwidth(cupy, options.elements, synchronize)
     lines = [
         "# On a GPU",
@@ -230,12 +249,14 @@ def main() -> int:
         f"CuPy {cupy.__version__}, NumPy {np.__version__}, {options.elements:,} elements of float32; a copy on the device runs at "
         f"{bandwidth / 1e9:.0f} GB/s. Made by `make test-gpu`.",
         "",
-        "| program | version | µs | GB/s of inputs and results | of a copy's |",
-        "| --- | --- | ---: | ---: | ---: |",
+        "| program | version | µs | GB/s of inputs and results | of a copy's | MiB at most |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name in options.only:
         lines += measure(name, options.elements, bandwidth, synchronize)
         print(lines[-1], flush=True)
+    if options.only == list(PROGRAMS):
+        lines += gpu_kernels.table(seconds, peak_of, synchronize)
     lines += gpu_torch.lines(seconds, synchronize)
     print("\n".join(lines))
     options.out.parent.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
 """PyTorch models through ``tnp.jit`` against eager torch: whether they are right, and which way they run.
 
-    python benchmarks/models.py                 # inference of every small model of tests/models
-    python benchmarks/models.py --speed         # times of four larger ones, beside eager and torch.compile
+    python benchmarks/models.py                 # inference and training of every small model of tests/models
+    python benchmarks/models.py --parts speed   # times of larger ones, beside eager, torch.compile and thunder, where that is installed
     python benchmarks/models.py GPT Llama       # the models with these in their names
 
 A model runs *native* if it is one program of operations that the torch language defines, *opaque* if some of them are calls of torch's
@@ -18,9 +18,9 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from costs import module_dispatch
@@ -105,21 +105,71 @@ def training(model: Model) -> list[str]:
     return [model.name, way(jitted), f"{difference:.0e}", f"{first:.2f}"]
 
 
-#: what is timed: the module, its inputs, and whether it is called under ``no_grad``
-SPEED: tuple[tuple[str, Callable[[], torch.nn.Module], Callable[[], dict[str, Any]]], ...] = (
-    ("MLP, batch 1", lambda: MLP(64, 256, 256, 10), lambda: {"x": torch.randn(1, 64)}),
-    (
+class Timed(NamedTuple):
+    """A model that is timed: the module, what it is called with, and whether a step of training is timed or a call under ``no_grad``."""
+
+    name: str
+    make: Callable[[], torch.nn.Module]
+    inputs: Callable[[], dict[str, Any]]
+    trains: bool = False
+
+    def call(self, function: Any, module: torch.nn.Module, inputs: dict[str, Any]) -> Any:
+        """What is timed: a call, or the loss and the gradients of all parameters."""
+        if not self.trains:
+            return function(**inputs)
+        module.zero_grad()
+        loss = function(**inputs)[1]
+        loss.backward()
+        return {"loss": loss.detach(), "gradients": {n: p.grad for n, p in module.named_parameters()}}
+
+
+def tokens(vocabulary: int, *names: str) -> dict[str, Any]:
+    return {name: torch.randint(0, vocabulary, (8, 256)) for name in names}
+
+
+SPEED = (
+    Timed("MLP, batch 1", lambda: MLP(64, 256, 256, 10), lambda: {"x": torch.randn(1, 64)}),
+    Timed(
+        "GPT, 6 layers, width 384, 8 × 256, a step of training",
+        lambda: GPT(65, 256, layers=6, heads=6, width=384),
+        lambda: tokens(65, "tokens", "targets"),
+        trains=True,
+    ),
+    Timed(
         "GPT, 6 layers, width 384, 8 × 256",
         lambda: GPT(65, 256, layers=6, heads=6, width=384),
-        lambda: {"tokens": torch.randint(0, 65, (8, 256))},
+        lambda: tokens(65, "tokens"),
     ),
-    (
+    Timed(
         "encoder, 4 layers, width 256, 8 × 128",
         lambda: Encoder(1000, 128, layers=4, heads=4, width=256),
         lambda: {"tokens": torch.randint(0, 1000, (8, 128))},
     ),
-    ("ResNet-18, 1 × 3 × 224 × 224", ResNet18, lambda: {"x": torch.randn(1, 3, 224, 224)}),
+    Timed("ResNet-18, 1 × 3 × 224 × 224", ResNet18, lambda: {"x": torch.randn(1, 3, 224, 224)}),
 )
+#: methods that thunder 0.2.6 registers and torch 2.13 no longer has: thunder cannot be imported without them, and no model calls one
+GONE = ("align_as", "align_to", "has_names", "refine_names", "rename")
+
+
+def compilers(names: list[str]) -> dict[str, Callable[[torch.nn.Module], Any]]:
+    """tnp and the peers that are there, each a function that compiles a module."""
+    found: dict[str, Callable[[torch.nn.Module], Any]] = {"tnp": tnp.jit}
+    if "inductor" in names:
+        found["torch.compile"] = torch.compile
+    if "thunder" in names and importlib.util.find_spec("thunder") is not None:
+        for name in GONE:
+            if not hasattr(torch.Tensor, name):
+                setattr(torch.Tensor, name, _gone(name))
+        found["thunder"] = importlib.import_module("thunder").jit
+    return found
+
+
+def _gone(name: str) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(name)
+
+    method.__name__ = name
+    return method
 
 
 def best_times(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
@@ -135,33 +185,36 @@ def best_times(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
             return best
 
 
-def speed(names: list[str], seconds: float, peers: list[str]) -> list[list[str]]:
-    """A row a model: eager's time, the others' times over it, and the seconds of the first calls."""
-    rows = []
-    for name, make, inputs_of in SPEED:
-        if names and not any(n.lower() in name.lower() for n in names):
+def speed(names: list[str], seconds: float, peers: list[str]) -> Iterator[list[str]]:
+    """A row a model and a contestant: its time, eager's over that, and the seconds of its first call."""
+    for timed in SPEED:
+        if names and not any(n.lower() in timed.name.lower() for n in names):
             continue
         torch.manual_seed(0)
-        module, inputs = make().eval(), inputs_of()
-        contestants = {"tnp": tnp.jit(module)}
-        if "inductor" in peers:
-            torch._dynamo.reset()
-            contestants["torch.compile"] = torch.compile(module)
-        with torch.no_grad():
-            expected, first = module(**inputs), []
-            for function in contestants.values():
-                start = time.perf_counter()
-                found = function(**inputs)
-                first.append(time.perf_counter() - start)
+        module, inputs = timed.make().train(timed.trains), timed.inputs()
+        torch._dynamo.reset()
+        functions, first = {"eager": module}, {"eager": 0.0}
+        with torch.set_grad_enabled(timed.trains):
+            expected = timed.call(module, module, inputs)
+            for name, compiled in compilers(peers).items():
+                try:
+                    function = compiled(module)
+                    start = time.perf_counter()
+                    found = timed.call(function, module, inputs)
+                except Exception as error:  # a peer's own
+                    if name == "tnp":
+                        raise
+                    print(
+                        f"{name}: {timed.name}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr
+                    )
+                    continue
+                first[name] = time.perf_counter() - start
                 compared(found, expected, rtol=1e-3, atol=1e-3)
-            functions = [module, *contestants.values()]
-            times = best_times([lambda f=f: f(**inputs) for f in functions], seconds)
-        ratios = [f"{times[0] / t:.2f}" for t in times[1:]]
-        ratios += ["–"] * (2 - len(ratios))
-        cold = [f"{s:.2f}" for s in first] + ["–"] * (2 - len(first))
-        rows.append([name, f"{times[0] * 1e3:.3f}", *ratios, *cold])
-        print("  ".join(rows[-1]), flush=True)
-    return rows
+                functions[name] = function
+            calls = [lambda f=f: timed.call(f, module, inputs) for f in functions.values()]
+            times = best_times(calls, seconds)
+        for name, t in zip(functions, times):
+            yield [timed.name, name, f"{t * 1e3:.3f}", f"{times[0] / t:.2f}", f"{first[name]:.2f}"]
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -169,38 +222,49 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
 
 
+#: what there is to do, in order
+PARTS = ("inference", "training", "speed")
+
+
+def told(rows: Iterable[list[str]]) -> list[list[str]]:
+    """The rows, each printed when it is there."""
+    found = []
+    for row in rows:
+        print("  ".join(row), flush=True)
+        found.append(row)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="models with one of these in their names")
-    parser.add_argument("--speed", action="store_true", help="times, too")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS[:2], help="what to do")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long a model is timed")
-    parser.add_argument("--peers", default="inductor", help="'inductor', or '' for eager alone")
+    parser.add_argument("--peers", default="inductor,thunder", help="those that are there of these")
     parser.add_argument("--write", type=Path, help="where the tables go")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     text = "# PyTorch models through tnp\n\n"
-    text += f"torch {torch.__version__}, tnp {tnp.__version__}, {platform.machine()}. Made by `benchmarks/models.py"
-    text += f"{' --speed' if given.speed else ''}`.\n\n## Inference\n\n"
-    rows = []
-    for model in chosen(given.names):
-        rows.append(inference(model))
-        print("  ".join(rows[-1]), flush=True)
-    text += table(["model", "way", "difference from eager", "first call, s"], rows)
-    text += "\n## Training: loss, gradients, buffers, and parameters after a step of SGD\n\n"
-    rows = []
-    for model in chosen(given.names):
-        rows.append(training(model))
-        print("training  " + "  ".join(rows[-1]), flush=True)
-    text += table(["model", "way", "difference from eager", "first step, s"], rows)
-    if given.speed:
-        text += "\n## Times of inference\n\nfloat32, ratios of eager's time to that of each: more than 1 is faster than eager.\n\n"
-        head = ["model", "eager, ms", "tnp", "torch.compile", "tnp's first call, s", "torch.compile's"]
-        text += table(head, speed(given.names, given.seconds, given.peers.split(",")))
+    text += f"torch {torch.__version__}, tnp {tnp.__version__}, {platform.machine()}. Made by `benchmarks/models.py --parts "
+    text += f"{' '.join(given.parts)}`.\n"
+    if "inference" in given.parts:
+        text += "\n## Inference\n\n"
+        text += table(
+            ["model", "way", "difference from eager", "first call, s"], told(map(inference, chosen(given.names)))
+        )
+    if "training" in given.parts:
+        text += "\n## Training: loss, gradients, buffers, and parameters after a step of SGD\n\n"
+        text += table(
+            ["model", "way", "difference from eager", "first step, s"], told(map(training, chosen(given.names)))
+        )
+    if "speed" in given.parts:
+        text += "\n## Times\n\nfloat32, the best of calls in turns; more than 1 is faster than eager.\n\n"
+        head = ["model", "by", "ms", "eager : it", "first call, s"]
+        text += table(head, told(speed(given.names, given.seconds, given.peers.split(","))))
         text += "\n## A call of a module on tensors of one element, µs\n\n"
-        found = module_dispatch()
-        rows = [[name, *(f"{seconds * 1e6:.1f}" for seconds in times.values())] for name, times in found.items()]
-        print(rows)
-        text += table(["module", "eager", "tnp"], rows)
+        found = module_dispatch().items()
+        rows = ([name, *(f"{seconds * 1e6:.1f}" for seconds in times.values())] for name, times in found)
+        text += table(["module", "eager", "tnp"], told(rows))
     if given.write is not None:
         given.write.write_text(text)
 

@@ -67,7 +67,7 @@ def main() -> None:
             if given.verbose and set(counts) != {"native"}:
                 print(name, dict(counts), *list(why)[:3], sep="\n    ", flush=True)
     text = report(rows, reasons, given.samples)
-    print(text.partition("\n| operator")[0])
+    print(text.partition("\n| operator |")[0])
     if given.write is not None:
         given.write.write_text(text)
 

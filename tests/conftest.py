@@ -5,6 +5,8 @@ import importlib.util
 import os
 import tempfile
 
+import pytest
+
 os.environ.setdefault("TNP_CHECK", "1")
 #: Triton's kernels run in its interpreter, on the CPU. It reads this when it is imported, which torch may do at any time.
 os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -17,3 +19,16 @@ if importlib.util.find_spec("hypothesis") is not None:  # machines with a GPU ma
     settings.register_profile("ci", derandomize=True)
     if os.environ.get("CI"):
         settings.load_profile("ci")
+
+
+@pytest.fixture
+def executors_as_before():
+    """The executors that are known, and their lists, are after a test what they were before."""
+    from tnp.executors import registry
+
+    known, default, always = set(registry._executors), registry._default.copy(), registry._always.copy()
+    yield
+    registry._default[:], registry._always[:] = default, always
+    registry._lists_changed("the test is over")
+    for name in registry._executors.keys() - known - registry._OWN.keys():
+        registry.deregister_executor(name)

@@ -1,9 +1,13 @@
 """Guards and the cache: when a program is used again, when not, and what explain says of it."""
 
+import copy
 import functools
 import operator
 import pickle
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import cloudpickle
@@ -11,6 +15,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.testing import assert_same
 
 SCALE = 2.0
 TABLE = np.arange(4.0)
@@ -23,6 +28,11 @@ def use_global(x):
 @tnp.jit
 def decorated(x):
     return x + 1
+
+
+def in_a_thread(f, x):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(f, x).result()
 
 
 def same(f, *args):
@@ -271,6 +281,77 @@ def test_partials_lambdas_nested_and_jitted_functions():
         lambda x: functools.reduce(operator.add, [x, x, x]),
     ):
         np.testing.assert_array_equal(tnp.jit(f)(x), f(x))
+
+
+def test_functions_of_libraries():
+    """Their defaults are not passed: those of functions written in C may mean something else than nothing."""
+    x, mask = np.arange(3.0), np.array([True, False, True])
+    for f, args, kwargs in (
+        (np.add, (x, 2), {}),
+        (np.exp, (x,), {"where": mask, "out": np.ones(3)}),
+        (np.modf, (x,), {}),
+        (np.where, (mask,), {}),
+        (np.where, (mask, x, 1), {}),
+        (np.array, ([1, 2],), {}),
+        (np.sum, (x,), {"axis": 0}),
+        (max, ([3, 4],), {}),
+        (functools.partial(np.add, x), (x,), {}),
+        (functools.partial(np.max, axis=0), (np.ones((2, 3)),), {}),
+    ):
+        expected = f(*args, **copy.deepcopy(kwargs))
+        assert_same(tnp.jit(f, strict=True)(*args, **kwargs), expected, what=repr(f))
+    with pytest.raises(TypeError, match=r"add\(\) takes from 2 to 3 positional arguments"):
+        tnp.jit(np.add)(1)
+
+
+def test_callables_without_a_name():
+    zeros = functools.partial(lambda n, x: np.zeros(int(x[0]) + n), 1)
+    f = tnp.jit(zeros, specialisations=2)
+    with pytest.warns(tnp.EagerFallbackWarning, match="<lambda> runs eagerly: it is compiled for 2 values already"):
+        assert [len(f(np.full(1, k))) for k in range(4)] == [1, 2, 3, 4]
+    assert tnp.explain(f).startswith("test_callables_without_a_name.<locals>.<lambda>: 2 programs")
+    threads = functools.partial(in_a_thread, operator.neg)
+    with pytest.warns(tnp.EagerFallbackWarning, match="in_a_thread ran eagerly: tracing raised"):
+        np.testing.assert_array_equal(tnp.jit(threads)(np.ones(2)), [-1, -1])
+
+
+def halved(x):
+    """Reads a global of data, which takes the hooks that its source is for."""
+    if len(x) == 1:
+        return x * SCALE + TABLE[0]
+    out = np.zeros(len(x))
+    out[::2] = halved(x[::2])
+    out[1::2] = halved(x[1::2])
+    return out
+
+
+def test_functions_that_call_themselves():
+    x = np.arange(8.0)
+    np.testing.assert_array_equal(tnp.jit(halved, strict=True)(x), halved(x))
+
+
+def test_cloudpickle_takes_functions_of_the_main_program_by_value(tmp_path):
+    """As it takes plain ones: another process has another ``__main__``."""
+    path, kept = tmp_path / "program.py", tmp_path / "kept"
+    path.write_text(
+        "import sys, cloudpickle, pickle, numpy as np, tnp\n"
+        "table = np.arange(3.0)\n"
+        "@tnp.jit\n"
+        "def f(x):\n"
+        "    return f(x[1:]) if len(x) > 3 else x + table\n"
+        "class Model:\n"
+        "    rate = 2.0\n"
+        "    @tnp.jit(executors=['numpy'])\n"
+        "    def step(self, x):\n"
+        "        return x * self.rate\n"
+        "assert pickle.loads(pickle.dumps(f)) is f\n"
+        "open(sys.argv[1], 'wb').write(cloudpickle.dumps((f, Model().step)))\n"
+    )
+    subprocess.run([sys.executable, path, kept], check=True)
+    f, step = pickle.loads(kept.read_bytes())
+    np.testing.assert_array_equal(f(np.ones(4)), [1, 2, 3])
+    np.testing.assert_array_equal(step(np.ones(2)), [2, 2])
+    assert step.func.options["executors"] == ("numpy",)
 
 
 def test_functions_without_source():

@@ -222,3 +222,73 @@ def test_returned_arrays_of_the_inside_and_other_kinds():
     for f in (made, none):
         same_as_eager(f, *levels(5.0, 99.0, 5.0, 99.0))
     eager_with_a_warning(both, levels(99.0)[0], "16 values have been asked for before")
+
+
+def returns_or_stores(x, t):
+    for i in range(len(x)):
+        if x[i] == t:
+            return i
+    else:
+        x[0] = -1.0
+    return -5
+
+
+def returns_on_both_ways(x, t):
+    for i in range(len(x)):
+        if x[i] == t:
+            return i
+    else:
+        return -7
+
+
+def returns_what_it_has_added(x, t):
+    s = 0.0
+    for a in x:
+        s += a
+        if a == t:
+            return s
+    else:
+        s = s * 2
+        x[:] = 3
+    x += s
+    return s + 1
+
+
+def counts_and_returns(x, t):
+    i = 0
+    while i < len(x):
+        if x[i] == t:
+            return i, x[i]
+        i += 1
+    else:
+        x[3] = 9
+    return i, x[0]
+
+
+def returns_from_a_loop_in_a_loop(x, t):
+    total = 0.0
+    for j in range(30):
+        for i in range(len(x)):
+            if x[i] > t + j:
+                return total
+            total += x[i]
+        else:
+            total += 1
+        x[0] += 1
+    return -total
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        returns_or_stores, returns_on_both_ways, returns_what_it_has_added, counts_and_returns,
+        returns_from_a_loop_in_a_loop,
+    ],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_loops_that_return_and_have_an_else(f):
+    def make(t):
+        return lambda: (np.arange(40.0), t)
+
+    jitted = same_as_eager(f, make(0.0), make(17.0), make(39.0), make(99.0), executors=EXECUTORS)
+    assert 1 <= len([line for line in source(jitted).splitlines() if line.strip().startswith(("for ", "while "))]) <= 2

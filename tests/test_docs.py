@@ -1,22 +1,33 @@
 """What the documentation shows is what happens: its examples run, and so do those of the docstrings."""
 
+import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
+import textwrap
+from enum import Enum
 from pathlib import Path
 
 import pytest
 
 import tnp
+import tnp.core.clang
+import tnp.lang.numpy
+import tnp.looking
 import tnp.testing
+import tnp.thunder
 
 ROOT = Path(__file__).parent.parent
 
 
 #: what cannot be imported without a library, or without a device's
-NEED_A_LIBRARY = (".executors.torch", ".executors.cupy", ".executors.apex", ".executors.triton", ".thunder.executors.")
+NEED_A_LIBRARY = (
+    ".executors.torch", ".executors.cupy", ".executors.apex", ".executors.triton", ".thunder.executors.", ".executors.attention",
+    ".executors.cudnn", ".executors.nvfuser", ".executors.sdpa", ".executors.transformer_engine",
+)  # fmt: skip
 
 
 def modules():
@@ -37,26 +48,89 @@ def test_pages(path):
     assert failures == 0
 
 
+# What every public name says of itself
+
+
 def public_names():
-    for module in (tnp, tnp.testing, tnp.extend):
+    for module in (tnp, tnp.extend, tnp.testing, tnp.looking, tnp.thunder):
         for name in module.__all__:
-            yield pytest.param(module, name, id=f"{module.__name__}.{name}")
+            if not inspect.ismodule(getattr(module, name)):
+                yield pytest.param(module, name, id=f"{module.__name__}.{name}")
+    if importlib.util.find_spec("torch") is not None:
+        yield pytest.param(tnp.extend, "torchsymbol", id="tnp.extend.torchsymbol")
+
+
+def parameters(function):
+    if isinstance(function, type) and issubclass(function, (BaseException, Enum)):
+        return []  # nobody but tnp makes those
+    try:
+        found = inspect.signature(function).parameters
+    except ValueError:  # written in C
+        return []
+    return [n for n in found if n not in ("self", "args", "kwargs") and not n.startswith("_")]
+
+
+def raised(function):
+    """The errors that a function's own lines raise, by name."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    errors = [n.exc.func if isinstance(n.exc, ast.Call) else n.exc for n in ast.walk(tree) if isinstance(n, ast.Raise)]
+    return {e.id for e in errors if isinstance(e, ast.Name) and e.id[0].isupper()}
+
+
+def faults(function, text):
+    """What a docstring should say and does not: arguments and errors by name."""
+    missing = [f"the argument {n}" for n in parameters(function) if not re.search(rf"\b{n}\b", text)]
+    if inspect.isfunction(function):
+        missing += [f"the error {n}" for n in raised(function) if n not in text]
+    return missing
+
+
+def members(kind):
+    """Public methods and properties that a class of ours defines."""
+    for name, value in vars(kind).items() if kind.__module__.startswith("tnp.") else ():
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+            yield name, value
 
 
 @pytest.mark.parametrize("module, name", list(public_names()))
 def test_public_names_say_what_they_are(module, name):
-    """A docstring of its own each, with an example, of methods without; ``tnp.extend`` has its examples in a page."""
+    """A docstring with each argument and each error that is raised there, and an example, or where one is; test_docstrings runs it."""
     found = getattr(module, name)
-    if inspect.ismodule(found) or isinstance(found, dict):
+    if isinstance(found, dict):  # a table, which its comment explains
         return
-    text = found.__doc__ if callable(found) else type(found).__doc__
+    text = (found if callable(found) else type(found)).__doc__
     assert text and len(text) > 20, "no docstring"
-    elsewhere = re.search(r"An\s+example is at :func:`(\w+)`", text)
+    if callable(found):
+        assert not faults(found, text)
+    elsewhere = re.search(r"An\s+example is at\s+:\w+:`(\w+)`", text)
     shows = getattr(module, elsewhere[1]).__doc__ if elsewhere else text
-    assert module is tnp.extend or ">>>" in shows or "::\n" in shows, "no example"
-    for member, value in vars(found).items() if inspect.isclass(found) else ():
-        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
-            assert inspect.getdoc(getattr(found, member)), f"{member} has no docstring"
+    assert ">>>" in shows or "::\n" in shows, "no example"
+    for member, value in members(found) if inspect.isclass(found) else ():
+        said = inspect.getdoc(getattr(found, member))
+        assert said, f"{member} has no docstring"
+        assert not (inspect.isfunction(value) and faults(value, said)), member
+
+
+def test_the_check_of_docstrings_finds_what_is_missing():
+    def forgetful(number, other):
+        """Takes a number."""
+        raise ValueError(number)
+
+    assert faults(forgetful, forgetful.__doc__) == ["the argument other", "the error ValueError"]
+
+
+def test_operations_say_what_they_compute():
+    """Symbols of the languages by their ids, which name the library's function, whose text NumPy's elementwise ones have; and prims."""
+    symbols = [info.symbol for info in tnp.lang.numpy.registry.by_id.values()]
+    if importlib.util.find_spec("torch") is not None:
+        symbols += [info.symbol for info in importlib.import_module("tnp.lang.torch.registry").by_id.values()]
+    symbols += tnp.core.prims.registry.values()
+    own = [
+        s for s in symbols if inspect.unwrap(s.meta).__code__.co_filename.startswith(tnp.__path__[0])
+    ]  # not of examples
+    assert len(own) > 900
+    assert not [s.id for s in own if not (s.__doc__ or "").strip()]
+    assert not [n for n in tnp.core.clang.__all__ if not (getattr(tnp.core.clang, n).__doc__ or "").strip()]
 
 
 def test_types_are_shipped():

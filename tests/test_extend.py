@@ -1,5 +1,6 @@
 """``tnp.extend`` from outside: lists of executors, installed ones, gradient rules of executors; what is wrong is said."""
 
+import re
 import sys
 import types
 
@@ -8,12 +9,14 @@ import pytest
 
 import tnp
 from tnp import extend
+from tnp.__main__ import main
 from tnp.core import prims
 from tnp.core.errors import TraceCheckError
-from tnp.executors import registry
 from tnp.extend import ExtensionError, OperatorExecutor, PrimIDs, TensorProxy, get_grad, put_grad, put_grads
 from tnp.lang import numpy as lnp
 from tnp.testing import assert_same
+
+pytestmark = pytest.mark.usefixtures("executors_as_before")
 
 X = np.arange(6.0).reshape(2, 3) + 1
 
@@ -26,16 +29,6 @@ def operations(f):
 @pytest.fixture
 def ex():
     return OperatorExecutor("mine", version="0.1")
-
-
-@pytest.fixture(autouse=True)
-def lists():
-    """The lists of executors are after a test what they were before."""
-    known, default, always = set(registry._executors), registry._default.copy(), registry._always.copy()
-    yield
-    registry._default[:], registry._always[:] = default, always
-    for name in registry._executors.keys() - known - registry._OWN.keys():
-        extend.deregister_executor(name)
 
 
 def unary(ex, name, fn, **options):
@@ -156,16 +149,69 @@ def test_installed_executors_that_cannot_be_loaded(tmp_path, monkeypatch):
     ):
         tnp.jit(np.sin, executors=["other"])
     with pytest.warns(UserWarning) as said:
-        extend.get_all_executors()
-    assert len(said) == 3
+        found = extend.get_all_executors()
+    assert len(said) == 3 and extend.get_executor("numpy") in found
     with pytest.raises(ValueError, match=r"known are .*broken"):
         tnp.jit(np.sin, executors=["nobody"])
     install(tmp_path / "three", monkeypatch, "three_package", {"broken": "three_package:make"}, PACKAGE)
     with pytest.raises(ExtensionError, match=r"two packages have an executor 'broken': t.*_package"):
         tnp.jit(np.sin, executors=["broken"])
+    assert extend.get_executor("nobody") is None  # others are none the worse for it
+
+
+def test_installed_executors_are_listed(tmp_path, monkeypatch, capsys):
+    """With the package that has them, or the reason why they are not there; nothing of them is loaded before."""
+    entries = {
+        "ready": "four_package:ready",
+        "broken": "four_package:fail",
+        "gone": "four_package:missing",
+        "leaves": "five_package",
+    }
+    install(tmp_path / "four", monkeypatch, "four_package", entries, PACKAGE)
+    (tmp_path / "four" / "five_package.py").write_text("import sys\nsys.exit('no device')")
+    entries = {"odd": "six_package:ex", "broken": "six_package:ex"}
+    source = "from tnp.extend import OperatorExecutor\nclass Odd(OperatorExecutor):\n    def unavailable(self): 1 / 0\nex = Odd('odd')\n"
+    install(tmp_path / "six", monkeypatch, "six_package", entries, source)
+    assert tnp.jit(lambda x: x + 1)(1) == 2 and "four_package" not in sys.modules
+    main(["info"])
+    lines = dict(re.findall(r"^  (\w+): (.*)$", capsys.readouterr().out, re.MULTILINE))
+    assert lines["ready"] == "available, from four_package 1.0"
+    assert lines["numpy"] == "available"
+    assert lines["llvm"] == "available, by default"
+    assert re.match(r"not there: two packages have an executor 'broken': (four|six)_package", lines["broken"])
+    assert re.search(r"'gone' of four_package \(.*\) cannot be loaded: AttributeError", lines["gone"])
+    assert re.search(r"'leaves' of four_package .* SystemExit\('no device'\)", lines["leaves"])
+    assert lines["odd"] == "not there: asking whether it is available raised ZeroDivisionError('division by zero')"
 
 
 # Operators and implementations
+
+
+@pytest.mark.parametrize(
+    "meta, error, message",
+    [
+        (lambda a: None, ExtensionError, "the meta of wrong returns NoneType None, where proxies"),
+        (
+            lambda a: (a, np.zeros(3)),
+            ExtensionError,
+            r"the meta of wrong returns ndarray array\(\[0., 0., 0.\]\), where",
+        ),
+        (lambda a: (), ExtensionError, r"the meta of wrong returns tuple \(\), where"),
+        (
+            lambda a: TensorProxy(like=a, dtype=np.float32),
+            TypeError,
+            r"one of tnp's \(tnp.extend.dtypes.float32, a.dtype\), not <class",
+        ),
+        (lambda a: TensorProxy(like=a, shape=a.shape[0]), TypeError, "shape is a tuple of integers, not 2"),
+        (lambda a: TensorProxy(shape=(3,)), TypeError, "needs a shape and a dtype, or like="),
+    ],
+)
+def test_metas_that_give_no_proxies(ex, meta, error, message):
+    wrong = ex.register_operator("wrong", meta=meta, fn=np.sin)
+    with pytest.raises(error, match=message):
+        wrong(X)
+    with pytest.raises(error, match=message):
+        tnp.jit(lambda x: wrong(x), executors=[ex])(X)
 
 
 def test_what_operators_must_be(ex):
@@ -190,6 +236,17 @@ def test_what_operators_must_be(ex):
     for wrong in (np.sin, prims.sin):
         with pytest.raises(TypeError, match="op= takes an executor's operation"):
             ex.register_implementation("numpy.sin", wrong)
+    for register in (
+        lambda key: ex.register_implementation(key, execution_transform=np.sin),
+        lambda key: extend.register_grad(key, np.sin),
+        lambda key: extend.register_vmap(key, np.sin),
+    ):
+        with pytest.raises(
+            TypeError, match=r"by a symbol \(tnp.lang.numpy.sin, .* or an id \('numpy.sin', .*not by <ufunc 'sin'>"
+        ):
+            register(np.sin)
+        with pytest.raises(ValueError, match=r"there is no operation 'numpy.sinn': numpy has no function of that name"):
+            register("numpy.sinn")
     with pytest.raises(TypeError, match="checker= takes a function, not bool"):
         ex.register_implementation("numpy.sin", unary(ex, "s", np.sin), checker=True)
 
@@ -295,10 +352,108 @@ def test_implementations_that_return_another_number_of_results(ex):
         tnp.jit(lambda x: pair(x), executors=[ex])(X)
 
 
+class Adding(extend.FusionExecutor):
+    """Compiles a store of a sum, and says what it does as it is told to."""
+
+    def __init__(self, updates, returned=None):
+        super().__init__("adding")
+        self.updates, self.returned = updates, returned
+
+    def can_fuse(self, bsym):
+        return bsym.sym.name in ("add", "sum", "convert_element_type")
+
+    def fuse(self, region, name):
+        def run(x, *places):
+            np.add(x, 1, out=places[0] if places else x)
+            return self.returned
+
+        return extend.Fused(run, self.updates)
+
+
+@pytest.mark.parametrize(
+    "methods, said",
+    [
+        ({}, r"can_fuse of the executor wrong raised NotImplementedError\(\) for\n  t0 = lnp.add\(x, 1\)"),
+        ({"can_fuse": lambda self, bsym: False, "opens": lambda self, bsym: 1 / 0}, r"opens of the executor wrong raised ZeroDivisionError"),
+        ({"can_fuse": lambda self, bsym: 1 / 0}, r"can_fuse of the executor wrong raised ZeroDivisionError(.|\n)*at .*test_extend"),
+        ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: {}[name]}, r"fuse of the executor wrong raised KeyError"),
+        ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: 5}, r"fuse of the executor wrong returns 5 for wrong_fusion0"),
+    ],
+)  # fmt: skip
+def test_fusing_executors_that_do_not_what_they_must(methods, said):
+    executor = type("Wrong", (extend.FusionExecutor,), {"__module__": __name__, **methods})("wrong")
+    with pytest.raises(ExtensionError, match=said):
+        tnp.jit(lambda x: x + 1, executors=[executor])(X)
+
+
+def test_regions_that_update_their_inputs(ex):
+    def f(x):
+        x[:] = x + 1
+
+    right = np.zeros(2)
+    tnp.jit(f, executors=[Adding({0: 0})])(right)
+    assert_same(right, np.ones(2))
+    with pytest.raises(
+        TraceCheckError,
+        match=r"adding_fusion0 of the executor adding returned 5, where all of its results are in its arg",
+    ):
+        tnp.jit(f, executors=[Adding({0: 0}, 5)])(np.zeros(2))
+    with pytest.raises(
+        ExtensionError, match="has its output 3 in the memory of its input 0, and there are 1 outputs and 1 inputs"
+    ):
+        tnp.jit(f, executors=[Adding({3: 0})])(np.zeros(2))
+
+    def g(x):
+        y = x + 1
+        x[:] = y
+        return y.sum()
+
+    with pytest.raises(
+        TraceCheckError, match=r"adding_fusion0 of the executor adding returned None for t\d, .*f64\[\]\" of numpy"
+    ):
+        tnp.jit(g, executors=[Adding({0: 0})])(np.zeros(2))
+    with pytest.raises(ExtensionError, match=r'a "cpu f64\[\]", in the memory of its input x, a "cpu f64\[2\]"'):
+        tnp.jit(lambda x: x.sum(), executors=[Adding({0: 0})])(np.zeros(2))
+
+
 def test_results_are_not_checked_without_being_asked(ex, monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
     wrong = unary(ex, "wrong", lambda a: a.astype(np.float32))
     assert tnp.jit(lambda x: wrong(x), executors=[ex])(X).dtype == np.float32
+
+
+def test_operators_of_one_name_and_values_of_an_operators_name(ex):
+    other = OperatorExecutor("other")
+    first, second = (unary(e, "half", lambda a, n=n: a / n) for e, n in ((ex, 2), (other, 4)))
+    f = tnp.jit(lambda x: (first(x), second(x)), executors=[ex, other], strict=True)
+    assert_same(f(X), (X / 2, X / 4))
+    assert "half_1(x)" in str(tnp.last_traces(f)[-1])
+    for name in ("t0", "float", "computation", "np"):
+        op = unary(ex, name, lambda a: a * 3)
+        assert_same(tnp.jit(lambda half: first(half) + op(half) + np.inf, executors=[ex], strict=True)(X), X + np.inf)
+    with pytest.raises(ValueError, match="must be a Python name"):
+        unary(ex, "lambda", np.sin)
+
+
+def test_what_an_operator_runs_does_not_change_what_it_is_elsewhere(ex):
+    """It has the tags of the operation that it runs, there alone."""
+    twice = unary(ex, "twice", lambda a: a * 2)
+    loud = extend.make_prim("test.loud", "loud", meta=lambda a: TensorProxy(like=a), tags=(extend.OpTags.EFFECT,))
+    quiet = extend.make_prim("test.quiet", "quiet", meta=lambda a: TensorProxy(like=a))
+    for prim in (loud, quiet):
+        ex.register_implementation(prim, twice)
+
+    def f(x):
+        loud(x), quiet(x)
+        return x
+
+    jitted = tnp.jit(f, executors=[ex])
+    for _ in range(2):
+        jitted(X)
+        claimed = [b.sym for b in tnp.last_traces(jitted)[-1].body]
+        assert [extend.OpTags.EFFECT in s.tags for s in claimed] == [True]
+        jitted.forget("for the test")
+    assert claimed[0] is not twice and claimed[0].id == twice.id and not twice.tags
 
 
 # Gradients
@@ -385,6 +540,41 @@ def test_rules_of_executors(ex):
     assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X), np.full_like(X, 2))
     assert_same(tnp.grad(tnp.jit(f, executors=[ex]))(X[0]), np.cos(X[0]))
     assert_same(tnp.grad(f)(X), np.cos(X))
+
+
+def test_operations_get_tensors_wherever_derivatives_come_from(ex):
+    torch = pytest.importorskip("torch")
+    from tnp.lang import torch as ltorch
+
+    def multiplied(a, b):
+        assert type(a) is type(b) is torch.Tensor
+        return a * b
+
+    op = ex.register_operator("op", like=lambda a, b: a * b, fn=multiplied)
+    ex.register_implementation(ltorch.mul, op)
+    x = torch.arange(1.0, 4.0)
+    f = tnp.jit(lambda x: op(x, x).sum(), executors=[ex])
+    torch.testing.assert_close(tnp.grad(f)(x), 2 * x)
+    torch.testing.assert_close(tnp.hessian(f)(x), 2 * torch.eye(3))
+    torch.testing.assert_close(tnp.jacobian(tnp.jit(lambda x: op(x, x), executors=[ex]))(x), torch.diag(2 * x))
+    torch.testing.assert_close(tnp.vmap(tnp.grad(f))(torch.stack([x, x])), torch.stack([2 * x, 2 * x]))
+    torch.testing.assert_close(tnp.jvp(f, (x,), (x,))[1], 2 * (x * x).sum())
+    y = x.clone().requires_grad_()
+    f(y).backward()
+    torch.testing.assert_close(y.grad, 2 * x)
+
+
+def test_variables_are_no_operations(ex):
+    """Gradients name what they differentiate by; where nothing is written that costs nothing, and results stay apart all the same."""
+    f = tnp.jit(lambda x: (x * x).sum(), executors=["numpy"])
+    tnp.grad(f)(X)
+    assert "reshape" not in operations(tnp.grad(f))
+    identity = tnp.grad(lambda x, y: (x * y).sum(), (0, 1))
+    a, b = np.ones(3), np.zeros(3)
+    by_a, by_b = identity(a, b)
+    by_a += 5
+    by_b += 7
+    assert_same((a, b), (np.ones(3), np.zeros(3)))
 
 
 # Prims and functions of languages

@@ -7,6 +7,8 @@ import pytest
 import triton_regions as regions
 
 import tnp
+from tnp.executors import registry
+from tnp.executors.pool import share_with_torch
 from tnp.testing import assert_same
 
 
@@ -72,3 +74,117 @@ def test_an_index_out_of_bounds():
         f(matrix(5, 2, np.float32), np.array([0, 5]))
     x, i = matrix(5, 2, np.float32), np.array([0, 4])
     assert_same(f(x, i), look(x, i))
+
+
+# Executors of other packages, and torch's kernels by name: each is skipped, with its reason, where it cannot run
+
+
+def needs(name):
+    why_not = registry.availability()[name]
+    if why_not:
+        pytest.skip(f"{name}: {why_not}")
+
+
+def names(f):
+    return [b.sym.name for b in tnp.last_traces(f)[-1].bound_symbols]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize(("function", "arguments"), CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
+def test_programs_by_nvfuser(function, arguments, dtype):
+    needs("nvfuser_cupy")
+    f = tnp.jit(function, executors=["nvfuser_cupy", "cupy"])
+    assert_same(f(*arguments(dtype)), function(*arguments(dtype)))
+    assert any("nvfuser" in name for name in names(f))
+
+
+def test_a_chain_by_nvfuser_is_bitwise_that_of_numpy():
+    needs("nvfuser_cupy")
+    a, b = abs(matrix(300, 400, np.float32)), abs(matrix(300, 400, np.float32))
+    f = tnp.jit(regions.chain, executors=["nvfuser_cupy", "cupy"])
+    assert_same(f(a, b), regions.chain(a, b), exact=True)
+
+
+def attention(torch, **options):
+    return lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
+
+HEADS = ((2, 3, 128, 64),) * 3
+NORMS = ((64, 256), (256,), (256,))
+KERNELS = {
+    "sdpa-flash": ("sdpa", "flash_attention", "bfloat16", HEADS, lambda t: attention(t)),
+    "sdpa-flash-causal": ("sdpa", "flash_attention", "float16", HEADS, lambda t: attention(t, is_causal=True)),
+    "sdpa-flash-padded": ("sdpa", "flash_attention", "float16", ((2, 3, 128, 61),) * 3, lambda t: attention(t)),
+    "sdpa-efficient": ("sdpa", "efficient_attention", "float32", HEADS, lambda t: attention(t)),
+    "sdpa-efficient-masked": (
+        "sdpa", "efficient_attention", "float32", HEADS,
+        lambda t: attention(t, attn_mask=t.ones(128, 128, dtype=t.bool, device="cuda").tril()),
+    ),
+    "cudnn-attention": ("cudnn", "cudnn_attention", "bfloat16", HEADS, lambda t: attention(t)),
+    "cudnn-attention-causal": ("cudnn", "cudnn_attention", "float16", HEADS, lambda t: attention(t, is_causal=True)),
+    "cudnn-attention-masked": (
+        "cudnn", "cudnn_attention", "bfloat16", HEADS,
+        lambda t: attention(t, attn_mask=t.ones(128, 128, dtype=t.bool, device="cuda").tril()),
+    ),
+    "cudnn-norm": ("cudnn", "cudnn_layer_norm_training", "float32", NORMS, lambda t: lambda x, w, b: t.nn.functional.layer_norm(x, w.shape, w, b)),
+    "cudnn-norm-half": ("cudnn", "cudnn_layer_norm_training", "bfloat16", NORMS, lambda t: lambda x, w, b: t.nn.functional.layer_norm(x, w.shape, w, b)),
+    "linear": ("transformer_engine", "linear_fp8", "bfloat16", ((64, 128), (32, 128)), lambda t: t.nn.functional.linear),
+    "cross_entropy-triton": (
+        "triton_cross_entropy", "triton_crossentropy", "float32", ((64, 1000),),
+        lambda t: lambda x: t.nn.functional.cross_entropy(x, t.arange(64, device="cuda")),
+    ),
+    "cross_entropy-apex": (
+        "apex", "apex_cross_entropy", "bfloat16", ((64, 1000),),
+        lambda t: lambda x: t.nn.functional.cross_entropy(x, t.arange(64, device="cuda")),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KERNELS)
+def test_named_kernels_and_their_gradients(case):
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    executor, kernel, dtype, shapes, make = KERNELS[case]
+    needs(executor)
+    function = make(torch)
+    torch.manual_seed(0)
+    args = [torch.randn(s, device="cuda", dtype=getattr(torch, dtype)).requires_grad_() for s in shapes]
+    f = tnp.jit(function, executors=[executor])
+    mine, eagers = f(*args), function(*args)
+    assert kernel in names(f)
+    g = torch.randn_like(eagers)
+    pairs = [
+        (mine, eagers),
+        *zip(torch.autograd.grad(mine, args, g), torch.autograd.grad(eagers, args, g), strict=True),
+    ]
+    limit = 0.1 if executor == "transformer_engine" else 0.03 if dtype != "float32" else 1e-3
+    for a, b in pairs:
+        assert (a - b).float().norm() <= limit * b.float().norm()
+
+
+def test_torch_and_cupy_share_a_pool():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    cupy = pytest.importorskip("cupy")
+    if not torch.cuda.is_available():
+        pytest.skip("torch cannot use the device")
+    assert share_with_torch()
+    before = torch.cuda.memory_allocated()
+    made = cupy.ones(1 << 20, cupy.float32)
+    assert torch.cuda.memory_allocated() - before >= made.nbytes
+    assert float(made.sum()) == 1 << 20
+    del made
+    assert torch.cuda.memory_allocated() == before
+
+
+def test_memory_that_runs_out_leaves_the_program_of_use():
+    torch = pytest.importorskip("torch", exc_type=ImportError)
+    if not torch.cuda.is_available():
+        pytest.skip("torch cannot use the device")
+
+    def far_too_large(x):
+        return np.sqrt(x * 2 + 1)[:, None, None] + np.zeros((1, 1 << 20, 1 << 20), np.float32)
+
+    f = tnp.jit(far_too_large, device="cuda")
+    with pytest.raises((MemoryError, RuntimeError), match=r"(?i)out of memory"):
+        f(np.ones(1 << 10, np.float32))
+    g = tnp.jit(regions.softmax, device="cuda")
+    assert_same(g(matrix(70, 333, np.float32)), regions.softmax(matrix(70, 333, np.float32)))

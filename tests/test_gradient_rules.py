@@ -204,6 +204,7 @@ CASES = {
     "maximum.accumulate": (lambda x: np.maximum.accumulate(x, axis=1) ** 2, [reals(2, 5)]),
     "minimum.accumulate": (lambda x: np.minimum.accumulate(x) ** 2, [reals(6)]),
     "sort": (lambda x: np.sort(x, axis=0) ** 2, [reals(5, 2)]),
+    "stack times matrix": (lambda a, b: np.matmul(a, b), [reals(2, 3, 4), reals(4, 2)]),
     "partition": (lambda x: np.partition(x, 2)[:3] ** 2, [reals(6)]),
     "topk": (lambda x: prims.topk(x * x, 2, 1)[0], [reals(2, 5)]),
     "median": (lambda x: np.median(x, axis=1), [reals(2, 5)]),
@@ -320,6 +321,7 @@ def test_every_rule_is_of_an_operation():
         "autodiff.times",
         "numpy.linalg.norm",
         "numpy.linalg.slogdet",
+        "numpy.matmul",
         "numpy.partition",
         "ufunc_call.reduce",
     }

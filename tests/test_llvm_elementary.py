@@ -144,7 +144,12 @@ def assert_exact_within(got, expected, ulps, args):
 
 
 #: functions of one argument, with fused products and, where they do not need them, without
-CASES = [(n, f) for n, own in elementary.OWN.items() for f in (True, False) if n != "pow" and (f or not own.needs_fma)]
+CASES = [
+    (n, f)
+    for n, own in elementary.OWN.items()
+    for f in (True, False)
+    if vectormath.FUNCTIONS[n] == 1 and (f or not own.needs_fma)
+]
 
 
 @pytest.mark.parametrize("d", DTYPES, ids=str)
@@ -177,6 +182,18 @@ def powers(d, count=20_000):
 def test_errors_of_powers_are_as_stated(d, fused):
     args = powers(d)
     assert_exact_within(compiled("pow", d)(*args), exactly("pow", args, d), elementary.OWN["pow"].ulps[d.bits], args)
+
+
+@pytest.mark.parametrize("d", DTYPES, ids=str)
+def test_errors_of_hypotenuses_are_as_stated(d, fused):
+    pairs = np.array(list(itertools.product(edges(d), edges(d)))).T
+    x = sample("hypot", d)
+    others = np.random.default_rng(10).permutation(x)
+    near = (x * np.random.default_rng(11).uniform(0.5, 2, len(x))).astype(x.dtype)  # both count
+    args = [np.concatenate([pairs[0], x, x]), np.concatenate([pairs[1], others, near])]
+    assert_exact_within(
+        compiled("hypot", d)(*args), exactly("hypot", args, d), elementary.OWN["hypot"].ulps[d.bits], args
+    )
 
 
 @pytest.mark.parametrize("d", DTYPES, ids=str)

@@ -294,18 +294,68 @@ def test_threads_may_call_at_once():
 
 _WITHOUT = """
 import sys, numpy as np
-sys.modules["llvmlite"] = None
+LACKING
 import tnp
 f = tnp.jit(lambda x: np.exp(x) * 2 + 1)
 np.testing.assert_allclose(f(np.ones(4)), np.exp(np.ones(4)) * 2 + 1)
 print([b.sym.name for b in tnp.last_traces(f)[-1].body][0])
 """
 
+#: what is missing, as it would be seen
+_LACKING = {
+    "llvmlite": 'sys.modules["llvmlite"] = None',
+    "a code generator": """
+import llvmlite.binding
+def refuse(triple):
+    raise RuntimeError("No available targets are compatible with triple")
+llvmlite.binding.Target.from_triple = refuse""",
+}
 
-def test_without_llvmlite_numpy_runs_it():
-    done = subprocess.run([sys.executable, "-c", _WITHOUT], capture_output=True, text=True, check=False)
+
+@pytest.mark.parametrize("lacking", _LACKING)
+def test_without_native_code_numpy_runs_it(lacking):
+    program = _WITHOUT.replace("LACKING", _LACKING[lacking])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "exp"
+
+
+#: arrays whose elements lie in memory as nobody expects
+_LAYOUTS = {
+    "no elements": lambda x: x[:0],
+    "no columns": lambda x: x[:, 2:2],
+    "backwards": lambda x: x[::-1, ::-2],
+    "the same row again": lambda x: np.broadcast_to(x[3], x.shape),
+    "one element everywhere": lambda x: np.broadcast_to(x[0, 0], x.shape),
+    "rows that overlap": lambda x: np.lib.stride_tricks.sliding_window_view(x[0], 5),
+    "misaligned": lambda x: np.frombuffer(b"-" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", _LAYOUTS)
+def test_arrays_that_lie_in_memory_oddly(layout):
+    def f(x):
+        y = np.sqrt(x * x + 1) - x
+        return y, y.sum(axis=0), np.cumsum(y, axis=1), y[::-1] * 2 > 1
+
+    x = _LAYOUTS[layout](np.random.default_rng(8).uniform(-1, 1, (40, 30)))
+    assert_same(tnp.jit(f)(x), f(x))
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_arguments_that_overlap(shift):
+    def f(x, y):
+        x *= 0.5
+        x += 2 * y
+        return x + y
+
+    def views(a):
+        return (a[1:], a[:-1]) if shift > 0 else (a[:-1], a[1:])
+
+    mine, eagers = np.arange(100.0), np.arange(100.0)
+    with pytest.warns(tnp.core.errors.EagerFallbackWarning, match="may overlap"):
+        assert_same(tnp.jit(f)(*views(mine)), f(*views(eagers)))
+    assert_same(mine, eagers)
 
 
 def test_extremes_of_chosen_elements_are_vectors(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 from fuzzing import SMALL_BLOCKS, first_failure, layout, minimised, random_program
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from kernel_bounds import within_bounds
 
 import tnp
 from tnp.testing import assert_same
@@ -55,12 +56,13 @@ def test_random_program(executors, random):
 @SETTINGS
 @given(st.randoms(use_true_random=False))
 def test_random_program_in_small_blocks(random):
-    """Blocks, tiles, threads and memory from the heap where the arrays would not need them."""
+    """Blocks, tiles, threads and memory from the heap where the arrays would not need them, and no access beyond any of it."""
     with pytest.MonkeyPatch.context() as patched:
         for module, constants in SMALL_BLOCKS.items():
             for name, value in constants.items():
                 patched.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
-        check(random, ("llvm_everything",))
+        with within_bounds():
+            check(random, ("llvm_everything",))
 
 
 # What the fuzzer has found

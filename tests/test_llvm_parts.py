@@ -12,7 +12,7 @@ from tnp.executors.llvm.emit import parts
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
 #: around a vector, the vectors taken at a time, and a part
-LENGTHS = (7, 33, 100, 4097, 5000)
+LENGTHS = (7, 8, 13, 33, 100, 4097, 5000)
 
 
 def affine(x, y):
@@ -35,14 +35,31 @@ def test_every_length(n):
         assert np.array_equal(mine, eagers)
 
 
-@pytest.mark.parametrize("limit", [1, 63, 100, 997, 4096, 4099, 10_000, 999_983, 1_000_000])
+@pytest.mark.parametrize("columns", [7, 104, 2049, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_every_number_of_columns(columns, dtype):
+    """Tiles of columns, of which the last begins early, and the rows of their sums."""
+    x = np.random.default_rng(columns).integers(-9, 9, (300, columns)).astype(dtype)  # sums are exact in any order
+
+    def f(x):
+        return x.sum(axis=0), x.max(axis=0), x.argmin(axis=0), (x * 2).reshape(3, 100, -1).sum(axis=1)
+
+    for made, expected in zip(tnp.jit(f, executors=["llvm_everything"])(x), f(x), strict=True):
+        assert np.array_equal(made, expected) and made.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
-def test_parts_cover_a_loop(monkeypatch, limit, repeats):
-    monkeypatch.setattr(parts, "_step", lambda *_: 32)
+def test_parts_cover_a_loop(monkeypatch, vector, repeats):
+    monkeypatch.setattr(parts, "_vector", lambda _: vector)
     monkeypatch.setattr(parts, "_may_repeat", lambda *_: repeats)
-    found = parts.parts_of(types.SimpleNamespace(), [], limit)
-    assert found.length <= min(limit, parts.CHUNK)
-    assert (found.count - 1) * found.length < limit <= found.count * found.length
-    if found.overlaps:
-        assert repeats and found.length % 32 == 0
-        assert found.count * found.length - limit < 32 * found.count
+    for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
+        found = parts.parts_of(types.SimpleNamespace(), [], limit)
+        assert found.length <= min(limit, parts.CHUNK)
+        assert (found.count - 1) * found.length < limit <= found.count * found.length
+        if found.overlaps or found.vectors:
+            assert found.length % (vector * (found.vectors or parts.INTERLEAVED)) == 0
+        if found.overlaps:
+            assert repeats
+            twice = found.count * found.length - limit
+            assert twice < max(2 * vector, limit / 4), "little is computed twice"

@@ -533,3 +533,18 @@ def test_torch_and_kernels_share_a_runtime():
         print("torch" in threads._loaded_runtimes()[0] or len(threads._loaded_runtimes()) == 1)
     """
     assert run(PARTS + program, OMP_NUM_THREADS="4") in ([], ["2", "1", "True"])
+
+
+def test_threads_of_the_runtime_soon_sleep_unless_the_user_has_asked(monkeypatch):
+    seen = []
+    monkeypatch.setattr(threads.ctypes, "CDLL", lambda name: seen.append(os.environ.get("GOMP_SPINCOUNT")))
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.delenv(name, raising=False)
+    threads._load("libgomp.so.1")
+    assert "GOMP_SPINCOUNT" not in os.environ
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    threads._load("libgomp.so.1")
+    monkeypatch.setenv("GOMP_SPINCOUNT", "77")
+    threads._load("libgomp.so.1")
+    assert seen == [str(threads.SPINS), None, "77"]
+    assert os.environ["GOMP_SPINCOUNT"] == "77"

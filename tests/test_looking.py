@@ -50,6 +50,37 @@ def test_profile_times_each_statement():
     assert text.startswith(f"smooth: {found.calls} calls, ") and "np.sort(" in text and "guards, arguments" in text
 
 
+def test_profile_of_what_is_differentiated():
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(3, 2)
+    model = tnp.jit(torch.nn.Sequential(layer, torch.nn.Tanh()))
+    x = torch.ones(4, 3, requires_grad=True)
+    found = tnp.profile(model, x)
+    phases = [row.phase for row in found.rows]
+    assert phases == sorted(phases, reverse=True) and set(phases) == {"forward", "backward"}
+    assert all(row.calls == found.calls for row in found.rows)
+    assert 0 < sum(row.seconds for row in found.rows if row.phase == "backward") < found.seconds
+    assert x.grad is None and layer.weight.grad is None
+    text = str(found)
+    assert text.index(" forward:\n") < text.index(" backward:\n") and "guards, arguments" in text
+    names = {e["args"]["phase"] for e in found.chrome_trace()["traceEvents"] if e["cat"] != "call"}
+    assert names == {"forward", "backward"}
+    assert tnp.last_backward_traces(model)  # which is what was measured
+    with torch.no_grad():
+        assert {row.phase for row in tnp.profile(model, x).rows} == {""}
+
+
+def test_profile_takes_the_way_back_that_was_asked_for():
+    torch = pytest.importorskip("torch")
+    f = tnp.jit(lambda x, y: (torch.sin(x), torch.cos(y)))
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    f(x, y)[1].sum().backward()
+    profiled = {
+        name for row in tnp.profile(f, x, y).rows if row.phase == "backward" for name in (row.name, *row.operations)
+    }
+    assert "sin" in profiled and "cos" not in profiled
+
+
 def test_profile_as_a_chrome_trace(tmp_path):
     found = tnp.profile(tnp.jit(smooth), np.zeros(4), 2)
     found.save(tmp_path / "f.json")

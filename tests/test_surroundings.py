@@ -2,9 +2,12 @@
 
 import collections
 import datetime
+import gc
 import io
 import pickle
 import random
+import subprocess
+import sys
 import time
 import types
 import warnings
@@ -14,6 +17,9 @@ import pytest
 from programs import misc
 
 import tnp
+from tnp import jitted
+from tnp.core import collector
+from tnp.frontend import acquire
 from tnp.testing import assert_same
 
 COUNT = 0
@@ -34,6 +40,21 @@ def runs_eagerly(f, *args, reason):
     """The result of the jitted ``f``, which must warn that it runs eagerly for ``reason``."""
     with pytest.warns(tnp.EagerFallbackWarning, match=reason):
         return tnp.jit(f)(*args)
+
+
+def test_without_the_compiler_and_the_package_for_containers():
+    script = """
+import sys
+for name in ("optree", "llvmlite"):
+    sys.modules[name] = None
+import numpy as np, tnp
+from tnp.executors import registry
+assert tnp.jit(lambda x: np.exp(x) + 1)(np.zeros(2)).tolist() == [2, 2]
+found = registry.availability()
+assert found["numpy"] == "" and found["llvm"] == "the package llvmlite is not installed", found
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # Random numbers
@@ -343,8 +364,9 @@ def test_errors_that_are_caught_while_tracing_stay_caught():
 
     g = tnp.jit(f)
     np.testing.assert_array_equal(g(np.ones(3), np.ones(3)), np.full(3, 2.0))
-    np.testing.assert_array_equal(g(np.ones(3), np.ones(2)), np.ones(3))
     assert len(tnp.last_traces(g)) > 1
+    with pytest.warns(tnp.EagerFallbackWarning, match="may catch an error of an operation"):
+        np.testing.assert_array_equal(g(np.ones(3), np.ones(2)), np.ones(3))
 
 
 def test_a_bare_except_does_not_swallow_the_tracer_s_own():
@@ -368,3 +390,21 @@ def test_a_numpy_integer_as_a_shape():
     np.testing.assert_array_equal(f(np.int64(2), np.arange(4.0)), [0, 1])
     np.testing.assert_array_equal(f(np.int64(3), np.arange(4.0)), [0, 1, 2])
     assert tnp.cache_info(f).misses == 2
+
+
+def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(monkeypatch):
+    before = gc.get_threshold()
+    seen = []
+
+    def acquired(*args, **options):
+        seen.append(gc.get_threshold())
+        return acquire.acquire(*args, **options)
+
+    monkeypatch.setattr(jitted, "acquire", acquired)
+    tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
+    assert seen == [tuple(n * collector.TIMES for n in before)]
+    assert gc.get_threshold() == before
+    with collector.collected_rarely(), collector.collected_rarely():
+        gc.set_threshold(1, 2, 3)  # what the program sets, stays
+    assert gc.get_threshold() == (1, 2, 3)
+    gc.set_threshold(*before)

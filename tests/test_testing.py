@@ -1,5 +1,6 @@
 """``tnp.testing`` finds what is wrong with an operation, says how to run it again, and lets what is right pass."""
 
+import functools
 import re
 import shlex
 
@@ -7,8 +8,10 @@ import numpy as np
 import operations
 import pytest
 
+import tnp
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
+from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads, register_grad
 from tnp.looking.copies import copied
 from tnp.testing import (
     DecorateInfo,
@@ -20,6 +23,7 @@ from tnp.testing import (
     make_tests,
     opinfos,
     ops,
+    shapes_generator,
     variants,
 )
 from tnp.testing.__main__ import main
@@ -49,6 +53,89 @@ def test_a_wrong_gradient_is_found():
     with pytest.raises(AssertionError, match="argument 0") as found:
         check_gradient(operations.WRONG_SLOPE, "operations")
     assert "--gradients --executor operations --sample 0" in found.value.__notes__[0]
+
+
+def of_tensors(rule, reference=None, **options):
+    """An operation on tensors, ``a * b + b``, with a gradient rule of two factors, and its OpInfo."""
+    torch = pytest.importorskip("torch")
+    ex = OperatorExecutor("of_tensors")
+    op = ex.register_operator("op", meta=lambda a, b: TensorProxy(like=a), fn=lambda a, b: a * b + b)
+
+    def samples(info, device, dtype, requires_grad):
+        make = functools.partial(info.make, dtype=dtype, device=device, requires_grad=requires_grad)
+        for shape in ((), (0,), (2, 3)):
+            yield SampleInput(make(shape), b=make(shape, seed=1))
+        yield SampleInput(next(reversed(list(variants(make((2, 3)))))), make((2, 3), seed=1).detach())
+
+    if rule is not None:
+
+        def grad(a, b):
+            out = op(a, b)
+            put_grads((a, b), rule(a, b, get_grad(out)))
+            return out
+
+        register_grad(op, grad)
+    reference = reference or (lambda a, b: torch.add(a * b, b))
+    return OpInfo(
+        op, sample_input_generator=samples, torch_reference=reference, executors=(ex,), dtypes=("float64",), **options
+    )
+
+
+def test_gradients_of_operations_on_tensors():
+    right = of_tensors(lambda a, b, g: (g * b, g * (a + 1)), supports_grad=True)
+    (test,) = make_tests(right).pytestmark
+    assert [p.id for p in test.args[1]] == ["op-of_tensors-cpu-float64", "op-of_tensors-gradients"]
+    assert check_gradient(right, "of_tensors") == 4
+    assert check_op(right, "of_tensors", "float64") == 4
+
+
+@pytest.mark.parametrize("first, second", [(2, 1), (1, 0)])
+def test_wrong_gradients_of_operations_on_tensors_are_found(first, second):
+    wrong = of_tensors(lambda a, b, g: (g * b * first, g * (a + 1) * second))
+    with pytest.raises(AssertionError, match=f"tensor {0 if first > 1 else 1}, against torch's autograd") as found:
+        check_gradient(wrong, "of_tensors", source=__file__)
+    assert "--gradients --executor of_tensors --sample 0" in found.value.__notes__[0]
+
+
+def test_gradients_of_tensors_where_torch_has_none_to_compare_with():
+    """The reference computes with NumPy: differences of its values say what is right."""
+    torch = pytest.importorskip("torch")
+
+    def reference(a, b):
+        return torch.tensor(a.detach().numpy() * b.detach().numpy() + b.detach().numpy())
+
+    assert check_gradient(of_tensors(lambda a, b, g: (g * b, g * (a + 1)), reference), "of_tensors") == 4
+    with pytest.raises(AssertionError, match="tensor 1, against differences"):
+        check_gradient(of_tensors(lambda a, b, g: (g * b, g * a), reference), "of_tensors")
+
+
+def test_gradients_that_there_are_not():
+    torch = pytest.importorskip("torch")
+    none = of_tensors(None)
+    with pytest.raises(tnp.EagerFallbackWarning, match="op has no gradient rule"):
+        check_gradient(none, "of_tensors")
+    none.may_run_eagerly = True
+    with pytest.raises(tnp.GradientError, match=r"op has no gradient rule; register one with tnp.register_grad"):
+        check_gradient(none, "of_tensors")
+    info = OpInfo(
+        lambda x: x.detach(),
+        sample_input_generator=shapes_generator((2,)),
+        torch_reference=lambda x: x + 0,
+        executors=("default",),
+    )
+    with pytest.raises(AssertionError, match="no result requires a gradient"):
+        check_gradient(info, "default")
+    several = OpInfo(
+        torch.frexp, sample_input_generator=shapes_generator((3,)), torch_reference=torch.frexp, may_run_eagerly=True
+    )
+    assert check_gradient(several, "default") == 2  # one result of floats, one of integers
+
+
+def test_gradients_of_torchs_own_functions():
+    pytest.importorskip("torch")
+    from tnp.testing.torch_elementwise import opinfo
+
+    assert check_gradient(opinfo("tanh"), "default") > 5
 
 
 @pytest.mark.parametrize(

@@ -253,12 +253,6 @@ def test_saved_values_are_guarded_against_writes_and_freed():
         y.backward()
 
 
-def test_gradients_of_gradients_are_refused():
-    x = randn(3).requires_grad_()
-    with pytest.raises(RuntimeError, match="gradients of its gradients"):
-        torch.autograd.grad(tnp.jit(lambda x: (x**3).sum())(x), x, create_graph=True)
-
-
 def test_writes_to_leaves_are_torchs_own_error():
     def f(x):
         x.mul_(2)

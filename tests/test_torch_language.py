@@ -270,3 +270,16 @@ def test_profile_of_a_module():
         found = tnp.profile(jitted, torch.ones(2, 3))
         assert found.rows and all(row.calls == found.calls for row in found.rows)
         assert "torch_functions" in {row.executor for row in found.rows}
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda x: x.permute(2, 0, 1), lambda x: torch.permute(x, (2, 0, 1)), lambda x: x.flip(0, 1), lambda x: torch.flip(x, dims=(0, 1)),
+        lambda x: torch.flip(input=x, dims=(0,)), lambda x: x.tile(2, 1, 1), lambda x: torch.tile(x, (2, 1, 1)), lambda x: x.reshape(3, 8),
+    ],
+    ids=["permute", "permute_of", "flip", "flip_of", "flip_by_name", "tile", "tile_of", "reshape"],
+)  # fmt: skip
+def test_dimensions_one_by_one_of_what_is_not_fused(arrange):
+    x = torch.arange(24).reshape(2, 3, 4).to(torch.bfloat16)
+    torch.testing.assert_close(tnp.jit(lambda x: arrange(x) * 2)(x), arrange(x) * 2)

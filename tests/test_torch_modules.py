@@ -78,6 +78,23 @@ def test_hooks(network):
         _close(jitted(x), plain)
 
 
+def test_hooks_that_take_what_is_passed_by_name():
+    class Scaled(torch.nn.Module):
+        def forward(self, x, *, factor=1.0):
+            return x * factor
+
+    model = Scaled()
+    jitted = tnp.jit(model)
+    x = torch.ones(3)
+    model.register_forward_pre_hook(
+        lambda m, args, kwargs: ((args[0] + 1,), {"factor": kwargs["factor"] * 2}), with_kwargs=True
+    )
+    model.register_forward_hook(lambda m, args, kwargs, result: result + kwargs["factor"], with_kwargs=True)
+    assert torch.equal(jitted(x, factor=3.0), model(x, factor=3.0))
+    assert jitted(x, factor=3.0).tolist() == [18, 18, 18]
+    assert tnp.last_traces(jitted)
+
+
 def test_attributes_are_the_modules(network):
     jitted = tnp.jit(network)
     assert jitted.head is network.head

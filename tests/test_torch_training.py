@@ -184,6 +184,22 @@ def test_draws_are_saved_and_not_made_again():
     )
 
 
+def layers(x, w, b, v):
+    return torch.tanh(F.linear(x, w, b)) @ v
+
+
+def test_weights_of_stacks_get_one_product_of_all_rows():
+    args = [randn(*s, dtype=torch.float64).requires_grad_() for s in ((2, 3, 5, 4), (6, 4), (6,), (6, 2))]
+    jitted = tnp.jit(layers)
+    (expected, eager), (got, mine) = gradients(layers, args), gradients(jitted, args)
+    _close(got, expected)
+    for a, b in zip(mine, eager):
+        _close(a, b)
+    backward = tnp.last_backward_traces(jitted)[-1]
+    products = [b.output.shape for b in backward.body if "matmul" in b.sym.name]
+    assert sorted(products) == [(6, 2), (6, 4), (30, 4), (30, 6)], backward
+
+
 def convolutions(x, w, b):
     one = F.conv2d(x, bias=b, weight=w, stride=2, padding=(1, 0)), F.conv2d(x[0], w, None, 1, 1, 2)
     return *one, F.conv1d(x[:, :, 0], w[:, :2, 0], groups=2), F.conv3d(x[:, :, None], w[:, :, None], b, padding=1)
@@ -200,3 +216,20 @@ def test_convolutions_and_attention():
         for a, b in zip(mine, eager):
             _close(a, b)
         assert "backward_of_" in str(tnp.last_backward_traces(jitted)[-1])
+
+
+def attended_and_more(q, k):
+    return F.scaled_dot_product_attention(q, k * 2, k, is_causal=True), q * k
+
+
+def test_what_a_rule_saves_serves_every_way_back():
+    """A rule of an executor computes something besides the results: of one output's cotangent alone, the same is used."""
+    args = [randn(2, 2, 5, 4, dtype=torch.float64).requires_grad_() for _ in range(2)]
+    jitted = tnp.jit(attended_and_more)
+    for which in (slice(0, 1), slice(0, 2), slice(1, 2)):
+        mine, eager = (
+            torch.autograd.grad([y.sin().sum() for y in f(*args)[which]], args) for f in (jitted, attended_and_more)
+        )
+        for a, b in zip(mine, eager):
+            _close(a, b)
+    assert "cpu_flash_attention_backward(" in str(tnp.last_backward_traces(jitted)[-1])

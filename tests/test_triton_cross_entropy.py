@@ -71,3 +71,23 @@ def test_rows_that_are_all_ignored():
     value, found = tnp.jit(tnp.value_and_grad(loss), executors=["triton_cross_entropy"])(torch.full((2, 3), 1e9))
     assert value == 0
     assert not found.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_half_precision(dtype, reduction):
+    torch.manual_seed(0)
+    x = (torch.randn(4, 37) * 3).to(dtype).requires_grad_()
+    target, weight = torch.tensor([0, 36, 2, 7]), torch.rand(37).to(dtype)
+
+    def loss(x, weight):
+        return torch.nn.functional.cross_entropy(x, target, weight, label_smoothing=0.1, reduction=reduction)
+
+    f = tnp.jit(loss, executors=["triton_cross_entropy"])
+    value, expected = f(x, weight), loss(x.float(), weight.float())
+    assert "triton_crossentropy" in operations(f)
+    torch.testing.assert_close(value.float(), expected, rtol=2e-2, atol=2e-2)
+    g = torch.ones_like(expected)
+    (found,) = torch.autograd.grad(value, x, g.to(dtype))
+    (wanted,) = torch.autograd.grad(expected, x, g)
+    torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)

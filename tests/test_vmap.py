@@ -5,6 +5,10 @@ import pytest
 from test_gradient_rules import CASES, rng_of
 
 import tnp
+import tnp.extend
+from tnp.extend import TensorProxy
+from tnp.lang import numpy as lnp
+from tnp.testing import assert_same
 
 RNG = np.random.default_rng(0)
 M = RNG.normal(size=(4, 3))
@@ -156,3 +160,65 @@ def test_errors(call, message):
     with pytest.raises(tnp.BatchError, match=message) as caught:
         call()
     assert ".py:" in str(caught.value), "it names no line"
+
+
+# Rules of extensions
+
+
+def registered(name, fn, meta, **options):
+    ex = tnp.extend.OperatorExecutor(f"vmap_{name}")
+    return tnp.extend.register_executor(ex, replace=True).register_operator(name, fn=fn, meta=meta, **options)
+
+
+def row_sums(a, b, scale=1):
+    return a.sum(axis=-1) * b * scale
+
+
+def test_rules_that_extensions_register():
+    calls = []
+    like_sum = lambda a, b, scale=1: TensorProxy(like=a, shape=a.shape[:-1])  # noqa: E731
+    op = registered("row_sums", row_sums, like_sum)
+    put = registered("put", lambda items: items[0] + items[1], lambda items: TensorProxy(like=items[0]))
+
+    def rule(size, batched, a, b, scale=1):
+        calls.append((size, batched))
+        a = a if batched[0] else lnp.broadcast_to(a, (size, *a.shape))
+        b = lnp.expand_dims(b, tuple(range(b.ndim, a.ndim - 1))) if batched[1] else b
+        scale = lnp.expand_dims(scale, tuple(range(1, a.ndim - 1))) if batched[2:] == (True,) else scale
+        return op(a, lnp.broadcast_to(b, a.shape[:-1]), scale)
+
+    tnp.extend.register_vmap(op, rule)
+    tnp.extend.register_vmap(put, lambda size, batched, items: calls.append(batched) or put([items[0], items[1]]))
+    executors = ["vmap_row_sums", "vmap_put"]
+    a, b = np.arange(24.0).reshape(4, 2, 3), np.arange(4.0)
+
+    f = tnp.jit(tnp.vmap(lambda a, b: op(a, b)), executors=executors)
+    assert_same(f(a, b), np.stack([row_sums(x, y) for x, y in zip(a, b)]))
+    assert [x.sym.name for x in tnp.last_traces(f)[-1].body if x.sym.executor.name == "vmap_row_sums"] == ["row_sums"]
+    g = tnp.jit(tnp.vmap(lambda a, b: op(a, 2.0, scale=b), (None, 0)), executors=executors)
+    assert_same(g(a[0], b), np.stack([row_sums(a[0], 2.0, y) for y in b]))
+    assert calls == [(4, (True, True)), (4, (False, False, True))]
+    twice = tnp.jit(tnp.vmap(tnp.vmap(lambda a, b: op(a, b), (0, None))), executors=executors)
+    assert_same(twice(a, b), np.stack([np.stack([row_sums(z, y) for z in x]) for x, y in zip(a, b)]))
+    calls.clear()
+    h = tnp.jit(tnp.vmap(lambda x, y: put([x, y])), executors=executors)
+    assert_same(h(b, 2 * b), 3 * b)
+    assert calls == [([True, True],)]
+
+
+@pytest.mark.parametrize(
+    "rule, said",
+    [
+        (lambda size, batched, a: (a, a), "gives 2 results, and the operation has 1"),
+        (lambda size, batched, a: a.sum(), r'gives a "cpu f64\[\]" for t\d+, of which a batch is an array of float64 and shape \(4,3\)'),
+        (lambda size, batched, a: a > 0, r'gives a "cpu b8\[4, 3\]" for'),
+        (lambda size, batched, a: 5, "gives 5 for"),
+    ],
+)  # fmt: skip
+def test_rules_of_extensions_that_do_not_what_they_must(rule, said):
+    op = registered("wrong", lambda a: a, lambda a: TensorProxy(like=a))
+    tnp.extend.register_vmap(op, rule)
+    with pytest.raises(tnp.ExtensionError, match=f"the vmap rule of wrong {said}"):
+        tnp.vmap(lambda x: op(x))(np.ones((4, 3)))
+    with pytest.raises(TypeError, match="register_vmap takes a function, not int 5"):
+        tnp.extend.register_vmap(op, 5)

@@ -55,9 +55,14 @@ def test_core_imports_no_array_library():
 
 #: what is imported when the library of its name is asked for
 OF_A_LIBRARY = (
+    "executors/attention",
     "executors/cudagraphs",
+    "executors/cudnn",
     "executors/cupy",
+    "executors/nvfuser",
+    "executors/sdpa",
     "executors/torch",
+    "executors/transformer_engine",
     "executors/triton",
     "lang/torch",
     "frontend/torch",

@@ -57,9 +57,11 @@ def info() -> None:
         print(f"  {line}")
     print("executors")
     defaults = registry.get_default_executors()
+    packages = registry.packages()
     for name, why_not in registry.availability().items():
         default = ", by default" if any(e.name == name for e in defaults) else ""
-        print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}'}")
+        package = f", from {packages[name]}" if packages.get(name) else ""
+        print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}")
     _print_cache()
 
 

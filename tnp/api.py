@@ -124,6 +124,8 @@ def _is_module(x: Any) -> bool:
 def trace() -> Callable[..., Trace]:
     """``tnp.trace()(f, *args, **kwargs)``: the acquired trace of ``f`` for these arguments, nothing run.
 
+    The function returned raises :class:`~tnp.TraceError` where there is no trace, for ``f`` would run eagerly.
+
     >>> import numpy as np, tnp
     >>> print(tnp.trace()(lambda a: a + 1, np.ones(2)).bound_symbols[1])
     t0 = lnp.add(a, 1)  # t0: "cpu f64[2]"
@@ -232,7 +234,7 @@ def programs_of(f: Jitted) -> list[tuple[Entry, list[str]]]:
 
 
 def set_num_threads(n: int) -> None:
-    """Sets how many threads a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
+    """Sets how many threads, ``n``, a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
 
     Raises ``ValueError`` for less than 1.
 

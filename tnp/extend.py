@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tnp.core import devices, dtypes
 from tnp.core.clang.base import clangop
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.base import PrimIDs, check, make_prim
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
-from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Region
+from tnp.executors.base import Executor, Fused, FusionExecutor, OperatorExecutor, Refusal, Region, value_of
 from tnp.executors.registry import (
     add_always_executor,
     add_default_executor,
@@ -43,6 +44,7 @@ from tnp.executors.registry import (
 )
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
 from tnp.transforms.autodiff.rules import get_grad, put_grad, put_grads, register_grad
+from tnp.transforms.batching import register_vmap
 
 if TYPE_CHECKING:
     from tnp.lang.torch.registry import torchsymbol as torchsymbol
@@ -58,6 +60,7 @@ __all__ = [
     "OpTags",
     "OperatorExecutor",
     "PrimIDs",
+    "Refusal",
     "Region",
     "Symbol",
     "TensorProxy",
@@ -67,6 +70,8 @@ __all__ = [
     "check",
     "clangop",
     "deregister_executor",
+    "devices",
+    "dtypes",
     "get_all_executors",
     "get_always_executors",
     "get_default_executors",
@@ -80,10 +85,12 @@ __all__ = [
     "put_grads",
     "register_executor",
     "register_grad",
+    "register_vmap",
     "remove_always_executor",
     "remove_default_executor",
     "set_always_executors",
     "set_default_executors",
+    "value_of",
 ]
 
 

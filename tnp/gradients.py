@@ -197,7 +197,8 @@ def _python_type(p: Proxy) -> type:
 
 
 def _ones(p: Proxy) -> TensorProxy:
-    return clang.full_like(zeros_for(p), 1)
+    with langs.language_context(p.lang if isinstance(p, TensorProxy) else langs.current()):
+        return clang.full_like(zeros_for(p), 1)
 
 
 def _with_value(
@@ -249,7 +250,8 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
-    """As :func:`grad`; returns the function's value and the gradient, from one run. With ``has_aux`` the value is the pair.
+    """As :func:`grad`, by the arguments numbered ``argnums``; returns the function's value and the gradient, from one run. With
+    ``has_aux`` the value is the pair.
 
     What it returns is what ``scipy.optimize.minimize(..., jac=True)`` takes.
 
@@ -320,7 +322,9 @@ def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
 def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """The function's value, and the function that pulls cotangents of it back to those of the arguments, a tuple.
 
-    That one runs the forward computation again. Arguments that the function writes to stay as they are.
+    ``primals`` are the arguments: floating-point or complex arrays, numbers, and containers of them; cotangents have the structure, shapes
+    and dtypes of the value. That function runs the forward computation again. Arguments that the function writes to stay as they are.
+    Raises :class:`GradientError` for cotangents that do not fit, and for operations without a gradient.
 
     >>> import numpy as np, tnp
     >>> value, pull = tnp.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -357,7 +361,9 @@ def _pulling(function: Any) -> Transformed:
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The function's value, and its derivative in the direction of ``tangents``, which are as ``primals``.
+    """The function's value, and its derivative in the direction of ``tangents``, which are as ``primals``, the arguments: of the same
+    structure, shapes and dtypes. The derivative is as the value. Raises :class:`GradientError` for tangents that do not fit, and for
+    operations without a gradient.
 
     >>> import numpy as np, tnp
     >>> tnp.jvp(lambda x: x ** 2, (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
@@ -393,6 +399,7 @@ def _pushing(function: Any) -> Transformed:
 
 def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
     """The derivatives of each element of a function's value by each of an argument: arrays of the shapes of both, one after the other.
+    ``argnums`` says which arguments, as in :func:`grad`; several give a tuple.
 
     The value may be a container of arrays, and so may the argument: the result has the structure of the value, and in it that of the
     argument. Rows are computed by a loop in the program, or, of a program with loops, all at once. Raises :class:`GradientError` for complex values.
@@ -408,7 +415,9 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
         traced = Traced(tracer, "tnp.jacobian", function, args, kwargs, argnums)
 
         def of_leaf(x: Any, path: str) -> Any:
-            return traced.structured(_rows(tracer, traced, traced._value(x)), argnums)
+            out = traced._value(x)
+            with langs.language_context(out.lang if isinstance(out, TensorProxy) else langs.current()):
+                return traced.structured(_rows(tracer, traced, out), argnums)
 
         return mapped(of_leaf, traced.result)
 
@@ -489,7 +498,9 @@ def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | No
 
 
 def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
-    """The second derivatives of a function whose value is a real scalar: the Jacobian of its gradient.
+    """The second derivatives of a function whose value is a real scalar: the Jacobian of its gradient, an array of the argument's shape
+    twice. ``argnums`` is as in :func:`grad`; several give a tuple of tuples. Raises :class:`GradientError` as :func:`grad` and
+    :func:`jacobian` do.
 
     >>> import numpy as np, tnp
     >>> tnp.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))

@@ -9,14 +9,17 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from tnp.core import check, logs
+from tnp.core.collector import collected_rarely
+from tnp.core.current import registrations
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
@@ -38,9 +41,10 @@ from tnp.executors.base import Region
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
+from tnp.frontend.libraries import loaded_libraries
 from tnp.frontend.sources import MISS, Prologue
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
-from tnp.training import Training, without_gradients
+from tnp.training import Training, without_autocast, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -80,6 +84,22 @@ class Entry:
 #: programs kept a function; the one used longest ago goes first
 MAX_PROGRAMS = 64
 
+#: every jitted function that there is
+_alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
+#: held while programs are put away or forgotten
+_keeping = threading.RLock()
+
+
+def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
+    with _keeping:
+        alive = list(_alive)
+    for jitted in alive:
+        if concerns(jitted):
+            jitted.forget(what)
+
+
+registrations.listeners.append(_forget)
+
 
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
@@ -108,18 +128,18 @@ class Jitted:
         #: errors that only tracing met, with the number of calls that ran eagerly for them
         self._met_tracing: dict[str, int] = {}
         self._warned = False
+        #: the executors that programs were compiled for, and what the lists of executors stood for then
+        self._used: set[Any] = set()
+        self._lists: tuple[Any, ...] = ()
+        #: how often programs were forgotten because an extension changed something, and what it was last
+        self._forgotten = 0
+        self._changed = ""
         self._make_binder()
+        with _keeping:
+            _alive.add(self)
 
     def _make_binder(self) -> None:
-        try:
-            signature = inspect.signature(self.__tnp_function__)
-        except (TypeError, ValueError):
-            signature = inspect.Signature(
-                [
-                    inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
-                    inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
-                ]
-            )
+        signature = _signature(self.__tnp_function__)
         self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
         self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
@@ -186,9 +206,27 @@ class Jitted:
         return acquired.trace, self._program(acquired)[1][-1]
 
     def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+        forms = {id(e.form): e.form for e in (*self._entries, *entries)}
         self._entries = entries
-        for form in {id(e.form): e.form for e in entries}.values():
+        for form in forms.values():
             form.runs = tuple(e.run for e in entries if e.form is form)
+
+    def uses(self, executor: Any) -> bool:
+        """Whether programs were compiled for an executor."""
+        return executor in self._used
+
+    def has_other_lists(self) -> bool:
+        """Whether the executors that it would be compiled for now are others than those that it was compiled for."""
+        return bool(self._used) and self._lists != registry.meaning(self._executors, self._always)
+
+    def forget(self, what: str) -> None:
+        """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
+        with _keeping:
+            self._forgotten += 1
+            if self._entries:
+                self._changed = what
+                self._set_entries(())
+            self._used.clear()
 
     def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
@@ -196,20 +234,26 @@ class Jitted:
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
         with self._lock:
-            for i, entry in enumerate(self._entries):
+            for entry in self._entries:
                 if entry.form is not form or entry.eager_reason is not None:
                     continue
                 if entry.prologue.first_failure(values) is None:
                     made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
-                    self._set_entries((*self._entries[:i], made, *self._entries[i + 1 :]))
+                    with _keeping:
+                        if entry in self._entries:
+                            self._set_entries(tuple(made if e is entry else e for e in self._entries))
                     break
         return form.apply(self.__tnp_function__, values)
 
     def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
-        again = ""
-        if self._entries:
+        forgotten, again, self._changed = self._forgotten, self._changed, ""
+        self._lists = registry.meaning(self._executors, self._always)
+        self._used.update(self._named_executors())
+        if again:
+            self._recompiled.append(again)
+        elif self._entries:
             last = self._entries[0]
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             again = f"not {failure}" if failure else "other arguments"
@@ -218,8 +262,9 @@ class Jitted:
         prologue.moves_arrays = "cupy" in (self._executors or ())
         answers = self._answers(form, values)
         try:
-            acquired = self._acquired(form, values, prologue, answers)
-            run, traces, training, graphs = self._program(acquired)
+            with collected_rarely():
+                acquired = self._acquired(form, values, prologue, answers)
+                run, traces, training, graphs = self._program(acquired)
             seconds = time.perf_counter() - start
             entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
@@ -236,13 +281,15 @@ class Jitted:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
             return self._once_eagerly(form, error)
         self._last = entry
-        self._keep(entry, answers.steps)
+        with _keeping:
+            if self._forgotten == forgotten:
+                self._keep(entry, answers.steps)
         self._tell(entry, time.perf_counter() - start, again)
         return entry
 
     def _tell(self, entry: Entry, seconds: float, again: str) -> None:
         """Logs a new program."""
-        name = getattr(self, "__qualname__", repr(self.__tnp_function__))
+        name = self.called
         kind = "program" if entry.eager_reason is None else "eager"
         logs.tell(logs.Event(kind, name, seconds, entry.eager_reason or again, bool(again)))
         if logs.on(logs.guards):
@@ -258,7 +305,8 @@ class Jitted:
 
     def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        behind = registry.get_always_executors(()) if self._always is None else registry.resolve(self._always)
+        languages = loaded_libraries()  # a program's values are of no others
+        behind = registry.get_always_executors(languages) if self._always is None else registry.resolve(self._always)
         with grad_transforms_of([*self._named_executors(), *behind]):
             return acquire(
                 self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
@@ -287,6 +335,9 @@ class Jitted:
             if acquired.requires_gradients:
                 program = without_gradients(program)
         acquired.guard_numbers(numbers)
+        casts = acquired.inputs.tracer.casts
+        if casts is not None and casts.began_dtype is not None:
+            program = without_autocast(program)
         if around is not None:
             program = around(program)
         elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
@@ -318,16 +369,14 @@ class Jitted:
 
     def _beyond(self, form: Form, *values: Any) -> Any:
         """A call whose value has no program, and is to get none."""
-        text = f"{self.__qualname__} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
+        text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that")
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
 
     def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
-        text = (
-            f"{getattr(self, '__qualname__', self.__tnp_function__)} runs eagerly: {reason.reason} ({reason.location})"
-        )
+        text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         self._warn_once(text)
@@ -346,10 +395,10 @@ class Jitted:
             result = form.apply(self.__tnp_function__, values)
             if self._strict:
                 raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            text = f"{self.__qualname__} ran eagerly: tracing raised {error!r}, which eager does not"
+            text = f"{self.called} ran eagerly: tracing raised {error!r}, which eager does not"
             self._warn_once(text)
             self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
-            logs.tell(logs.Event("eager", self.__qualname__, 0.0, text))
+            logs.tell(logs.Event("eager", self.called, 0.0, text))
             return result
 
         return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
@@ -377,7 +426,19 @@ class Jitted:
             languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
             behind = registry.get_always_executors(languages)
         found = [*named, *(e for e in behind if e not in named)]
+        self._used.update(found)
         return [f for e in found for f in (e.fuser, e) if f is not None]
+
+    @property
+    def called(self) -> str:
+        """What messages call it: objects that are called, and partials, have no name of their own."""
+        behind = self.__tnp_function__
+        while isinstance(behind, functools.partial):
+            behind = behind.func
+        names = (
+            getattr(x, a, None) for x, a in ((self, "__qualname__"), (behind, "__qualname__"), (behind, "__name__"))
+        )
+        return next((str(name) for name in names if name), type(behind).__qualname__)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -395,7 +456,7 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> Any:
-        if _is_found_by_name(self):
+        if _is_found_by_name(self) and not (self.__module__ == "__main__" and _for_cloudpickle()):
             return self.__qualname__
         return _rebuild, (self.__tnp_function__, self.options)
 
@@ -447,6 +508,17 @@ def _is_found_by_name(jitted: Jitted) -> bool:
     return found is jitted
 
 
+def _for_cloudpickle() -> bool:
+    """Whether the pickler that asks is cloudpickle's, or a copy of it in another package: it takes what stands in ``__main__``, which
+    other processes do not have, by value."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").rpartition(".")[2] == "cloudpickle":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _check_compilable(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
@@ -464,6 +536,20 @@ def _check_compilable(function: Any) -> None:
                 f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
                 "jit the functions that it calls"
             )
+
+
+def _signature(function: Any) -> inspect.Signature:
+    """Its signature, or ``(*args, **kwargs)`` if it has none, or defaults that are not to be passed: those of functions written in
+    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value."""
+    behind = inspect.unwrap(function)
+    while isinstance(behind, functools.partial):
+        behind = inspect.unwrap(behind.func)
+    if hasattr(behind, "__code__") or hasattr(type(behind).__call__, "__code__"):
+        signature = inspect.signature(function)
+        if not any(p.default is np._NoValue for p in signature.parameters.values()):
+            return signature
+    kinds = {"args": inspect.Parameter.VAR_POSITIONAL, "kwargs": inspect.Parameter.VAR_KEYWORD}
+    return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds.items()])
 
 
 def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
@@ -531,6 +617,19 @@ def backend_of(executors: Iterable[Any]) -> Backend:
     return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
 
 
+class _Single(Jitted):
+    """One operation as a function. Called a few times on arrays of many shapes, it is not worth compiling."""
+
+    def _named_executors(self) -> list[Any]:
+        return [e for e in super()._named_executors() if not hasattr(e, "can_fuse")]
+
+    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
+        """There is no other way to run it."""
+        if isinstance(reason.__cause__, TraceError):
+            raise reason.__cause__
+        raise TraceError(f"{self.__qualname__} cannot run: {reason.reason} (at {reason.location})") from None
+
+
 _single: dict[Any, Jitted] = {}
 
 
@@ -544,9 +643,7 @@ def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
         call.__name__ = call.__qualname__ = symbol.name
         vars(call)["__tnp_operation__"] = symbol
-        # Called a few times on arrays of many shapes, one operation is not worth compiling.
-        single = [e for e in registry.get_default_executors() if not hasattr(e, "can_fuse")]
-        jitted = _single[symbol] = Jitted(call, executors=single)
+        jitted = _single[symbol] = _Single(call)
     with detached():
         return jitted(*args, **kwargs)
 

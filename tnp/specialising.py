@@ -162,7 +162,7 @@ def repeatable(program: Callable[..., Any], *, draws: bool) -> Callable[..., Any
 
 @contextlib.contextmanager
 def _undrawn(inputs: tuple[Any, ...]) -> Iterator[None]:
-    generators = [x for x in (*inputs, opaque.global_generator()) if isinstance(x, opaque.generators())]
+    generators: list[Any] = [x for x in (*inputs, opaque.global_generator()) if isinstance(x, opaque.generators())]
     before = [_state(g) for g in generators]
     try:
         yield

@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core.errors import ExtensionError
+from tnp.core.errors import ExtensionError, GradientError, NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
-from tnp.transforms.split import Split
+from tnp.transforms.split import Split, split
 
-__all__ = ["Training", "without_gradients"]
+__all__ = ["Training", "picking", "without_autocast", "without_gradients"]
 
 
 class Training:
@@ -39,13 +39,16 @@ class Training:
         self.traces = compile_trace(made.forward, backend_for(made.forward))
         program = self.traces[-1]
         self.names = [p.name for p in program.args]
+        names = [p.name for p in made.saved]
         simple = len(made.outputs) == 1 and made.trace.output is made.outputs[0] and not made.others
         finish = None if simple else compile_trace(made.finish, backend_for(made.finish))[-1]
         self.run = Differentiable(
             runner(program),
-            None if finish is None else _picking(finish, [*made.outputs, *made.others]),
+            None if finish is None else picking(finish.python_callable(), finish, [*made.outputs, *made.others]),
             [isinstance(p, TensorProxy) and p.lang.name == "torch" for p in made.saved],
             self._make_backward,
+            [names.index(p.name) for p in made.inner],
+            self._make_differentiable,
         )
 
     def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
@@ -53,12 +56,51 @@ class Training:
         if traces is None:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
-        return _picking(traces[-1], traces[0].args, self._runner), places
+        return picking(self._runner(traces[-1]), traces[-1], traces[0].args), places
+
+    def way_back(self) -> tuple[tuple[int, ...], list[Trace]]:
+        """The backward program that was asked for first, or, if none was yet, the one for cotangents of all outputs: the numbers of its
+        outputs, and its traces after each pass."""
+        everything = tuple(range(len(self.split.outputs)))
+        given = next(iter(self._backward), everything)
+        traces = self.backward_traces(given)
+        assert traces is not None, "of all outputs there is always one"
+        return given, traces
+
+    def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
+        """As :meth:`_make_backward`, of a program whose results can be differentiated. ``RuntimeError`` if there is none."""
+        made = self.split
+        reason = "" if made.is_differentiable_again else "what is saved for the way back is not seen by autograd"
+        for once in (
+            (True, False) if not reason else ()
+        ):  # what is not differentiated again is faster, and need not have rules
+            trace = made.backward(given, once=once)
+            if trace is None:
+                continue
+            try:
+                again = split(trace, {p.name for p in (*made.dependent, *trace.args[len(made.saved) :])})
+            except (GradientError, NeedsEager) as error:
+                reason = error.reason
+                continue
+            places = [self.names.index(made.inputs[i].name) for i in made.positions_of(given)]
+            if again is None:  # they do not depend on anything
+                final = compile_trace(trace, self._backend_for(trace))[-1]
+                return picking(final.python_callable(), final, trace.args), places
+            training = Training(again, self._backend_for)
+            position = {p.name: i for i, p in enumerate(trace.args)}
+            taken = [position[name] for name in training.names]
+            return lambda *values: training.run(*[values[i] for i in taken]), places
+        if not reason:
+            return None
+        raise RuntimeError(
+            f"a program that tnp compiled computes no gradients of its gradients here (create_graph=True): {reason}; "
+            "use tnp.grad of tnp.grad, or call the function that was jitted"
+        )
 
     def backward_traces(self, given: tuple[int, ...] | None = None) -> list[Trace] | None:
         """The traces of a backward program after each pass; ``None`` if there is none for these outputs alone."""
         if given is None:
-            given = next(iter(self._backward), tuple(range(len(self.split.outputs))))
+            return self.way_back()[1]
         with self._lock:
             if given not in self._backward:
                 trace = self.split.backward(given)
@@ -94,11 +136,8 @@ def _bytes(arrays: Sequence[TensorProxy]) -> str:
     return f"{n:.4g} GiB"
 
 
-def _picking(
-    program: Trace, given: Sequence[Proxy], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
-) -> Callable[..., Any]:
-    """The compiled ``program`` as a function of values for ``given``, of which it takes some."""
-    function = runner(program)
+def picking(function: Callable[..., Any], program: Trace, given: Sequence[Proxy]) -> Callable[..., Any]:
+    """``function``, to which ``program`` is compiled, as a function of values for ``given``, of which it takes some."""
     places = {p.name: i for i, p in enumerate(given)}
     taken = [places[p.name] for p in program.args]
     if taken == list(range(len(given))):
@@ -111,3 +150,14 @@ def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
     from tnp.executors.torch import autograd
 
     return autograd.without_gradients(program)
+
+
+def without_autocast(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which makes the casts of autocast itself, called while that is off."""
+    from tnp.lang.torch.autocast import switched_off
+
+    def run(*inputs: Any) -> Any:
+        with switched_off():
+            return program(*inputs)
+
+    return run

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core import langs, prims, pytree
-from tnp.core.current import registrations
 from tnp.core.errors import GradientError, NeedsEager, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -91,8 +90,7 @@ def transformed(
         # A bound method is another object each time, and its attributes are its function's.
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
-    # Rules registered since, and implementations with rules, take effect.
-    key = transform.__name__, registrations.count, tuple(options.items())
+    key = transform.__name__, tuple(options.items())
     if key not in made:
         made[key] = Transformed(transform, function, options, compute, error)
     return made[key]

@@ -25,7 +25,7 @@ def enabled() -> bool:
 def checked_results(operation: str, executor: str, library: str, expected: Any, results: Any) -> Any:
     """``results``, if what an executor's operation returned is what its meta promises. Raises :class:`TraceCheckError` if not.
 
-    ``expected`` are proxies, in tuples as ``results`` are. Of arrays the ``library`` (``"numpy"``, ``"torch"``), shape and dtype are
+    ``expected`` are proxies, in tuples as ``results`` are, or ``None`` where nothing may be returned. Of arrays the ``library`` (``"numpy"``, ``"torch"``), shape and dtype are
     compared, as far as they are known before the program runs; what is no array to the program is not looked at.
     """
     what = f"the operation {operation} of the executor {executor}"
@@ -36,6 +36,10 @@ def checked_results(operation: str, executor: str, library: str, expected: Any, 
         for e, r in zip(expected, results):
             checked_results(operation, executor, library, e, r)
         return results
+    if expected is None and results is not None and results != ():
+        raise TraceCheckError(
+            f"{what} returned {_described(results)}, where all of its results are in its arguments' memory"
+        )
     if not isinstance(expected, TensorProxy):
         return results
     dtype = str(getattr(results, "dtype", "")).rpartition(".")[2]

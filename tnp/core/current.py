@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
@@ -24,12 +25,25 @@ def current_trace() -> Trace | None:
 
 
 class _Registrations:
-    """How often extensions have registered an implementation or a rule: what was compiled before may be out of date."""
+    """Who keeps compiled programs is told here when an extension changes what they were compiled with.
 
-    count = 0
+    So that a call costs nothing more, it is the one who registers that looks for programs, not the program that looks at what is registered.
+    """
 
-    def note(self) -> None:
-        self.count += 1
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[str, Callable[[Any], bool]], None]] = []
+        #: tables of rules by id
+        self.tables: list[dict[Any, Any]] = []
+
+    def note(self, what: str, concerns: Callable[[Any], bool]) -> None:
+        """``what`` has changed (a clause, for the logs), which ``concerns(f)`` a jitted function ``f`` or does not."""
+        for listener in self.listeners:
+            listener(what, concerns)
+
+    def defined(self, id: Any) -> None:
+        """There is a new operation of that id: rules are of one that had it before (a notebook's cell runs again)."""
+        for table in self.tables:
+            table.pop(id, None)
 
 
 registrations = _Registrations()

@@ -221,17 +221,21 @@ def hide_frames_of(folder: str) -> None:
     _is_internal.clear()
 
 
+def is_internal(filename: str) -> bool:
+    """Whether a file is tnp's or an array library's."""
+    internal = _is_internal.get(filename)
+    if internal is None:
+        internal = filename.startswith("<tnp") or any(filename.startswith(f) for f in _internal_folders)
+        _is_internal[filename] = internal
+    return internal
+
+
 def user_location() -> UserLocation:
     """The innermost line being executed that is neither tnp's nor an array library's."""
     frame: FrameType | None = sys._getframe(1)
     last = frame
     while frame is not None:
-        filename = frame.f_code.co_filename
-        internal = _is_internal.get(filename)
-        if internal is None:
-            internal = filename.startswith("<tnp") or any(filename.startswith(f) for f in _internal_folders)
-            _is_internal[filename] = internal
-        if not internal:
+        if not is_internal(frame.f_code.co_filename):
             break
         last, frame = frame, frame.f_back
     found = frame if frame is not None else last

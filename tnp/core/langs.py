@@ -12,7 +12,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["BINARY_OPERATORS", "UNARY_OPERATORS", "Language", "core", "current", "get", "language_context"]
+__all__ = [
+    "BINARY_OPERATORS",
+    "UNARY_OPERATORS",
+    "Language",
+    "core",
+    "current",
+    "get",
+    "known_operation",
+    "language_context",
+]
 
 
 class Language:
@@ -29,6 +38,8 @@ class Language:
         self.rank = rank
         self.methods: dict[str, Callable[..., Any]] = {}
         self.properties: dict[str, Callable[[Any], Any]] = {}
+        #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
+        self.knows: Callable[[str], bool] = lambda id: True
         _languages[name] = self
 
     def method(self, name: str) -> Callable[..., Any]:
@@ -58,6 +69,12 @@ class _Current(threading.local):
 
 
 _current = _Current()
+
+
+def known_operation(id: str) -> bool:
+    """Whether an id may be one of an operation: a language has it, or it is none of a language that has been imported."""
+    language = _languages.get(id.partition(".")[0])
+    return language is None or language.knows(id)
 
 
 def current() -> Language:

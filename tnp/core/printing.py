@@ -6,10 +6,11 @@ What a constant looks like is a table keyed by type, to which languages add thei
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import linecache
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import check
@@ -36,6 +37,13 @@ __all__ = [
 ]
 
 _IMPORTS_KEY = "__imports__"
+#: the names of a program's values, which its callables may not have
+_VALUES_KEY = "__values__"
+
+#: names that programs give to modules and helpers
+_MODULES = frozenset(
+    ("checked", "checked_results", "cp", "devices", "dtypes", "lnp", "ltorch", "np", "prims", "torch", "views")
+)
 
 Literal = Callable[[Any, dict[str, Any]], str]
 
@@ -145,16 +153,36 @@ def name_of(x: Any, context: dict[str, Any]) -> str:
 
 def call_string(sym: Symbol, args: Iterable[Any], kwargs: dict[str, Any], context: dict[str, Any]) -> str:
     """``prims.add(t0, 2.0)``, its import or its callable put into ``context``."""
+    name = sym.qualified_name
     if sym.namespace is not None:
         add_import(context, sym.namespace.import_line)
     elif sym.fn is not None:
-        bound = context.setdefault(sym.name, sym.fn)
-        assert bound is sym.fn, f"two operations print as {sym.name}"
+        name = _callable_name(sym, context)
     else:
         context.setdefault(sym.name, sym)
     parts = [literal(a, context) for a in args]
     parts += [f"{k}={literal(v, context)}" for k, v in kwargs.items()]
-    return f"{sym.qualified_name}({', '.join(parts)})"
+    return f"{name}({', '.join(parts)})"
+
+
+def _callable_name(sym: Symbol, context: dict[str, Any]) -> str:
+    """The name of an executor's operation, with a number behind it where that is a value's, another operation's or Python's."""
+    values = context.get(_VALUES_KEY, ())
+    for name in itertools.chain([sym.name], (f"{sym.name}_{i}" for i in itertools.count(1))):
+        is_free = name not in values and name not in _MODULES and getattr(builtins, name, sym.fn) is sym.fn
+        if is_free and context.setdefault(name, sym.fn) is sym.fn:
+            return name
+    raise AssertionError("unreachable")
+
+
+def _value_names(bsyms: Iterable[BoundSymbol]) -> Iterator[str]:
+    for b in bsyms:
+        for p in b.flat_outputs:
+            yield p.name
+        for body in b.args if OpTags.CONTROL_FLOW in b.sym.tags else ():
+            if hasattr(body, "bound_symbols"):
+                yield from (p.name for p in body.args)
+                yield from _value_names(body.bound_symbols)
 
 
 def targets(output: Any) -> str:
@@ -219,20 +247,27 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
 def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:
     """Under ``TNP_CHECK=1``, the call of an executor's operation with what it returns compared to what its meta promised."""
     sym = bsym.sym
-    if sym.executor is None or sym.fn is None or not check.enabled() or not bsym.flat_outputs:
+    if sym.executor is None or sym.fn is None or not check.enabled():
+        return call
+    if not bsym.flat_outputs and (
+        sym.updates is None or bsym.kwargs
+    ):  # what is computed into ``out`` may be returned as well
         return call
     context["checked_results"] = check.checked_results
     arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
     own = "torch" if any(p.lang.name == "torch" for p in arrays) else "numpy"
     names = f"{sym.name!r}, {sym.executor.name!r}, {sym.executor.array_kind or own!r}"
-    return f"checked_results({names}, {name_of(bsym.output, context)}, {call})"
+    expected = "None" if bsym.output is None else name_of(bsym.output, context)
+    return f"checked_results({names}, {expected}, {call})"
 
 
 def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:
     """The trace as a Python function; ``context`` receives the names that it uses beside its imports."""
+    context[_VALUES_KEY] = {trace.name, *(p.name for p in trace.args), *_value_names(trace.bound_symbols)}
     body = [f"  {line}" for line in block_lines(trace.bound_symbols, context, comments=comments)]
     if not body or all(line.lstrip().startswith("#") for line in body):
         body.append("  pass")
+    del context[_VALUES_KEY]
     imports = sorted(context.pop(_IMPORTS_KEY, ()), key=lambda line: (line.startswith("from"), line))
     header = [] if trace.provenance is None or not comments else [str(trace.provenance)]
     parameters = ", ".join(p.name for p in trace.args)

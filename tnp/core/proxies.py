@@ -53,7 +53,11 @@ class ObjectProxy(Proxy):
 
 
 class NumberProxy(Proxy):
-    """A Python number.
+    """A Python number, of the class ``python_type`` (int, float, bool, complex); a ``name`` is made up if it is ``None``.
+
+    >>> from tnp.extend import NumberProxy
+    >>> NumberProxy("n", int, 3)
+    <NumberProxy n: "int">
 
     ``value`` is the number in the call being traced where it is known (an argument, or arithmetic on arguments),
     else ``None``. ``low`` and ``bound`` are the least and the largest value that an integer can have, as far as they are known
@@ -148,13 +152,27 @@ def pyval(x: Any) -> Any:
     return x.known() if isinstance(x, NumberProxy) else x
 
 
+def _what_is_missing(shape: object, dtype: object) -> str:
+    if shape is None or dtype is None:
+        return "a TensorProxy needs a shape and a dtype, or like="
+    return f"a TensorProxy's dtype is one of tnp's (tnp.extend.dtypes.float32, a.dtype), not {dtype!r}"
+
+
 class TensorProxy(Proxy):
     """An array: shape, dtype, device, and the language that its methods belong to.
 
     ``scalar`` marks a NumPy scalar (``x[0]``, ``x.sum()``): 0-d, immutable, and returned to the user as
     ``np.generic`` rather than as a 0-d array.
 
-    ``TensorProxy(like=a, shape=…)`` takes from ``a`` what is not given.
+    ``TensorProxy(like=a, shape=…)`` takes from ``a`` what is not given of ``shape`` (integers), ``dtype`` and ``device`` (tnp's own,
+    ``tnp.extend.dtypes.float32``). A ``name`` is made up where none is given; ``lang`` is by default that of the operation being traced.
+
+    Raises ``TypeError`` without a shape or a dtype, for a shape that is no tuple, and for a dtype that is not one of tnp's.
+
+    >>> from tnp.extend import TensorProxy, dtypes
+    >>> a = TensorProxy("a", shape=(2, 3), dtype=dtypes.float32)
+    >>> TensorProxy("b", like=a, shape=(2,))
+    <TensorProxy b: "cpu f32[2]">
     """
 
     __slots__ = ("device", "dtype", "lang", "scalar", "shape")
@@ -175,7 +193,10 @@ class TensorProxy(Proxy):
             shape = like.shape if shape is None else shape
             dtype = like.dtype if dtype is None else dtype
             device = like.device if device is None else device
-        assert shape is not None and dtype is not None, "a TensorProxy needs a shape and a dtype, or like="
+        if shape is None or type(dtype) is not DType:
+            raise TypeError(_what_is_missing(shape, dtype))
+        if isinstance(shape, int):
+            raise TypeError(f"a TensorProxy's shape is a tuple of integers, not {shape}")
         self.shape: Shape = tuple(shape)
         self.dtype: DType = dtype
         self.device: Device = devices.cpu if device is None else device

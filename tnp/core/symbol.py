@@ -7,8 +7,9 @@ as ``subsymbols`` what its meta function called. A *prim* calls nothing: it is a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Any
 
 from tnp.core import devices, langs
@@ -17,11 +18,17 @@ from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
-__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "map_proxies"]
+__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "id_of", "map_proxies"]
 
 
 class OpTags(Enum):
-    """What passes need to know of an operation beyond its meta."""
+    """What passes need to know of an operation beyond its meta.
+
+    >>> import tnp.lang.numpy as lnp
+    >>> from tnp.extend import OpTags
+    >>> OpTags.VIEW in lnp.transpose.tags, OpTags.VIEW in lnp.sort.tags
+    (True, False)
+    """
 
     #: members are compared by identity; the hash that Enum defines in Python costs every tag test a call
     __hash__ = object.__hash__
@@ -63,7 +70,13 @@ class OpTags(Enum):
 
 
 class Namespace:
-    """Where a symbol's printed name lives: ``Namespace("np", "import numpy as np")`` prints ``np.add``."""
+    """Where a symbol's printed name lives: ``Namespace("np", "import numpy as np")``, a ``prefix`` and the ``import_line`` that makes it
+    mean something, prints ``np.add``.
+
+    >>> from tnp.extend import Namespace, Symbol
+    >>> Symbol("add", lambda a, b: a, namespace=Namespace("np", "import numpy as np")).qualified_name
+    'np.add'
+    """
 
     __slots__ = ("import_line", "prefix")
 
@@ -83,10 +96,17 @@ def call_outside_trace_with(handler: Callable[[Any, tuple[Any, ...], dict[str, A
 
 
 class Symbol:
-    """An operation.
+    """An operation. Extensions get theirs from :meth:`~tnp.extend.OperatorExecutor.register_operator` and :func:`~tnp.extend.make_prim`.
 
-    ``id`` is what tables are keyed by; ``namespace`` and ``printer`` say how uses print; ``executor`` is the
-    executor it belongs to, if it is one's own operation, and ``fn`` then the callable that runs it.
+    ``name`` is what programs print, ``id`` what tables are keyed by; ``meta`` takes proxies and gives those of the results, by calling
+    other operations unless the symbol ``is_prim``. ``tags`` are :class:`OpTags`; ``language`` is the one that metas are run in.
+    ``namespace`` and ``printer`` say how uses print; ``executor`` is the executor it belongs to, if it is one's own operation, and ``fn``
+    then the callable that runs it. Outside of tracing a call compiles and runs that one operation.
+
+    >>> import numpy as np
+    >>> import tnp.lang.numpy as lnp
+    >>> lnp.square.id, lnp.square(np.array([2.0, 3.0]))
+    ('numpy.square', array([4., 9.]))
     """
 
     __slots__ = (
@@ -110,6 +130,10 @@ class Symbol:
     #: of an operation without a gradient rule, the one that pulls cotangents back through it:
     #: ``(cotangents, which tensors among the inputs, args, kwargs)`` → their cotangents
     pulls_back: Symbol | None = None
+    #: of a compiled region that writes to its inputs, which of its outputs are in the memory of which of them
+    updates: Mapping[int, int] | None = None
+    #: by tags, what :meth:`with_tags` made
+    _tagged: Mapping[frozenset[OpTags], Symbol] = MappingProxyType({})
 
     def __init__(
         self,
@@ -175,8 +199,26 @@ class Symbol:
         return all(p.name in inputs for p in flat_proxies(output))
 
     def bind(self, *args: Any, output: Any, subsymbols: Iterable[BoundSymbol] = (), **kwargs: Any) -> BoundSymbol:
-        """A use of the operation with a given result, recorded nowhere."""
+        """A use of the operation with a given ``output``, made of ``subsymbols``, recorded nowhere."""
         return BoundSymbol(self, args, kwargs, output, subsymbols)
+
+    def with_tags(self, more: frozenset[OpTags]) -> Symbol:
+        """The operation with ``more`` tags: itself if it has them, else a symbol of the same id, the same one each time."""
+        if more <= self.tags:
+            return self
+        made: Symbol | None = self._tagged.get(more)
+        if made is None:
+            made = Symbol(
+                self.name, self.meta, id=self.id, is_prim=self.is_prim, tags=self.tags | more, namespace=self.namespace,
+                printer=self.printer, language=self.language, executor=self.executor, fn=self.fn,
+            )  # fmt: skip
+            made.operator, made.follows_arguments, made.pulls_back = (
+                self.operator,
+                self.follows_arguments,
+                self.pulls_back,
+            )
+            self._tagged = {**self._tagged, more: made}
+        return made
 
     def __repr__(self) -> str:
         return f"<symbol {self.qualified_name}>"
@@ -188,6 +230,25 @@ class Symbol:
     def qualified_name(self) -> str:
         """The name that a trace prints: ``prims.add``."""
         return f"{self.namespace.prefix}.{self.name}" if self.namespace is not None else self.name
+
+
+def id_of(operation: Any) -> Any:
+    """The id that tables have for an operation: a symbol, or an id itself.
+
+    Raises ``TypeError`` for functions of a library, which are no symbols, and ``ValueError`` for an id of a function that there is not.
+    """
+    if isinstance(operation, Symbol):
+        return operation.id
+    if callable(operation):
+        name = getattr(operation, "__name__", "sin")
+        raise TypeError(
+            f"which operation is meant is said by a symbol (tnp.lang.numpy.{name}, tnp.lang.torch.{name}) or an id ('numpy.{name}', "
+            f"'torch.{name}', PrimIDs.ADD), not by {operation!r}"
+        )
+    if isinstance(operation, str) and not langs.known_operation(operation):
+        library = operation.partition(".")[0]
+        raise ValueError(f"there is no operation {operation!r}: {library} has no function of that name")
+    return operation
 
 
 def _language_of(x: Any) -> langs.Language | None:
@@ -212,7 +273,13 @@ def device_of(bsym: BoundSymbol) -> Device:
 
 
 class BoundSymbol:
-    """A use of a symbol: ``output = sym(*args, **kwargs)``, and what it does in terms of ``subsymbols``."""
+    """A use of a symbol: ``output = sym(*args, **kwargs)``, what it does in terms of ``subsymbols``, and the user's line, ``location``.
+
+    >>> import numpy as np, tnp
+    >>> bsym = tnp.trace()(lambda x: np.square(x), np.ones(2)).bound_symbols[1]
+    >>> bsym.sym.id, bsym.args, bsym.output.type_string(), [s.sym.name for s in bsym.subsymbols]
+    ('numpy.square', (<TensorProxy x: "cpu f64[2]">,), 'cpu f64[2]', ['square'])
+    """
 
     __slots__ = ("_inputs", "_outputs", "_tags", "args", "kwargs", "location", "output", "subsymbols", "sym")
 
@@ -260,6 +327,9 @@ class BoundSymbol:
     def tags_inside(self) -> frozenset[OpTags]:
         """The tags of the symbol, and of those that it is made of or runs."""
         if self._tags is None:
+            if not self.subsymbols and OpTags.CONTROL_FLOW not in self.sym.tags:
+                self._tags = self.sym.tags
+                return self._tags
             bodies = [a for a in self.args if hasattr(a, "tags_inside")] if OpTags.CONTROL_FLOW in self.sym.tags else ()
             self._tags = self.sym.tags.union(*(x.tags_inside for x in (*self.subsymbols, *bodies)))
         return self._tags
@@ -269,12 +339,12 @@ class BoundSymbol:
         return tag in self.tags_inside
 
     def replace(self, **changes: Any) -> BoundSymbol:
-        """A copy with other ``sym``, ``args``, ``kwargs``, ``output``, ``subsymbols`` or ``location``."""
+        """A copy with ``changes``: another ``sym``, ``args``, ``kwargs``, ``output``, ``subsymbols`` or ``location``."""
         fields = {name: changes.get(name, getattr(self, name)) for name in _FIELDS}
         return BoundSymbol(**fields)
 
     def substitute(self, names: dict[str, Any]) -> BoundSymbol:
-        """A copy, subsymbols included, in which proxies are replaced by name; itself if there are none of them."""
+        """A copy, subsymbols included, in which proxies are replaced as ``names`` says, by name; itself if there are none of them."""
         if not names or not self._mentions(names):
             return self
 

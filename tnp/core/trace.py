@@ -63,6 +63,8 @@ class Trace:
         self.host_arrays: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
+        #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
+        self.refusals: list[tuple[str, str, str, Any]] = []
         #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
         self.ask: Callable[[NumberProxy], Any] | None = None
         self._names: set[str] = set()
@@ -86,6 +88,7 @@ class Trace:
         new.read_only = other.read_only
         new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
         new.detached = other.detached
+        new.refusals = other.refusals
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True
         return new
@@ -94,7 +97,8 @@ class Trace:
 
     def make_name(self, prefix: str) -> str:
         """A name not used yet: the prefix and the next number."""
-        self._own_names()
+        if self._shares_names:
+            self._own_names()
         counter = self._counters.get(prefix, 0)
         name = f"{prefix}{counter}"
         while name in self._names:
@@ -108,7 +112,8 @@ class Trace:
         """``wanted``, or it with a number behind it if that is taken."""
         if wanted in self._names:
             return self.make_name(f"{wanted}_")
-        self._own_names()
+        if self._shares_names:
+            self._own_names()
         self._names.add(wanted)
         return wanted
 
@@ -159,14 +164,14 @@ class Trace:
     def take_names(self, other: Trace) -> None:
         """Counts the names that ``other``, a trace made like this one, has made since as used here too."""
         if other._names is not self._names:
-            self._own_names()
+            if self._shares_names:
+                self._own_names()
             self._names |= other._names
             self._counters.update(other._counters)
 
     def _own_names(self) -> None:
-        if self._shares_names:
-            self._names, self._counters = set(self._names), dict(self._counters)
-            self._shares_names = False
+        self._names, self._counters = set(self._names), dict(self._counters)
+        self._shares_names = False
 
     def depend_on_value(self, number: NumberProxy) -> None:
         """The trace holds only for calls in which ``number`` has the value that it has now."""

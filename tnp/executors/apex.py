@@ -16,15 +16,14 @@ import xentropy_cuda
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, int64
-from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_grad, put_grads, register_executor
+from tnp.executors.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
+from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, value_of
 
 __all__ = ["executor", "register_apex_entropyex"]
 
-executor = OperatorExecutor("apex", version=getattr(xentropy_cuda, "__version__", None))
-#: its operations are given tensors, cotangents that start as NumPy's included
-executor.array_kind = "torch"
-
 _DEVICES = tuple(DeviceType(name) for name in getattr(xentropy_cuda, "DEVICE_TYPES", ("cuda",)))
+
+executor = CrossEntropyExecutor("apex", version=getattr(xentropy_cuda, "__version__", None), devices=_DEVICES)
 
 #: rows of few classes, of a number that is no multiple of 4, come out wrong
 _FEW_CLASSES = 30
@@ -49,13 +48,22 @@ def _forward(a: Any, target: Any, reduction: str, ignore_index: int, label_smoot
 
 
 def _backward_meta(
-    g: TensorProxy, a: TensorProxy, *, target: TensorProxy, max_log_sum_exp: TensorProxy, label_smoothing: float
-) -> TensorProxy:
+    g: TensorProxy, a: TensorProxy, *, target: TensorProxy, max_log_sum_exp: TensorProxy, reduction: str, ignore_index: int,
+    label_smoothing: float,
+) -> TensorProxy:  # fmt: skip
     return TensorProxy(like=a)
 
 
-def _backward(g: Any, a: Any, *, target: Any, max_log_sum_exp: Any, label_smoothing: float) -> Any:
-    return xentropy_cuda.backward(g.contiguous(), a, max_log_sum_exp, target.contiguous(), label_smoothing)
+def _backward(
+    g: Any, a: Any, *, target: Any, max_log_sum_exp: Any, reduction: str, ignore_index: int, label_smoothing: float
+) -> Any:
+    """From the cotangent of what the reduction gave; that of each row is computed in float32, and is of the logits' dtype to the kernel."""
+    kept = target != ignore_index
+    rows = g.float() / kept.sum() if reduction == "mean" else g.float()
+    rows = (rows * kept).to(a.dtype).contiguous()
+    return xentropy_cuda.backward(
+        rows, a.contiguous(), max_log_sum_exp.contiguous(), (target * kept).contiguous(), label_smoothing
+    )
 
 
 apex_cross_entropy = executor.register_operator("apex_cross_entropy", meta=_forward_meta, fn=_forward)
@@ -67,23 +75,29 @@ apex_cross_entropy_backward = executor.register_operator(
 def _takes(
     input: TensorProxy, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
-) -> bool:  # fmt: skip
+) -> bool | Refusal:  # fmt: skip
     if not (isinstance(input, TensorProxy) and isinstance(target, TensorProxy)):
-        return False
+        return Refusal("an argument is no tensor")
     if input.ndim != 2 or target.ndim != 1 or any(type(d) is not int for d in (*input.shape, *target.shape)):
-        return False
+        return Refusal("it takes rows of logits, and a class for each")
     rows, classes = input.shape
-    return (
-        input.device.devicetype in _DEVICES
-        and input.dtype in (float16, bfloat16, float32)
-        and target.dtype is int64
-        and target.shape == (rows,)
-        and rows > 0
-        and (classes >= _FEW_CLASSES or classes % 4 == 0)
-        and weight is size_average is reduce is None
-        and label_smoothing == 0
-        and reduction in ("mean", "sum", "none")
-    )
+    if {input.device.devicetype, target.device.devicetype} - {*_DEVICES} or input.device is not target.device:
+        return Refusal("it takes tensors on one CUDA device")
+    if input.dtype not in (float16, bfloat16, float32) or target.dtype is not int64:
+        return Refusal(
+            f"it takes half and single precision, and classes as int64, not {input.dtype} and {target.dtype}"
+        )
+    if target.shape != (rows,) or not rows:
+        return Refusal("it takes a class for each row, and one row at least")
+    if classes < _FEW_CLASSES and classes % 4:
+        return Refusal(f"rows of {classes} classes come out wrong")
+    if (
+        not weight is size_average is reduce is None
+        or value_of(label_smoothing) != 0
+        or reduction not in ("mean", "sum", "none")
+    ):
+        return Refusal("it knows neither weights nor smoothing")
+    return True
 
 
 def _transform(
@@ -99,33 +113,19 @@ def _grad(
     reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
     loss, max_log_sum_exp = apex_cross_entropy(input, target, reduction, ignore_index, label_smoothing)
-    kept = target.ne(ignore_index)
-    g = get_grad(loss)
-    if reduction == "mean":
-        g = g / kept.sum()
-    rows = g.expand(target.shape) * kept
-    put_grads(
-        (input,),
-        (
-            apex_cross_entropy_backward(
-                rows,
-                input.contiguous(),
-                target=target * kept,
-                max_log_sum_exp=max_log_sum_exp,
-                label_smoothing=label_smoothing,
-            ),
-        ),
+    found = apex_cross_entropy_backward(
+        get_grad(loss),
+        input.contiguous(),
+        target=target,
+        max_log_sum_exp=max_log_sum_exp,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
     )
+    put_grads((input,), (found,))
     return loss
 
 
-executor.register_implementation(
-    "torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform, grad_transform=_grad
+register_apex_entropyex = offer_cross_entropy(
+    executor, checker=_takes, execution_transform=_transform, grad_transform=_grad
 )
-register_executor(executor)
-
-
-def register_apex_entropyex(*, add_to_default_executors: bool = True) -> None:
-    """Makes the executor one of the defaults, if that is wanted; it is registered by being imported."""
-    if add_to_default_executors:
-        add_default_executor(executor)

@@ -6,17 +6,36 @@ program and returns one callable for each. Their order in a list is their priori
 
 from __future__ import annotations
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
 from tnp.core.current import registrations
-from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
+from tnp.core.errors import ExtensionError
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, id_of
 
-__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Region"]
+__all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region", "value_of"]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A checker's "no", with the reason, which ``tnp.explain`` and errors show. It is false wherever it is asked.
+
+    >>> from tnp.extend import Refusal
+    >>> bool(Refusal("a head of 12 elements"))
+    False
+    """
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -28,12 +47,24 @@ class Implementation:
     """
 
     op: Symbol | None = None
-    checker: Callable[..., bool] | None = None
+    checker: Callable[..., bool | Refusal] | None = None
     execution_transform: Callable[..., Any] | None = None
     grad_transform: Callable[..., Any] | None = None
     in_place: Symbol | None = None
     #: the executor wants the symbol opened, to run what it is made of
     opens: bool = False
+
+
+def value_of(x: Any) -> Any:
+    """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value.
+
+    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be asked for.
+
+    >>> from tnp.extend import value_of
+    >>> value_of(0.5)
+    0.5
+    """
+    return x.known() if isinstance(x, NumberProxy) else x
 
 
 def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
@@ -60,8 +91,36 @@ def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
     return None
 
 
+def _giving_proxies(name: str, meta: Callable[..., Any], may_give_none: bool) -> Callable[..., Any]:
+    """``meta``, which must give proxies: what is computed by it, or for nothing, is a mistake that would show late or never."""
+
+    @functools.wraps(meta)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        output = meta(*args, **kwargs)
+        if type(output) is TensorProxy or (may_give_none and output is None):
+            return output
+        results = output if isinstance(output, (tuple, list)) and output else (output,)
+        for x in results:
+            if not isinstance(x, Proxy):
+                raise ExtensionError(
+                    f"the meta of {name} returns {type(x).__name__} {x!r}, where proxies of the results' shapes and dtypes are wanted "
+                    "(TensorProxy(like=a))"
+                )
+        return output
+
+    return checked
+
+
 class Executor:
-    """What all executors have: a name, a version, and the kind of arrays that their callables take and return."""
+    """What all executors have: a ``name``, a ``version``, and the kind of arrays that their callables take and return.
+
+    Raises ``TypeError`` for a name that is no text.
+
+    >>> import tnp
+    >>> numpy = tnp.extend.get_executor("numpy")
+    >>> numpy.name, numpy.array_kind, numpy.unavailable() is None
+    ('numpy', 'numpy', True)
+    """
 
     #: ``"numpy"``, ``"torch"`` or ``"cupy"``; ``None``: whatever the language of the values has
     array_kind: str | None = None
@@ -94,13 +153,13 @@ class Executor:
         return None
 
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
-        """A function that returns ``None`` unless its arguments are ndarrays of these dtypes, shapes and strides, and is
+        """A function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape, strides), and is
         quicker than Python at that; ``None`` if the executor has none."""
         return None
 
 
 class OperatorExecutor(Executor):
-    """An executor that runs single operations.
+    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -127,7 +186,8 @@ class OperatorExecutor(Executor):
         namespace: Namespace | None = None,
         printer: Any = None,
     ) -> Symbol:
-        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call.
+        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call. Rules that an operation of the same id
+        had, of another executor of this name, are forgotten.
 
         Args:
             name: what programs print; part of the symbol's id, ``"<executor>.<name>"``.
@@ -137,6 +197,8 @@ class OperatorExecutor(Executor):
                 opaque: it has a gradient once :func:`tnp.register_grad` gives it one.
             fn: takes and returns arrays: tensors for tensors, ndarrays for ndarrays.
             tags: what passes must know of it (:class:`OpTags`), such as ``OpTags.EFFECT`` or ``OpTags.RANDOM``.
+            namespace: where programs find it, if not in the program itself (:class:`Namespace`): ``fn`` is then not what they call.
+            printer: a function of the bound symbol and the program's names that writes the statement, in place of a call.
 
         Raises:
             ValueError: the executor has an operator of that name; ``name`` is no Python name; not exactly one of ``like`` and
@@ -154,7 +216,7 @@ class OperatorExecutor(Executor):
         """
         if (like is None) == (meta is None):
             raise ValueError(f"register_operator({name!r}) needs either like= or meta=")
-        if not name.isidentifier():
+        if not name.isidentifier() or iskeyword(name):
             raise ValueError(f"register_operator({name!r}): programs print the name, so it must be a Python name")
         given = {"like": like, "meta": meta, "fn": fn}
         for what, function in given.items():
@@ -168,12 +230,13 @@ class OperatorExecutor(Executor):
                 raise ValueError(
                     f"register_operator({name!r}): like= and fn= must take the same arguments, but {different}"
                 )
+        tags = frozenset(tags)
         with self._lock:
             if name in self.operators:
                 raise ValueError(f"the executor {self.name} has an operator {name!r} already")
             symbol = Symbol(
                 name,
-                like if like is not None else meta,
+                like if meta is None else _giving_proxies(name, meta, OpTags.EFFECT in tags),
                 id=f"{self.name}.{name}",
                 is_prim=like is None,
                 tags=tags,
@@ -185,6 +248,7 @@ class OperatorExecutor(Executor):
             symbol.follows_arguments = True
             self.operators[name] = symbol
             self.implementations[symbol.id] = Implementation(symbol)
+        registrations.defined(symbol.id)
         return symbol
 
     def register_implementation(
@@ -192,20 +256,20 @@ class OperatorExecutor(Executor):
         symbol_or_id: Any,
         op: Symbol | None = None,
         *,
-        checker: Callable[..., bool] | None = None,
+        checker: Callable[..., bool | Refusal] | None = None,
         execution_transform: Callable[..., Any] | None = None,
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
     ) -> None:
-        """Says that this executor runs an operation. Registering again replaces what was registered; programs that are compiled
-        stay as they are.
+        """Says that this executor runs an operation. Registering again replaces what was registered, and functions compiled
+        with this executor compile anew at their next call.
 
         Args:
             symbol_or_id: the operation: a symbol (``tnp.lang.numpy.multiply``, ``prims.add``) or its id (``PrimIDs.ADD``,
                 ``"numpy.multiply"``, ``"torch.nn.functional.cross_entropy"``).
             op: one of this executor's operators, called with the very arguments of the operation.
             checker: takes the arguments, proxies for arrays, and says whether this executor may run them; the next executor is
-                asked if not. It sees no data. A Python number among the arguments may be asked for its value, which the program
+                asked if not. A :class:`Refusal` is a "no" with its reason. It sees no data. A Python number among the arguments may be asked for its value, which the program
                 is then compiled for.
             execution_transform: instead of ``op``, a function that is traced in the operation's place, after gradients have been
                 taken. What it calls is claimed in its turn, by whichever executor takes it.
@@ -213,8 +277,8 @@ class OperatorExecutor(Executor):
             in_place: instead of ``op``, for operations that change their first argument: the operator that does.
 
         Raises:
-            ValueError: there is nothing to run.
-            TypeError: ``op`` is no symbol, or one of the functions cannot be called.
+            ValueError: there is nothing to run, or no operation of that id.
+            TypeError: ``op`` is no symbol, one of the functions cannot be called, or a function of the library stands for its symbol.
 
         >>> import numpy as np, tnp
         >>> from tnp.extend import OperatorExecutor
@@ -241,9 +305,9 @@ class OperatorExecutor(Executor):
         for what, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
-        key = symbol_or_id.id if isinstance(symbol_or_id, Symbol) else symbol_or_id
+        key = id_of(symbol_or_id)
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
-        registrations.note()
+        registrations.note(f"the executor {self.name} has another implementation", lambda f: f.uses(self))
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         """How this executor runs ``sym``; ``None`` if it does not. Subclasses may look further than the table."""
@@ -252,7 +316,12 @@ class OperatorExecutor(Executor):
 
 @dataclass(frozen=True)
 class Region:
-    """Part of a program that a fusing executor takes: its bound symbols, what they read, and what is needed of them."""
+    """Part of a program that a fusing executor takes: its ``bound_symbols`` in order, what they read (``inputs``), and what is needed of
+    them (``outputs``), as proxies.
+
+    ``stores``, ``run_singly`` and ``whole`` are for executors whose regions write to their inputs: where an output will be stored, what
+    runs the region where its fuser cannot, and whether it is all of the program. An example is at :class:`FusionExecutor`.
+    """
 
     bound_symbols: tuple[BoundSymbol, ...]
     inputs: tuple[Any, ...]
@@ -270,8 +339,27 @@ class Region:
 class Fused:
     """A compiled region that writes to some of its inputs.
 
-    ``updates`` gives for an output the input in whose memory it is: whoever calls ``function`` makes sure that nobody
-    needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``.
+    ``updates`` gives for an output the input in whose memory it is, which must have its shape and dtype: whoever calls ``function`` makes
+    sure that nobody needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``. ``describe`` tells
+    :func:`tnp.explain` what was compiled; ``takes_out`` is for a region of one output that can be computed into given memory.
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import Fused, FusionExecutor
+    >>> class Negating(FusionExecutor):
+    ...     "Negates arrays, where they are stored again in their own memory."
+    ...     def can_fuse(self, bsym):
+    ...         return bsym.sym.name == "negative"
+    ...     def fuse(self, region, name):
+    ...         if not region.stores:
+    ...             return None
+    ...         ((output, place),) = region.stores.items()
+    ...         return Fused(lambda *inputs: np.negative(inputs[0], out=inputs[place]) and None, {output: place})
+    >>> def negate(x):
+    ...     x[:] = -x
+    >>> x = np.array([1.0])
+    >>> tnp.jit(negate, executors=[Negating("negating")])(x)
+    >>> x
+    array([-1.])
     """
 
     function: Callable[..., Any]
@@ -284,7 +372,7 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
+    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
     :meth:`fuse`.
 
     >>> import numpy as np, tnp
@@ -316,15 +404,21 @@ class FusionExecutor(Executor):
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
 
-    def can_fuse(self, bsym: BoundSymbol) -> bool:
-        """Whether the executor can compile this operation as part of a region."""
+    def can_fuse(self, bsym: BoundSymbol) -> bool | Refusal:
+        """Whether the executor can compile the operation ``bsym`` as part of a region; a :class:`Refusal` says why not.
+        ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError
 
+    def opens(self, bsym: BoundSymbol) -> bool:
+        """Whether it is better to open the operation ``bsym``, which the executor cannot compile, for parts that it can, than to leave
+        it whole to executors behind this one."""
+        return False
+
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        """What operations have in common that may stand in one region."""
+        """What operations have in common that may stand in one region: equal for ``bsym`` and all others in it."""
         return None
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
         """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused` one; ``None`` to leave the
-        region to others."""
+        region to others. Programs call it by ``name``. ``NotImplementedError`` unless a subclass says."""
         raise NotImplementedError

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
 
@@ -35,6 +36,8 @@ __all__ = [
     "get_device_executors",
     "get_executor",
     "known_names",
+    "meaning",
+    "packages",
     "register_executor",
     "remove_always_executor",
     "remove_default_executor",
@@ -67,6 +70,12 @@ _OWN: Mapping[str, _Own] = {
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "torch_compile": _Own("tnp.executors.torch.compiled", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
+    "cudnn": _Own("tnp.executors.cudnn", "cudnn"),
+    "sdpa": _Own("tnp.executors.sdpa", "torch", "torch"),
+    "transformer_engine": _Own("tnp.executors.transformer_engine", "transformer_engine"),
+    "nvfuser": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
+    "nvfuser_cupy": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
+    "nvfuser_everything": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
     "cupy": _Own("tnp.executors.cupy", "cupy"),
     "triton": _Own("tnp.executors.triton", "triton"),
     "triton_cupy": _Own("tnp.executors.triton", "triton"),
@@ -79,7 +88,7 @@ _lock = threading.Lock()
 _executors: dict[str, Executor] = {}
 #: what ``jit`` uses where it is given none, and what stands behind all others; tnp's own by name, as they may not be imported yet
 _default: list[str | Executor] = ["llvm"]
-_always: list[str | Executor] = ["python", "torch_functions", "numpy"]
+_always: list[str | Executor] = ["python", "sdpa", "torch_functions", "numpy"]
 #: kind of device → what is used besides the defaults where a program has arrays on such a device, as far as it can run here
 _of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
 
@@ -108,13 +117,17 @@ def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
                 f"there is an executor {executor.name!r} already; deregister_executor({executor.name!r}) first, or pass replace=True"
             )
         _executors[executor.name] = executor
+    if before is not executor:
+        _lists_changed(f"the executor {executor.name} was registered")
     return executor
 
 
 def deregister_executor(name_or_executor: str | Executor) -> None:
-    """Forgets an executor, as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
+    """Forgets an executor (``name_or_executor``), as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
 
-    Programs that are compiled keep using it. Raises ``ValueError`` for one of tnp's own.
+    Functions that were given its name, or compiled with it by default, do without it from their next call on; for the first that is a
+    ``ValueError``. Those that were given the executor itself keep it. Raises ``ValueError`` for one of tnp's own. An example is at
+    :func:`register_executor`.
     """
     name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
     if name in _OWN:
@@ -125,12 +138,13 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
         _executors.pop(name, None)
         for listed in (_default, _always):
             listed[:] = [e for e in listed if _name(e) != name]
+    _lists_changed(f"the executor {name} was deregistered")
 
 
 def get_executor(name: str) -> Executor | None:
     """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here.
 
-    Raises :class:`~tnp.ExtensionError` if an installed package's executor cannot be loaded.
+    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs, cannot be loaded.
 
     >>> import tnp
     >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus")
@@ -142,24 +156,29 @@ def get_executor(name: str) -> Executor | None:
     own = _OWN.get(name)
     if own is not None:
         if own.needs is None or importlib.util.find_spec(own.needs) is not None:
-            importlib.import_module(own.module)
+            try:
+                importlib.import_module(own.module)
+            except (ImportError, OSError) as error:  # the package is there, but what it is linked with is not
+                if own.needs is None:
+                    raise
+                raise ExtensionError(
+                    f"the executor {name!r} cannot be loaded: its package {own.needs} raised {error!r}"
+                ) from error
         return _executors.get(name)
-    entry = _installed().get(name)
-    return None if entry is None else _load(entry)
+    entries = _installed().get(name)
+    return None if entries is None else _load(*entries)
 
 
-def _installed() -> dict[str, EntryPoint]:
-    """The entry points of installed packages, by name. Looked up each time: packages are installed while Python runs, too."""
+def _installed() -> dict[str, list[EntryPoint]]:
+    """The entry points of installed packages, by name: of each one, unless packages disagree. Looked up each time: packages are
+    installed while Python runs, too."""
     from importlib.metadata import entry_points
 
-    found: dict[str, EntryPoint] = {}
+    found: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=GROUP):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:
-            raise ExtensionError(
-                f"two packages have an executor {entry.name!r}: {_package(other)} ({other.value}) and "
-                f"{_package(entry)} ({entry.value}); uninstall one"
-            )
+        same_name = found.setdefault(entry.name, [])
+        if all(other.value != entry.value for other in same_name):
+            same_name.append(entry)
     return found
 
 
@@ -167,14 +186,17 @@ def _package(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist is not None else "a package"
 
 
-def _load(entry: EntryPoint) -> Executor:
+def _load(entry: EntryPoint, *others: EntryPoint) -> Executor:
     """The executor that an entry point names: an executor, a function that makes it, or a module that registers it."""
+    if others:
+        packages = " and ".join(f"{_package(e)} ({e.value})" for e in (entry, *others))
+        raise ExtensionError(f"two packages have an executor {entry.name!r}: {packages}; uninstall one")
     where = f"the executor {entry.name!r} of {_package(entry)} ({entry.value})"
     try:
         found = entry.load()
         if not isinstance(found, (Executor, ModuleType)) and callable(found):
             found = found()
-    except Exception as error:  # whatever the package raises, the user has to know whose it is
+    except (Exception, SystemExit) as error:  # whatever the package raises, the user has to know whose it is
         raise ExtensionError(f"{where} cannot be loaded: {error!r}") from error
     if isinstance(found, ModuleType):
         found = _executors.get(entry.name)
@@ -185,9 +207,10 @@ def _load(entry: EntryPoint) -> Executor:
 
 
 def get_all_executors() -> tuple[Executor, ...]:
-    """Every executor known: tnp's own that can be imported here, those of installed packages, and those registered.
+    """Every executor known: tnp's own that can be imported here, those of installed packages, which are loaded for it, and those
+    registered.
 
-    Warns of packages whose executor cannot be loaded.
+    Warns of packages whose executor cannot be loaded, with the reason; the others are returned.
 
     >>> import tnp
     >>> {"numpy", "python"} <= {e.name for e in tnp.extend.get_all_executors()}
@@ -233,11 +256,29 @@ def availability() -> dict[str, str]:
             executor = get_executor(name)
             own = _OWN.get(name)
             if executor is not None:
-                found[name] = executor.unavailable() or ""
+                found[name] = _unavailable(executor) or ""
             else:
                 found[name] = "" if own is None else f"the package {own.needs} is not installed"
         except ExtensionError as error:
             found[name] = str(error)
+    return found
+
+
+def _unavailable(executor: Executor) -> str | None:
+    try:
+        return executor.unavailable()
+    except Exception as error:  # of an extension, which the list of all must not fail for
+        return f"asking whether it is available raised {error!r}"
+
+
+def packages() -> dict[str, str]:
+    """The installed packages that have executors, with their versions, by the executor's name."""
+    found = {}
+    for name, entries in _installed().items():
+        if name in _OWN:
+            continue
+        dists = [e.dist for e in entries if e.dist is not None]
+        found[name] = ", ".join(f"{dist.name} {dist.version}" for dist in dists)
     return found
 
 
@@ -293,7 +334,7 @@ def _found(listed: Iterable[str | Executor]) -> tuple[Executor, ...]:
 def set_default_executors(executors: Iterable[Executor | str]) -> None:
     """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
 
-    Functions compile anew only for arguments of a new kind. Raises ``ValueError`` for unknown names.
+    Functions compiled for others compile anew at their next call. Raises ``ValueError`` for unknown names.
 
     >>> import tnp
     >>> tnp.set_default_executors(["numpy"])
@@ -305,30 +346,47 @@ def set_default_executors(executors: Iterable[Executor | str]) -> None:
 
 
 def add_default_executor(executor: Executor | str) -> None:
-    """Puts an executor before the other defaults. Raises ``ValueError`` for an unknown name."""
+    """Puts an executor before the other defaults. Raises ``ValueError`` for an unknown name.
+
+    >>> import tnp
+    >>> tnp.extend.add_default_executor("numpy")
+    >>> tnp.get_default_executors()
+    (<executor numpy>, <executor llvm>)
+    >>> tnp.extend.remove_default_executor("numpy")
+    """
     _set(_default, [*resolve([executor]), *_without(_default, executor)])
 
 
 def remove_default_executor(executor: Executor | str) -> None:
-    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name."""
+    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`."""
     _set(_default, _without(_default, executor))
 
 
 def set_always_executors(executors: Iterable[Executor | str]) -> None:
-    """Sets what stands behind all others, in order of priority. Raises ``ValueError`` for unknown names.
+    """Sets the ``executors``, or their names, that stand behind all others, in order of priority. Raises ``ValueError`` for unknown names.
 
     Without ``python`` nobody runs arithmetic on numbers, without ``numpy`` and ``torch_functions`` nobody what only the libraries do.
+
+    >>> from tnp.extend import get_always_executors, set_always_executors
+    >>> before = get_always_executors()
+    >>> set_always_executors(["python", "numpy_prims"])
+    >>> get_always_executors()
+    (<executor python>, <executor numpy_prims>)
+    >>> set_always_executors(before)
     """
     _set(_always, resolve(executors))
 
 
 def add_always_executor(executor: Executor | str) -> None:
-    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name."""
+    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`, which this is called as."""
     _set(_always, [*resolve([executor]), *_without(_always, executor)])
 
 
 def remove_always_executor(executor: Executor | str) -> None:
-    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name."""
+    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`."""
     _set(_always, _without(_always, executor))
 
 
@@ -341,6 +399,22 @@ def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list
 def _set(listed: list[str | Executor], to: Sequence[str | Executor]) -> None:
     with _lock:
         listed[:] = to
+    _lists_changed("the lists of executors were changed")
+
+
+def meaning(executors: Iterable[Any] | None, always: Iterable[Any] | None) -> tuple[Any, ...]:
+    """What two lists stand for at the moment (``None``: the default ones), to be compared: by name those of tnp's own, which this does
+    not import, and ``None`` for names that are nobody's now."""
+    lists = (_default if executors is None else executors, _always if always is None else always)
+    return tuple(tuple(_name(e) if _name(e) in _OWN else _now(e) for e in listed) for listed in lists)
+
+
+def _now(e: str | Executor) -> Executor | None:
+    return e if isinstance(e, Executor) else _executors.get(e)
+
+
+def _lists_changed(what: str) -> None:
+    registrations.note(what, lambda f: f.has_other_lists())
 
 
 def resolve(executors: Iterable[Any]) -> list[Executor]:
@@ -376,7 +450,7 @@ def add_operator_executor(
             proxies and says whether the implementation, which gets arrays, takes them.
         add_to_default_executors: put it before the default executors.
 
-    Raises ``ValueError`` for a name that is taken, and for entries that are no such triples.
+    Raises ``ValueError`` for a name that is taken, for ids of no operation, and for entries that are no such triples.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import PrimIDs, add_operator_executor, deregister_executor

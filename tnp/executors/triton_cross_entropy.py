@@ -19,15 +19,14 @@ import triton.language as tl
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64, int64
-from tnp.extend import OperatorExecutor, TensorProxy, add_default_executor, get_grad, put_grads, register_executor
+from tnp.executors.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
+from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, value_of
 
 __all__ = ["executor", "register_triton_entropyex"]
 
-executor = OperatorExecutor("triton_cross_entropy", version=getattr(triton, "__version__", None))
-#: its operations are given tensors, cotangents that start as NumPy's included
-executor.array_kind = "torch"
-
 _DEVICES = (DeviceType.CUDA, DeviceType.CPU) if os.environ.get("TRITON_INTERPRET") == "1" else (DeviceType.CUDA,)
+
+executor = CrossEntropyExecutor("triton_cross_entropy", version=getattr(triton, "__version__", None), devices=_DEVICES)
 
 #: logits that a program reads at once, at most
 _BLOCK = 4096
@@ -190,22 +189,23 @@ triton_crossentropy_backward = executor.register_operator(
 def _takes(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
     reduction: str = "mean", label_smoothing: float = 0.0,
-) -> bool:  # fmt: skip
+) -> bool | Refusal:  # fmt: skip
     if not (isinstance(input, TensorProxy) and isinstance(target, TensorProxy)):
-        return False
-    if input.ndim != 2 or any(type(d) is not int for d in (*input.shape, *target.shape)):
-        return False
-    return (
-        input.device.devicetype in _DEVICES
-        and input.dtype in (float16, bfloat16, float32, float64)
-        and target.dtype is int64
-        and target.shape == input.shape[:1]
-        and input.shape[1] > 0
-        and (weight is None or (weight.shape == input.shape[1:] and weight.dtype is input.dtype))
-        and size_average is reduce is None
-        and 0 <= label_smoothing <= 1
-        and reduction in ("mean", "sum", "none")
+        return Refusal("an argument is no tensor")
+    if input.ndim != 2 or any(type(d) is not int for d in (*input.shape, *target.shape)) or not input.shape[1]:
+        return Refusal("it takes rows of logits")
+    if input.device.devicetype not in _DEVICES or input.device is not target.device:
+        return Refusal("it takes tensors on one CUDA device")
+    if input.dtype not in (float16, bfloat16, float32, float64):
+        return Refusal(f"logits of {input.dtype}")
+    if target.dtype is not int64 or target.shape != input.shape[:1]:
+        return Refusal("it takes a class for each row, as int64")
+    if weight is not None and (weight.shape != input.shape[1:] or weight.dtype is not input.dtype):
+        return Refusal("it takes a weight for each class, in the logits' dtype")
+    known = (
+        size_average is reduce is None and 0 <= value_of(label_smoothing) <= 1 and reduction in ("mean", "sum", "none")
     )
+    return True if known else Refusal("another reduction or smoothing")
 
 
 def _transform(
@@ -230,13 +230,6 @@ def _grad(
     return loss
 
 
-executor.register_implementation(
-    "torch.nn.functional.cross_entropy", checker=_takes, execution_transform=_transform, grad_transform=_grad
+register_triton_entropyex = offer_cross_entropy(
+    executor, checker=_takes, execution_transform=_transform, grad_transform=_grad
 )
-register_executor(executor)
-
-
-def register_triton_entropyex(*, add_to_default_executors: bool = True) -> None:
-    """Makes the executor one of the defaults, if that is wanted; it is registered by being imported."""
-    if add_to_default_executors:
-        add_default_executor(executor)

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.frontend.liveness import PREFIX, bound_names, walk
+from tnp.frontend.liveness import PREFIX, bound_names
+from tnp.frontend.tree import parts_of, statements_in, walk
 
 __all__ = ["hook_unsure_names"]
 
@@ -24,7 +25,7 @@ def hook_unsure_names(function: Any, runtime: str) -> None:
     a = function.args
     every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
     parameters = {x.arg for x in every if x is not None}
-    outer = {n for s in walk([function]) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+    outer = {n for s in statements_in([function]) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
     local = bound_names(function.body) - parameters - outer
     if local:
         _Hooks(runtime, local).block(function.body, frozenset())
@@ -113,11 +114,11 @@ class _Hooks:
         return any(n.id in self.local and n.id not in sure for n in names)
 
     def _fields(self, node: Any, sure: frozenset[str]) -> None:
-        for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.AST):
+        for field, value in parts_of(node):
+            if isinstance(value, list):
+                setattr(node, field, [v if v is None else self._hooked_in(v, sure) for v in value])
+            elif value is not None:
                 setattr(node, field, self._hooked_in(value, sure))
-            elif isinstance(value, list):
-                setattr(node, field, [self._hooked_in(v, sure) if isinstance(v, ast.AST) else v for v in value])
 
     def _read(self, node: Any, sure: frozenset[str]) -> Any:
         """An expression with hooks in it."""
@@ -130,18 +131,14 @@ class _Hooks:
         if isinstance(node, ast.Lambda) and not any(a.arg == PREFIX for a in node.args.args):
             return node
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            sure = sure | {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+            sure = sure | {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
         self._fields(node, sure)
         return node
 
     def _hooked(self, node: ast.Name) -> ast.expr:
         function = ast.Attribute(ast.Name(self.runtime, ast.Load()), "bound", ast.Load())
-        made = ast.Call(function, [node, ast.Constant(node.id)], [])
-        for n in ast.walk(made):
-            if "lineno" in n._attributes and not hasattr(n, "lineno"):
-                ast.copy_location(n, node)
-        return made
+        return ast.copy_location(ast.Call(function, [node, ast.Constant(node.id)], []), node)
 
 
 def _breaks(statements: Sequence[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Break) for s in statements for n in ast.walk(s))
+    return any(isinstance(n, ast.Break) for n in statements_in(statements))

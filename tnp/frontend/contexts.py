@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, is_internal
 from tnp.frontend import state
 from tnp.lang import numpy as lnp
 
+if TYPE_CHECKING:
+    from tnp.frontend.tracer import Tracer
+
 __all__ = ["Errstate", "MayCatch"]
+
+_HERE = Path(__file__).parent
 
 
 class Errstate:
@@ -28,8 +36,8 @@ class Errstate:
 
 
 class MayCatch:
-    """Any other context manager: it may catch errors of its body, or do something when there are some. A run-time error
-    of the body's operations would come after it is left."""
+    """Any other context manager, or a ``try``: it may catch errors of its body, or do something when there are some. A run-time
+    error of the body's operations would come after it is left."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -42,6 +50,34 @@ class MayCatch:
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         tracer = state.current()
         tracer.catching -= 1
-        if isinstance(error, NeedsEager):
-            tracer.must_run_eagerly = error  # even if the context manager swallows it
+        _note_caught(tracer, error)
         return self.inner.__exit__(kind, error, traceback)
+
+
+def _note_caught(tracer: Tracer, error: BaseException | None) -> None:
+    """Notes that the program may catch ``error``, which was met while it is traced.
+
+    The program must not go on with what is tnp's alone: a value that tracing needs, or an error of an operation, whose class and
+    words may differ from those of eager's. Errors of Python, and of the program itself, are eager's."""
+    if isinstance(error, NeedsEager):
+        tracer.must_run_eagerly = error  # even if the program swallows it
+    elif isinstance(error, Exception) and _is_of_an_operation(error):
+        tracer.must_run_eagerly = NeedsEager("it may catch an error of an operation")
+
+
+def _is_of_an_operation(error: Exception) -> bool:
+    """Whether ``error`` may be told otherwise than eager tells it."""
+    if "Traced" in str(error):  # the words name a handle
+        return True
+    if isinstance(error, AttributeError):
+        return False
+    own = []  # the functions of tnp that it came through, from where it was raised out to the program
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        code = frame.f_code
+        if code.co_filename != inspect.__file__ and not is_internal(code.co_filename):
+            break
+        file = Path(code.co_filename)
+        if file.is_relative_to(_HERE.parent) and file != _HERE / "runtime.py":
+            own.append((file.name, code.co_name))
+    subscripts = ("handles.py", "__getitem__"), ("handles.py", "__setitem__")
+    return bool(own) and not (type(error) is IndexError and own[-1] in subscripts)

@@ -153,7 +153,11 @@ class ControlFlow:
         if not orelse:
             return left if left is not None and left.how is not BREAK else None
         function, names, stores = orelse
-        return function() if left is None else self.if_(left.condition, None, function, None, names, stores, None)
+        if left is None:
+            return function()
+        if left.how is BREAK:
+            return self.if_(left.condition, None, function, None, names, stores, None)
+        return self.if_(left.condition, lambda: left.how, function, None, names, stores, "side")
 
     # Branches
 

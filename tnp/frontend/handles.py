@@ -25,7 +25,7 @@ from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
 from tnp.frontend.libraries import library_of_language
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
-__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials"]
+__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
 
 
 serials = itertools.count()
@@ -464,3 +464,10 @@ for _class in (TracedArray, TracedNumber):
 for _dunder, _method in langs.BINARY_OPERATORS.items():
     if _dunder != "divmod":
         setattr(TracedArray, f"__i{_dunder}__", _in_place_operator(_method))
+
+
+def shapes_in(x: Any) -> list[tuple[Any, ...]]:
+    """The shapes of the arrays in nested lists and tuples."""
+    if type(x) is TracedArray:
+        return [x.shape_]
+    return [shape for y in x for shape in shapes_in(y)] if isinstance(x, (tuple, list)) else []

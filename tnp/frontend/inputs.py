@@ -149,7 +149,7 @@ class Inputs:
             self.guard_equal(value, source)
             return value
         if isinstance(value, opaque.generators()):
-            return self._lift_object(value, self.prologue.let(source))
+            return self.lift_object(value, self.prologue.let(source))
         if isinstance(value, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS:
             self.guard_identity(value, source)
             return value
@@ -347,7 +347,8 @@ class Inputs:
             condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
             self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
 
-    def _lift_object(self, value: Any, source: Source) -> TracedObject:
+    def lift_object(self, value: Any, source: Source) -> TracedObject:
+        """An object that the program passes along: a random generator."""
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         proxy = ObjectProxy(self.name_of(source), type(value))

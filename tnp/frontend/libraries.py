@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from tnp.frontend.sources import Source
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["Library", "capturing", "library_of_function", "library_of_language", "library_of_value", "uncaptured"]
+__all__ = [
+    "Library",
+    "capturing",
+    "library_of_function",
+    "library_of_language",
+    "library_of_value",
+    "loaded_libraries",
+    "uncaptured",
+]
 
 #: packages, and the modules that register their libraries
 _MODULES = {"torch": "tnp.frontend.torch"}
@@ -141,10 +149,14 @@ def library_of_function(function: Any) -> Library | None:
 
 def capturing(tracer: Tracer) -> AbstractContextManager[Any]:
     """Around a program being traced, for the libraries that are imported."""
-    for package in _MODULES:
-        if package in sys.modules and getattr(sys.modules[package], "__version__", None) is not None:
-            return _loaded(package).capture(tracer)
+    for package in loaded_libraries():
+        return _loaded(package).capture(tracer)
     return nullcontext()
+
+
+def loaded_libraries() -> list[str]:
+    """The names of the libraries beside NumPy that values may be of: those that are imported."""
+    return [p for p in _MODULES if p in sys.modules and getattr(sys.modules[p], "__version__", None) is not None]
 
 
 def uncaptured() -> AbstractContextManager[Any]:

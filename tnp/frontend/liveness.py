@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names", "walk"]
+from tnp.frontend.tree import blocks_of, children, walk
+
+__all__ = ["PREFIX", "Liveness", "bound_names", "has_jump", "own_nodes", "read_names"]
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -26,39 +28,6 @@ def _is_scope(node: ast.AST) -> bool:
     return isinstance(node, _SCOPES) and not is_thunk
 
 
-def _children(node: ast.AST) -> list[ast.AST]:
-    """What :func:`ast.iter_child_nodes` gives, but for contexts and operators: most of the time of a rewriting goes here."""
-    found: list[ast.AST] = []
-    for name in _FIELDS[type(node)]:
-        value = getattr(node, name, None)
-        if type(value) is list:
-            found += [v for v in value if isinstance(v, ast.AST)]
-        elif isinstance(value, ast.AST):
-            found.append(value)
-    return found
-
-
-class _Fields(dict[type, tuple[str, ...]]):
-    """By a kind of nodes, the fields that may hold nodes with something in them."""
-
-    def __missing__(self, kind: type) -> tuple[str, ...]:
-        fields = getattr(kind, "_fields", ())
-        self[kind] = found = () if kind is ast.Constant else tuple(f for f in fields if f not in ("ctx", "op", "ops"))
-        return found
-
-
-_FIELDS = _Fields()
-
-
-def walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes in ``nodes``, in no particular order."""
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += _children(node)
-
-
 def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     """The nodes of a function's statements, those of functions and classes in them left out, but not what defines these."""
     stack = list(nodes)[::-1]
@@ -66,7 +35,7 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         if not (isinstance(node, _SCOPES) and _is_scope(node)):
-            stack += _children(node)[::-1]
+            stack += children(node)[::-1]
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
@@ -93,9 +62,9 @@ def _outside_comprehensions(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         node = stack.pop()
         yield node
         if isinstance(node, _COMPREHENSIONS):
-            yield from (n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+            yield from (n.target for n in walk([node]) if isinstance(n, ast.NamedExpr))
         elif not (isinstance(node, _SCOPES) and _is_scope(node)):
-            stack += _children(node)
+            stack += children(node)
 
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:
@@ -111,11 +80,15 @@ def has_jump(nodes: Iterable[ast.AST]) -> bool:
         if isinstance(node, _SCOPES):
             continue
         if isinstance(node, _LOOPS):
-            if any(isinstance(n, ast.Return) for n in own_nodes(node.body)) or has_jump(node.orelse):
+            if _returns(node.body) or has_jump(node.orelse):
                 return True
-        elif has_jump(_children(node)):
+        elif has_jump(blocks_of(node)):
             return True
     return False
+
+
+def _returns(statements: Iterable[ast.AST]) -> bool:
+    return any(isinstance(s, ast.Return) or (not isinstance(s, _SCOPES) and _returns(blocks_of(s))) for s in statements)
 
 
 @dataclass(frozen=True)
@@ -138,6 +111,11 @@ class Liveness:
         self.after: dict[int, frozenset[str]] = {}
         self.around: dict[int, frozenset[str]] = {}
         self._loops: list[_Loop] = []
+        #: what loops were found to read at their head: a loop around them looks at them again, with more behind them
+        self._heads: dict[int, frozenset[str]] = {}
+        #: the names that nodes read and bind, by ``id``
+        self._reads: dict[int, frozenset[str]] = {}
+        self._binds: dict[int, frozenset[str]] = {}
         #: what handlers read, which may be reached from any statement
         self._handlers: frozenset[str] = frozenset()
         self._block(body, frozenset())
@@ -153,7 +131,7 @@ class Liveness:
         if isinstance(s, (ast.For, ast.While, ast.AsyncFor)):
             return self._loop(s, after)
         if isinstance(s, ast.If):
-            return read_names([s.test]) | self._block(s.body, after) | self._block(s.orelse, after)
+            return self._read(s.test) | self._block(s.body, after) | self._block(s.orelse, after)
         if isinstance(s, (ast.With, ast.AsyncWith)):
             inside = self._block(s.body, after)
             bound = {v.id for i in s.items if isinstance(v := i.optional_vars, ast.Name)}
@@ -171,14 +149,25 @@ class Liveness:
         if isinstance(s, ast.Match):
             inside = frozenset().union(*(self._block(case.body, after) for case in s.cases))
             return after | inside | read_names([s])
-        return (after - _surely_bound(s)) | read_names([s]) | _augmented(s)
+        bound = self._binds.get(id(s))
+        if bound is None:
+            bound = self._binds[id(s)] = frozenset(_surely_bound(s))
+            self._reads[id(s)] = frozenset(read_names([s]) | _augmented(s))
+        return (after - bound) | self._reads[id(s)]
+
+    def _read(self, node: ast.AST) -> frozenset[str]:
+        """The names that an expression reads."""
+        found = self._reads.get(id(node))
+        if found is None:
+            found = self._reads[id(node)] = frozenset(read_names([node]))
+        return found
 
     def _loop(self, s: Any, after: frozenset[str]) -> frozenset[str]:
         leaving = self._block(s.orelse, after)
         is_while = isinstance(s, ast.While)
-        own = frozenset(read_names([s.test if is_while else s.target]))
+        own = self._read(s.test if is_while else s.target)
         bound = frozenset() if is_while else frozenset(bound_names([s.target]))
-        head = leaving | (own if is_while else frozenset())
+        head = leaving | (own if is_while else frozenset()) | self._heads.get(id(s), frozenset())
         while True:
             self._loops.append(_Loop(after, head))
             inside = self._block(s.body, head)
@@ -187,8 +176,9 @@ class Liveness:
             if wider == head:
                 break
             head = wider
+        self._heads[id(s)] = head
         self.around[id(s)] = head | after
-        return head if is_while else head | read_names([s.iter])
+        return head if is_while else head | self._read(s.iter)
 
     def _try(self, s: Any, after: frozenset[str]) -> frozenset[str]:
         before = self._handlers

@@ -276,8 +276,6 @@ class Loop(Trial):
             raise Failure("it is left in each round")
         if code.how is BREAK:
             return code.condition.proxy, None
-        if self.tells:
-            raise Failure("it returns, and has an else")
         return code.condition.proxy, payload_of(code.how, region, self.variables, self.names)
 
     def _results(

@@ -35,6 +35,7 @@ from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
+from tnp.frontend.tree import Transformer, statements_in, walk, with_places
 
 __all__ = ["is_library_class", "is_user_data", "is_user_function", "rewrite"]
 
@@ -89,56 +90,37 @@ def is_user_data(owner: Any, name: str) -> bool:
     return False
 
 
-class _Names(ast.NodeVisitor):
+class _Names:
     """The names that a function binds, those of the functions and comprehensions in it included."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: ast.AST) -> None:
         self.bound: set[str] = set()
         self.outer: set[str] = set()
         self.global_: set[str] = set()
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if not isinstance(node.ctx, ast.Load):
-            self.bound.add(node.id)
-
-    def visit_arg(self, node: ast.arg) -> None:
-        self.bound.add(node.arg)
-
-    def visit_FunctionDef(self, node: Any) -> None:
-        self.bound.add(node.name)
-        self.generic_visit(node)
-
-    visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
-
-    def visit_alias(self, node: ast.alias) -> None:
-        self.bound.add((node.asname or node.name).partition(".")[0])
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    def visit_Global(self, node: ast.Global) -> None:
-        self.outer.update(node.names)
-        self.global_.update(node.names)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.outer.update(node.names)
-
-    def visit_MatchAs(self, node: Any) -> None:
-        if node.name:
-            self.bound.add(node.name)
-        self.generic_visit(node)
-
-    visit_MatchStar = visit_MatchAs
+        for node in walk([function]):
+            if isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    self.bound.add(node.id)
+            elif isinstance(node, ast.arg):
+                self.bound.add(node.arg)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.bound.add(node.name)
+            elif isinstance(node, ast.alias):
+                self.bound.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+                self.bound.add(node.name)
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                self.outer.update(node.names)
+                self.global_.update(node.names if isinstance(node, ast.Global) else ())
 
 
-class _Rewriter(ast.NodeTransformer):
+class _Rewriter(Transformer):
     """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
     ``outer`` are names of the outside that it binds; ``private`` maps ``__name`` to ``_Class__name``, as a class body
     would."""
 
     def __init__(self, local: set[str], outer: set[str], private: dict[str, str]) -> None:
+        super().__init__()
         self.local = local
         self.outer = outer
         self.private = private
@@ -183,11 +165,7 @@ class _Rewriter(ast.NodeTransformer):
                 spec = value.format_spec or ast.Constant("")
                 value = ast.Tuple([value.value, conversion, spec], ast.Load())
             parts.append(value)
-        made = self._hook("text", node, *parts)
-        for n in ast.walk(made):
-            if "lineno" in n._attributes and not hasattr(n, "lineno"):
-                ast.copy_location(n, node)
-        return made
+        return self._hook("text", node, *parts)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if not isinstance(node.ctx, ast.Load) or node.id in self.local:
@@ -227,7 +205,7 @@ class _Rewriter(ast.NodeTransformer):
             made = self._hook("store", node, node.value, target.value, key)
             return ast.copy_location(ast.Expr(made), node)
         for target in node.targets:
-            for part in ast.walk(target):
+            for part in walk([target]):
                 if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
                     part.value = self._hook("written", part, part.value)
         return node
@@ -353,8 +331,7 @@ def _can_move(*expressions: ast.expr) -> bool:
     return not any(
         isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
         or (isinstance(n, ast.Name) and (n.id in _FRAME_FUNCTIONS or n.id == "__class__"))
-        for e in expressions
-        for n in ast.walk(e)
+        for n in walk(expressions)
     )
 
 
@@ -368,10 +345,7 @@ def _key_expression(key: ast.expr) -> ast.expr:
         made = ast.Tuple([_key_expression(k) for k in key.elts], ast.Load())
     else:
         return key
-    for n in ast.walk(made):
-        if not hasattr(n, "lineno"):
-            ast.copy_location(n, key)
-    return made
+    return ast.copy_location(made, key)
 
 
 _cache: dict[types.CodeType, types.CodeType | None] = {}
@@ -405,8 +379,7 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
     node = _tree(f, private)
     if node is None:
         return None
-    names = _Names()
-    names.visit(node)
+    names = _Names(node)
     # A nonlocal name of a function inside may be one of this function, which is no outside.
     outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
     rewriter = _Rewriter(names.bound - names.outer, outside, private)
@@ -440,7 +413,7 @@ def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
         if node is None:
             continue
         # A test runner rewrites what is asserted, so that cannot be compared.
-        asserts = any(isinstance(n, ast.Assert) for n in ast.walk(node))
+        asserts = any(isinstance(n, ast.Assert) for n in statements_in([node]))
         original = _compiled(find(f), f)
         if original is not None and (asserts or _outline(original, private) == _outline(f.__code__, private)):
             return node
@@ -464,13 +437,14 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
     else:
         node.decorator_list = []
         node.returns = None
-        for argument in ast.walk(node.args):
+        for argument in walk([node.args]):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
         # Defaults are taken from the original function; here only their number matters.
         none = ast.copy_location(ast.Constant(None), node)
         node.args.defaults = [none for _ in node.args.defaults]
         node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
+        node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
     free = [ast.arg(name) for name in (RUNTIME, *f.__code__.co_freevars)]
     factory = ast.FunctionDef(
@@ -483,7 +457,7 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
     )
     if "type_params" in ast.FunctionDef._fields:
         factory.type_params = []
-    module = ast.fix_missing_locations(ast.Module([factory], []))
+    module = with_places(ast.Module([factory], []))
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:
         compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
@@ -493,8 +467,9 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
     inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
     if inner is None or inner.co_varnames[: _count(inner)] != f.__code__.co_varnames[: _count(f.__code__)]:
         return None
-    known = {RUNTIME, *f.__code__.co_freevars}
-    return inner if set(inner.co_freevars) <= known else None
+    if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
+        return None
+    return inner.replace(co_name=f.__code__.co_name)
 
 
 def _private_names(code: types.CodeType) -> dict[str, str]:

@@ -25,7 +25,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes, walk
+from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
+from tnp.frontend.tree import blocks_of, statements_in, walk
 
 __all__ = ["ITEM", "rewrite_flow", "thunk"]
 
@@ -52,10 +53,9 @@ def rewrite_flow(
     function: ast.FunctionDef | ast.AsyncFunctionDef, runtime: str, frame_functions: frozenset[str]
 ) -> None:
     """Replaces the control flow of a function, and of the functions defined in it, by hooks of ``runtime``."""
-    binds_unseen = any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in walk([function]))
-    for node in own_nodes(function.body):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            rewrite_flow(node, runtime, frame_functions)
+    binds_unseen = any(isinstance(n, (ast.Global, ast.Nonlocal)) for n in statements_in([function]))
+    for node in _functions_in(function.body):
+        rewrite_flow(node, runtime, frame_functions)
     if binds_unseen:
         return  # names of the outside, or names of this function that one inside assigns
     flow = _Flow(function, runtime, frame_functions)
@@ -66,6 +66,17 @@ def rewrite_flow(
         shared: ast.stmt = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
         body = [_at(shared, function.body[0]), *body]
     function.body = body
+
+
+def _functions_in(statements: Sequence[ast.stmt]) -> list[Any]:
+    """The functions that statements define, those in classes and other functions left out."""
+    found: list[Any] = []
+    for s in statements:
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.append(s)
+        elif not isinstance(s, ast.ClassDef):
+            found += _functions_in(blocks_of(s))
+    return found
 
 
 class _Flow:
@@ -125,14 +136,14 @@ class _Flow:
 
     def _moves(self, s: Any) -> bool:
         return self._can_move([s]) and not (
-            isinstance(s, ast.For) and any(isinstance(n, (ast.Attribute, ast.Subscript)) for n in ast.walk(s.target))
+            isinstance(s, ast.For) and any(isinstance(n, (ast.Attribute, ast.Subscript)) for n in walk([s.target]))
         )
 
     def _can_move(self, statements: Sequence[ast.stmt]) -> bool:
         """Whether statements mean the same in a function of their own."""
         seen: dict[int, ast.stmt] = {}
         for s in statements:
-            if isinstance(s, ast.While) and any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
+            if isinstance(s, ast.While) and any(isinstance(n, ast.NamedExpr) for n in walk([s.test])):
                 return False
         for n in own_nodes(s for s in statements if id(s) not in self.movable):
             if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)):

@@ -10,8 +10,8 @@ import math
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from tnp.core import langs, prims
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import NeedsEager
+from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
@@ -43,6 +44,7 @@ from tnp.lang.numpy.registry import by_id, symbol_of
 __all__ = ["Runtime", "rewritten"]
 
 _MISSING = object()
+_NOTHING = nullcontext()
 
 
 class Runtime(ControlFlow):
@@ -55,18 +57,9 @@ class Runtime(ControlFlow):
         self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
         self.module = f.__globals__.get("__name__", "?")
 
-    @contextmanager
-    def may_catch(self) -> Iterator[None]:
-        """The body of a ``try``: a run-time error of its operations would come after the handlers are gone."""
-        tracer = state.current()
-        tracer.catching += 1
-        try:
-            yield
-        except NeedsEager as reason:
-            tracer.must_run_eagerly = reason  # even if the program's handler swallows it
-            raise
-        finally:
-            tracer.catching -= 1
+    def may_catch(self) -> MayCatch:
+        """Around the body of a ``try``."""
+        return MayCatch(_NOTHING)
 
     def context(self, manager: Any) -> Any:
         """What a ``with`` statement enters."""
@@ -438,6 +431,11 @@ def _number(x: Any) -> Any:
     return x
 
 
+def _check_shape_of_number(python_type: type, x: TracedArray) -> None:
+    """Raises what NumPy raises for an array of this shape as a number."""
+    python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))
+
+
 def _converted(python_type: type) -> Callable[..., Any]:
     def convert(x: Any = 0, *rest: Any) -> Any:
         x = condition_of(x)
@@ -446,12 +444,14 @@ def _converted(python_type: type) -> Callable[..., Any]:
         if type(x) is TracedArray and x.ndim:
             if python_type is bool and x.size != 1:
                 return bool(x)
-            python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))  # raises where NumPy refuses the shape
+            _check_shape_of_number(python_type, x)
         number = _number(x)
         if number.proxy.python_type is python_type:
             return number
         if number.proxy.python_type is complex:
             raise TypeError(f"{python_type.__name__}() argument must be a string or a real number, not 'complex'")
+        if refuses_some("convert_number", (number.proxy, python_type)):
+            state.current().before_raising()
         return state.current().call(prims.convert_number, (number, python_type), {})
 
     return convert
@@ -532,7 +532,11 @@ def _round(x: Any, ndigits: Any = None) -> Any:
 
 
 def _pow(x: Any, y: Any, mod: Any = None) -> Any:
-    return x**y if mod is None else pow(x, y, mod)
+    if mod is None:
+        return x**y
+    if is_traced((x, y, mod)):
+        raise NeedsEager("it calls pow() with three arguments")
+    return pow(x, y, mod)
 
 
 def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
@@ -547,9 +551,15 @@ def _over_numbers(name: str) -> Callable[..., Any]:
     """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
 
     def call(*args: Any) -> Any:
+        for a in args:
+            if type(a) is TracedArray and a.ndim:
+                _check_shape_of_number(float, a)
         numbers = [_number(a) for a in args]
         floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
-        result = langs.core.method(name)(*(n.proxy if type(n) is TracedNumber else n for n in floats))
+        values = [n.proxy if type(n) is TracedNumber else n for n in floats]
+        if refuses_some(name, values):
+            state.current().before_raising()
+        result = langs.core.method(name)(*values)
         return TracedNumber(result) if isinstance(result, NumberProxy) else result
 
     return call

@@ -8,32 +8,30 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, intervals, langs, prims, sizes
-from tnp.core.dtypes import DType
+from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace
-from tnp.core.views import Path, Step
-from tnp.frontend import either
+from tnp.core.views import Step
+from tnp.frontend import either, operators, subscripts
 from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
-from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
+from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_language, library_of_value
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
-from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 
 if TYPE_CHECKING:
@@ -58,21 +56,6 @@ def is_traced(x: Any) -> bool:
     if kind is slice:
         return is_traced((x.start, x.stop, x.step))
     return False
-
-
-def _holds(dtype: DType, source: DType) -> bool:
-    """Whether a ``dtype`` holds every value of ``source``."""
-    return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
-
-
-def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
-    """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
-    if number.python_type is bool:
-        return True
-    low, high = intervals.bounds(number)
-    limits = np.iinfo(to_numpy_dtype(dtype))
-    whole = number.python_type is int and low is not None and high is not None
-    return whole and limits.min <= low and high <= limits.max
 
 
 class Tracer:
@@ -109,8 +92,12 @@ class Tracer:
         self.calling: Any = None
         #: which values require gradients, and where those are off, as the library has it; ``None`` without one
         self.gradients: Any = None
-        #: whether a library's functions did nothing but compute when tracing began
+        #: whether a library's functions did nothing but cast and compute when tracing began
         self.began_ordinary = True
+        #: what the library casts arguments of its functions to
+        self.casts: Any = None
+        #: where in their memory arrays of a library begin that are arguments, by name
+        self.offsets: dict[str, int] = {}
         #: the state of the library's random generator when tracing began
         self.generator_state: Any = None
         #: whether libraries are told that a compiler is at work
@@ -202,7 +189,9 @@ class Tracer:
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        may_raise = OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args)
+        may_raise = (
+            OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args) or _is_negative_power(symbol, args)
+        )
         if may_raise or _makes_array_of_scalars(symbol, args) or OpTags.EFFECT in symbol.tags:
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in symbol.tags)
         seen: dict[str, TracedArray] = {}
@@ -248,7 +237,8 @@ class Tracer:
                 if not asked:
                     raise
                 a = asked.pop(0)
-                known[a.__tnp_value__().name] = a.dtype.type(a._asked(f"{symbol.name}()"))
+                value = a._asked(f"{symbol.name}()")
+            known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
 
     def _call_with_sizes(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager
@@ -272,187 +262,37 @@ class Tracer:
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
 
-    def store_updated(self, target: Any, value: TensorProxy) -> None:
-        if not isinstance(target, TracedArray) or type(target) is not TracedArray:
-            raise NeedsEager("it writes into an object that is not an array of the program")
-        if target.path:
-            target.__tnp_assign__(value)
-        else:
-            target.storage.replace(value)
-
-    def store(self, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
-        """``target[...] = value``, with assignment's conversion to the target's dtype (see :meth:`_converted`)."""
-        if type(value) is TracedArray and value.storage is target.storage:
-            path = target.path if key is None else target.path + Path([key])
-            if value.path == path:  # the very elements: the second half of ``x[k] += v``
-                if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
-                    target.storage.replace(target.storage.value)
-                return
-        if self.gradients is not None:
-            self.gradients.sync()
-        seen: dict[str, TracedArray] = {}
-        if not all(map(sizes.is_known, _shapes((value, target)))):
-            self.before_raising()
-        new = self.value(value, seen)
-        target.__tnp_assign__(self._converted(new, target, by_element), key)
-
-    def _converted(self, value: Any, target: TracedArray, by_element: bool = True) -> Any:
-        """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
-
-        Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
-        """
-        if target.library is not None:
-            return target.library.converted(self, value, target)
-        dtype = target._element_type
-        if isinstance(value, TensorProxy):
-            if value.dtype.kind == "c" and dtype.kind != "c":
-                raise NeedsEager("it stores complex values into a real array")
-            if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
-                # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
-                self.before_raising()
-                return prims.convert_scalar(value, dtype)
-            return clang.convert(value, dtype)
-        kind = value.python_type if isinstance(value, NumberProxy) else type(value)
-        holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
-        if kind in holds and not isinstance(value, NumberProxy):
-            if dtype.kind in "iu" and not isinstance(value, bool):
-                limits = np.iinfo(to_numpy_dtype(dtype))
-                if not limits.min <= value <= limits.max:
-                    raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
-            return value
-        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
-            self.before_raising()
-        with langs.language_context(lnp.language):
-            return lnp.as_array(value, dtype)
-
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
-        kinds = set(map(type, args))
-        if TracedEither in kinds:
-            return either.operate(method, *args)
-        if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
-            if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
-                args = (args[0], self.call(prims.item, (args[1],), {}))
-                kinds = set(map(type, args))
-        if kinds <= _NUMBERS:
-            args = tuple(map(self.asking.known, args))
-            if not any(type(x) is TracedNumber for x in args):
-                return _PYTHON_OPERATORS[method](*args)
-            if method in _DIVISIONS and (type(args[1]) is TracedNumber or not args[1]):
-                self.before_raising()
-            result = langs.core.method(method)(*(x.proxy if type(x) is TracedNumber else x for x in args))
-            return self.handle(result, {}, 0)
-        for x in args:
-            if type(x) is TracedArray and x.library is not None:
-                return x.library.operate(self, method, *args)
-        has_scalar = any(map(_is_scalar, args))
-        if method == "mul" and has_scalar and any(isinstance(x, (list, tuple)) for x in args):
-            raise NeedsEager("it multiplies a list by a scalar, which repeats it")
-        if method == "pow":
-            symbol, args = self._power(args)
-        else:
-            symbol = lnp.language.method(method)
-        scalars = has_scalar and all(_is_scalar(x) or type(x) in _NUMBERS for x in args)
-        return self.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
-
-    def _power(self, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
-        """``a ** b``, which for a few exponents is a faster operation than a power."""
-        base, exponent = args
-        if type(exponent) is TracedNumber and exponent.proxy.value in (2, 0.5, 1, -1):
-            exponent = exponent._known()
-        if type(base) is TracedArray and not base.scalar:
-            symbol = lnp.fast_power(base._element_type.kind, exponent)
-            if symbol is not None:
-                return symbol, (base,)
-        return lnp.language.method("pow"), (base, exponent)
-
-    def in_place(self, method: str, target: TracedArray, other: Any) -> Any:
-        """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
-        if not self.is_operand(other):
-            return NotImplemented
-        if type(other) is TracedEither:
-            other = other.beside(target.dtype)
-        if target.library is not None:
-            return target.library.in_place(self, method, target, other)
-        if target.scalar:
-            return self.operate(method, target, other)
-        if method == "pow":
-            return self.call(*self._power((target, other)), {"out": target})
-        return self.call(lnp.language.method(method), (target, other), {"out": target})
+        return operators.operate(self, method, *args)
 
     def is_operand(self, x: Any) -> bool:
         """Whether NumPy's operators take ``x`` for an array."""
-        if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple)):
-            return True
-        return library_of_value(x) is not None
+        return operators.is_operand(x)
+
+    def in_place(self, method: str, target: TracedArray, other: Any) -> Any:
+        """``target += other`` and its like."""
+        return operators.in_place(self, method, target, other)
 
     def getitem(self, a: TracedArray, key: Any) -> Any:
         """``a[key]``."""
-        if a.library is not None:
-            return a.library.getitem(self, a, key)
-        if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
-            raise IndexError(
-                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
-                "and integer or boolean arrays are valid indices"
-            )
-        key = self._static_key(key)
-        self.flush_if_dynamic(key)
-        found = self.call(lnp.getitem, (a, key), {})
-        first = key[0] if type(key) is tuple and key else key
-        if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
-            found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
-        return found
-
-    def _static_key(self, key: Any) -> Any:
-        """Numbers of a key that are known become ints, so that the key reads as the user wrote it."""
-        kind = type(key)
-        if kind is tuple:
-            return tuple([self._static_key(k) for k in key])
-        if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
-            return key.proxy.known()
-        if kind is TracedArray and key.scalar and key._element_type.kind in "iu":
-            known = self.known_scalar(key)
-            return key if known is None else int(known)
-        if kind is slice:
-            return slice(*(self._static_key(x) for x in (key.start, key.stop, key.step)))
-        if isinstance(key, np.integer) and kind is not TracedArray:
-            return int(key)
-        return key
+        return subscripts.getitem(self, a, key)
 
     def setitem(self, a: TracedArray, key: Any, value: Any) -> None:
         """``a[key] = value``."""
-        if a.library is not None:
-            a.library.setitem(self, a, key, value)
-            return
-        if a.scalar:
-            raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
-        if not self.is_operand(value):
-            raise NeedsEager(f"it stores a {type(value).__name__} into an array")
-        if type(value) is TracedEither:
-            value = value.stored_in(a)
-        if _selects_all(a, key):
-            _check_depth(value, len(a.shape_))
-            self.store(a, value)
-            return
-        key = self._static_key(key)
-        self.flush_if_dynamic(key)
-        key_value = self.value(key, {})
-        if clang.is_basic(key_value):
-            if _is_one_element(a, key_value) and _rank(value):
-                raise ValueError("setting an array element with a sequence.")
-            parts = key_value if type(key_value) is tuple else (key_value,)
-            _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
-            self.store(a, value, Step(lnp.getitem, (key_value,)))
-            return
-        self.before_raising()
-        key_value = self.value(key, {})
-        new_value = self._converted(self.value(value, {}), a, by_element=False)
-        updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
-        self.store_updated(a, updated)
+        subscripts.setitem(self, a, key, value)
+
+    def store(self, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
+        """``target[...] = value``, with assignment's conversion to the target's dtype."""
+        subscripts.store(self, target, value, key, by_element=by_element)
+
+    def store_updated(self, target: Any, value: TensorProxy) -> None:
+        """Takes ``value`` for what an array holds from now on."""
+        subscripts.store_updated(target, value)
 
     def flush_if_dynamic(self, key: Any) -> None:
-        """Writes what is pending if a store may fail at run time because of an index."""
-        if is_traced(key):
+        """Writes what is pending if a store may fail at run time because of an index; those in lists are not looked at before."""
+        if is_traced(key) or type(key) is list or (type(key) is tuple and any(type(k) is list for k in key)):
             self.before_raising()
 
     def before_effect(self, *, may_raise: bool) -> None:
@@ -591,6 +431,8 @@ class Tracer:
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
+        if library_of_value(obj.example) is not None:
+            raise NeedsEager(f"it asks a random generator for .{name}")
         return lambda *args, **kwargs: self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
 
     def known(self, x: Any) -> Any:
@@ -608,47 +450,12 @@ class Tracer:
         return {k: self.known(v) for k, v in keywords.items()}
 
 
-#: by an operator's method, what it is on Python's numbers
-_PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
-    method: getattr(operator, f"__{dunder}__", divmod)
-    for dunder, method in (
-        *langs.BINARY_OPERATORS.items(),
-        *langs.UNARY_OPERATORS.items(),
-        *zip(langs.COMPARISONS, langs.COMPARISONS),
-    )
-}
-#: operators that refuse some numbers on their right
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod", "pow", "left_shift", "right_shift"))
 #: kinds of values that are surely no array library's
 _PLAIN = frozenset(
     (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
 )
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-_NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
-_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
-_NDARRAY_NAMES = frozenset(dir(np.ndarray)) | frozenset(dir(np.float64))
-
-
-#: operators that Python's complex numbers have
-_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
-
-
-def _is_complex(x: Any) -> bool:
-    """Whether ``x`` is, or stands for, a Python complex number."""
-    return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
-
-
-def _is_scalar(x: Any) -> bool:
-    """Whether ``x`` stands for a NumPy scalar."""
-    return type(x) is TracedArray and x.scalar
-
-
-def _rank(x: Any) -> int:
-    """The number of dimensions of an operand; nested sequences have some."""
-    if type(x) is TracedArray:
-        return len(x.shape_)
-    return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
 
 
 def _has_either(args: Iterable[Any]) -> bool:
@@ -658,26 +465,39 @@ def _has_either(args: Iterable[Any]) -> bool:
     return False
 
 
-def _shapes(x: Any) -> list[tuple[Any, ...]]:
-    """The shapes of the arrays in nested lists and tuples."""
-    kind = type(x)
-    if kind is TracedArray:
-        return [x.shape_]
-    return [shape for y in x for shape in _shapes(y)] if kind not in _PLAIN and isinstance(x, (tuple, list)) else []
-
-
 #: operations that arrays of any size have
 _OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "getitem", "mean", "prod", "ravel", "sum"))
 
 
 def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     """Whether an operation may raise because sizes that are known at run time only do not fit."""
-    shapes = _shapes(args)
-    if all(map(sizes.is_known, shapes)):
+    for a in args:
+        if not (sizes.is_known(a.shape_) if type(a) is TracedArray else all(map(sizes.is_known, shapes_in(a)))):
+            break
+    else:
         return False
+    shapes = shapes_in(args)
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
     return symbol.name not in _OF_ANY_SIZE
+
+
+def _is_negative_power(symbol: Symbol, args: Any) -> bool:
+    """Whether integers are raised to a power that may be negative, which NumPy refuses."""
+    if symbol.name not in ("pow", "power") or len(args) < 2:
+        return False
+    base, exponent = args[:2]
+    kinds = [_kind_of_elements(x) for x in (base, exponent)]
+    return kinds[0] in "iub" and kinds[1] == "i" and not (type(exponent) is int and exponent >= 0)
+
+
+def _kind_of_elements(x: Any) -> str:
+    """The kind of dtype of an operand: that of an array or scalar, or a number's; of a list, ``"i"``, which it may be."""
+    if type(x) is TracedArray:
+        return x._element_type.kind
+    kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    known = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
+    return known or getattr(getattr(x, "dtype", None), "kind", "i")
 
 
 def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:
@@ -685,35 +505,3 @@ def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:
     return (
         symbol.name in ("array", "asarray") and bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])
     )
-
-
-def _keeps_dimension(part: Any) -> bool:
-    """Whether a part of a basic key takes no dimension away."""
-    return part is None or part is Ellipsis or type(part) is slice
-
-
-def _check_depth(value: Any, rank: int) -> None:
-    """Raises NumPy's ``ValueError`` for nested lists deeper than the place that they are stored to has dimensions."""
-    if isinstance(value, (list, tuple)) and _depth(value) > rank:
-        raise ValueError(
-            "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of "
-            f"{rank}."
-        )
-
-
-def _depth(x: Any) -> int:
-    """The number of dimensions of nested lists, arrays and numbers."""
-    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else _rank(x)
-
-
-def _is_one_element(a: TracedArray, key: Any) -> bool:
-    """Whether a basic key is a number for each dimension."""
-    parts = key if type(key) is tuple else (key,)
-    return len(parts) == a.ndim and not any(map(_keeps_dimension, parts))
-
-
-def _selects_all(a: TracedArray, key: Any) -> bool:
-    """Whether ``key`` is one of ``()``, ``...`` and ``:``."""
-    if type(key) is slice:
-        return bool(a.shape_) and key.start is None and key.stop is None and key.step is None
-    return key is Ellipsis or (type(key) is tuple and not key)

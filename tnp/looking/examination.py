@@ -26,9 +26,9 @@ __all__ = ["Examination", "examine"]
 
 @dataclass
 class Examination:
-    """What :func:`examine` found; prints as text.
+    """What :func:`examine` found; prints as text. An example is at :func:`examine`.
 
-    ``operations`` counts the operations of the trace, as they are written there; ``unsupported`` has the functions without a definition
+    ``name`` is the function's; ``operations`` counts the operations of the trace, as they are written there; ``unsupported`` has the functions without a definition
     and the lines of the user's that call them, one an occurrence: they run as they are (*opaque calls*), or, where ``eager_reason`` or
     ``error`` says that there is no trace, are in the way of one. ``executors`` counts the statements of the program by executor.
     """
@@ -85,7 +85,7 @@ def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Exami
     jitted = function if isinstance(function, Jitted) else jitted_function(function)
     fresh_args, fresh_kwargs = copied((args, kwargs))
     form, values = jitted._formed(fresh_args, fresh_kwargs)
-    found = Examination(getattr(jitted, "__qualname__", "function"))
+    found = Examination(jitted.called)
     try:
         trace, program = jitted.traced(form, values)
         _describe(trace, found)

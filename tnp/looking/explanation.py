@@ -17,7 +17,7 @@ OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
 
 
 class Explanation(str):
-    """A text that shows itself as it is in an interactive session."""
+    """A text that shows itself as it is in an interactive session. An example is at :func:`explain`."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ def explain(f: Any) -> Explanation:
       ...
     """
     f = jitted_behind(f)
-    name = getattr(f, "__qualname__", "function")
+    name = f.called
     programs = programs_of(f)
     lines = [f"{name}: {_count(len(programs), 'program')}, {_count(f._hits, 'hit')}, {_count(f._misses, 'miss')}"]
     for i, (entry, conditions) in enumerate(programs):
@@ -78,6 +78,10 @@ def _claims(traces: list[Trace]) -> list[str]:
         if b.sym.executor is not None:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
+    refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in t.refusals)
+    for executor, operation, reason, location in refusals:
+        where = f" at {location}" if isinstance(location, UserLocation) else ""
+        lines.append(f"{executor} refused {operation}: {reason}{where}")
     for b in traces[0].bound_symbols:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
         if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:

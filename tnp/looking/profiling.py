@@ -36,7 +36,8 @@ MOST_EVENTS = 100_000
 class Row:
     """One statement of the program, and how long its executions took: an operation, a fusion, a loop with all in it.
 
-    ``depth`` counts the loops and branches around it; ``operations`` are those that a fusion is made of.
+    ``depth`` counts the loops and branches around it; ``operations`` are those that a fusion is made of. ``phase`` is ``"forward"`` or
+    ``"backward"`` in programs whose results are differentiated, which are two.
     """
 
     name: str
@@ -45,15 +46,18 @@ class Row:
     location: str
     operations: tuple[str, ...]
     depth: int
+    phase: str = ""
     calls: int = 0
     seconds: float = 0.0
 
 
 @dataclass
 class Profile:
-    """How long a function's program takes, a row a statement. Prints as a table; times include some 0.1 µs for the clock.
+    """How long a function's program takes, a row a statement. Prints as a table; times include some 0.1 µs for the clock. An example is at
+    :func:`profile`.
 
-    ``seconds`` is all that ``calls`` calls took, guards and unpacking of arguments included.
+    ``name`` is the function's, ``rows`` are the statements in order; ``seconds`` is all that ``calls`` calls took, guards and unpacking of
+    arguments included; ``eager_reason`` is why there are no rows, and ``events`` what :meth:`chrome_trace` shows.
     """
 
     name: str
@@ -71,14 +75,20 @@ class Profile:
             return "\n".join([*lines, f"  {self.eager_reason}"])
         inside = sum(r.seconds for r in self.rows if not r.depth)
         table = [("time", "share", "times", "executor", "statement", "")]
+
+        def add(seconds: float, times: float, executor: str, statement: str, location: str = "") -> None:
+            share = f"{100 * seconds / max(self.seconds, 1e-12):.1f}%"
+            table.append((_time(seconds / each), share, f"{times:g}", executor, statement, location))
+
+        phase = ""
         for r in self.rows:
-            share = f"{100 * r.seconds / max(self.seconds, 1e-12):.1f}%"
+            if r.phase != phase:
+                phase = r.phase
+                add(sum(x.seconds for x in self.rows if x.phase == phase and not x.depth), 1, "", f"{phase}:")
             made_of = f"  # {', '.join(r.operations)}" if r.operations else ""
-            statement = "  " * r.depth + r.statement + made_of
-            table.append((_time(r.seconds / each), share, f"{r.calls / each:g}", r.executor, statement, r.location))
-        rest = max(self.seconds - inside, 0.0)
-        share = f"{100 * rest / max(self.seconds, 1e-12):.1f}%"
-        table.append((_time(rest / each), share, "1", "", "guards, arguments and results", ""))
+            indent = "  " * (r.depth + bool(phase))
+            add(r.seconds, r.calls / each, r.executor, indent + r.statement + made_of, r.location)
+        add(max(self.seconds - inside, 0.0), 1, "", "guards, arguments and results")
         widths = [max(len(row[i]) for row in table) for i in range(5)]
         for time_, share, times, executor, statement, location in table:
             line = f"{time_:>{widths[0]}}  {share:>{widths[1]}}  {times:>{widths[2]}}  {executor:<{widths[3]}}  "
@@ -99,6 +109,8 @@ class Profile:
             details = {} if r is None else {"statement": r.statement, "executor": r.executor, "location": r.location}
             if r is not None and r.operations:
                 details["operations"] = ", ".join(r.operations)
+            if r is not None and r.phase:
+                details["phase"] = r.phase
             shown.append(
                 {
                     "name": self.name if r is None else r.name,
@@ -114,7 +126,7 @@ class Profile:
         return {"traceEvents": shown, "displayTimeUnit": "ns", "otherData": {"producer": "tnp"}}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes :meth:`chrome_trace` as JSON. Raises ``OSError`` where ``open`` does."""
+        """Writes :meth:`chrome_trace` as JSON to the file ``path``. Raises ``OSError`` where ``open`` does."""
         import json
 
         Path(path).write_text(json.dumps(self.chrome_trace()))
@@ -151,7 +163,7 @@ def _statement(what: str) -> Symbol:
 _BEGIN, _END = _statement("begin"), _statement("end")
 
 
-def _timed(trace: Trace, clock: _Clock, depth: int = 0) -> Trace:
+def _timed(trace: Trace, clock: _Clock, phase: str = "", depth: int = 0) -> Trace:
     """``trace`` with a clock around each statement, loops' bodies included, and a row for each in the clock's profile."""
     rows = clock.profile.rows
     new = Trace.like(trace)
@@ -159,19 +171,19 @@ def _timed(trace: Trace, clock: _Clock, depth: int = 0) -> Trace:
         if OpTags.PROGRAM in bsym.sym.tags:
             new.bound_symbols.append(bsym)
             continue
-        rows.append(_row(bsym, depth))
+        rows.append(_row(bsym, phase, depth))
         clock.started.append(0)
         row = len(rows) - 1
         inner = bsym
         if is_control_flow(bsym):
             one = Trace.like(trace, [bsym])
-            (inner,) = in_bodies(lambda t: _timed(t, clock, depth + 1), one).bound_symbols
+            (inner,) = in_bodies(lambda t: _timed(t, clock, phase, depth + 1), one).bound_symbols
         new.bound_symbols += [_BEGIN.bind(clock, row, output=None), inner, _END.bind(clock, row, output=None)]
     new.output = trace.output
     return new
 
 
-def _row(bsym: BoundSymbol, depth: int) -> Row:
+def _row(bsym: BoundSymbol, phase: str, depth: int) -> Row:
     from tnp.transforms.claim import FusedSymbol
 
     lines = bound_symbol_lines(bsym, {}, comments=False)
@@ -182,7 +194,7 @@ def _row(bsym: BoundSymbol, depth: int) -> Row:
         location = next((s.location for s in bsym.subsymbols if isinstance(s.location, UserLocation)), None)
     where = "" if location is None else f"{Path(location.filename).name}:{location.line}"
     executor = "" if bsym.sym.executor is None else str(bsym.sym.executor.name)
-    return Row(bsym.sym.name, statement, executor, where, operations, depth)
+    return Row(bsym.sym.name, statement, executor, where, operations, depth, phase)
 
 
 def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profile:
@@ -190,13 +202,16 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
 
     ``function`` is jitted if it is not yet. It is called twice first, so that all is compiled, then for a tenth of a second, at most
     1000 times, each time with copies of the arguments (arrays in the same memory layouts), which therefore stay as they are; other
-    effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched; of a program
-    whose results are differentiated the way forward is measured.
+    effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched.
+
+    Of a program whose results are differentiated both ways are measured, the backward program with ones for cotangents (of those results
+    whose gradients were asked for first, else of all); what torch's autograd takes between them is not, and no tensor gets a ``grad``.
 
     Returns a :class:`Profile`, which prints as a table; its ``rows`` have the figures, ``save("f.json")`` writes a Chrome trace. A call
     that runs eagerly has no rows, only a time and the reason.
 
-    Raises what the function raises, ``TraceError`` for what tnp does not compile.
+    Raises what the function raises, ``TraceError`` for what tnp does not compile, and ``RuntimeError`` where copies of the arguments are
+    not of their kind.
 
     >>> import numpy as np, tnp
     >>> found = tnp.profile(lambda x: np.sort(np.sin(x) + 1), np.zeros((100, 100)))
@@ -209,15 +224,24 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
         jitted(*fresh_args, **fresh_kwargs)
     form, values = jitted._formed(args, kwargs)
     entry = jitted.entry_for(form, copied(values))
-    found = Profile(getattr(jitted, "__qualname__", "function"), [])
+    found = Profile(jitted.called, [])
     if entry is None or entry.eager_reason is not None:
         found.eager_reason = (entry.eager_reason if entry is not None else None) or "it runs eagerly"
         call: Callable[..., Any] = lambda *v: form.apply(jitted.__tnp_function__, v)  # noqa: E731
     else:
         clock = _Clock(found)
-        program = _timed(entry.traces[-1], clock).python_callable()
-        if any(isinstance(p, TensorProxy) and p.lang.name == "torch" for p in entry.traces[-1].args):
-            program = without_gradients(program)  # gradients have a program of their own: torch need not record this
+
+        def compiled(phase: str, trace: Trace) -> Callable[..., Any]:
+            return _timed(trace, clock, phase).python_callable()
+
+        if entry.training is not None:
+            from tnp.looking.torch_training import both_ways
+
+            program = both_ways(entry.training, compiled)
+        else:
+            program = compiled("", entry.traces[-1])
+            if any(isinstance(p, TensorProxy) and p.lang.name == "torch" for p in entry.traces[-1].args):
+                program = without_gradients(program)  # no result is differentiated: torch need not record this
         call = _calling(entry.run, program)
     start = time.perf_counter()
     while found.calls == 0 or (found.calls < MOST_CALLS and time.perf_counter() - start < SECONDS):

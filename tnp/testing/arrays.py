@@ -52,7 +52,7 @@ def make_array(
     device: Any = None,
     requires_grad: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """An array of random values of ``dtype`` in ``[low, high)``, the same for the same arguments.
+    """An array of a ``shape`` of random values of ``dtype`` in ``[low, high)``, the same for the same arguments, ``seed`` among them.
 
     By default integers lie in [-9, 9] (unsigned: [0, 9]), floating numbers and both parts of complex ones in [-9, 9).
     ``device`` and ``requires_grad`` are taken, as sample generators pass them on, and mean nothing to an ndarray.
@@ -92,7 +92,8 @@ def make_tensor(
     device: Any = None,
     requires_grad: bool = False,
 ) -> torch.Tensor:
-    """A tensor of the values that :func:`make_array` gives, on ``device``; ``dtype`` may be bfloat16, too.
+    """A tensor of the values that :func:`make_array` gives for the same ``shape``, ``low``, ``high`` and ``seed``, on ``device``; ``dtype``
+    may be bfloat16, too.
 
     ``requires_grad`` is set where the dtype has gradients. Raises ``ImportError`` without torch.
 

@@ -68,7 +68,8 @@ def run_sample(
 
 
 def check_sample(info: OpInfo, sample: SampleInput, executor: str, dtype: DType) -> None:
-    """Runs one sample through ``tnp.jit`` and through the reference, and compares.
+    """Runs one sample through ``tnp.jit`` and through the reference of ``info``, and compares. ``executor`` is one of the names that
+    :meth:`OpInfo.executor_lists` gives, ``dtype`` says which tolerances hold.
 
     Raises ``AssertionError`` where they differ in type, dtype, shape, values, or in what they did to the arguments; and
     lets errors and fallback warnings through.
@@ -111,7 +112,8 @@ def check_op(
     info: OpInfo, executor: str, dtype: Any, *, device: str = "cpu", only: Container[int] | None = None,
     source: str | None = None,
 ) -> int:  # fmt: skip
-    """Checks all samples of an operation (or those whose numbers are in ``only``) on one executor, by name, with one dtype.
+    """Checks all samples of the operation of ``info`` (or those whose numbers are in ``only``) on one executor, by name, with one dtype, on a
+    ``device``.
 
     Returns how many there were. An error has a note with the command that reproduces it; ``source`` is the file that has
     the OpInfo, for that command.
@@ -135,19 +137,20 @@ def check_op(
 def check_gradient(
     info: OpInfo, executor: str, *, source: str | None = None, only: Container[int] | None = None
 ) -> int:
-    """Compares the gradients of an operation with differences of its values, in float64, for each sample.
+    """Compares the gradients of the operation of ``info`` on an ``executor``, by name, with differences of its values, in float64, for each
+    sample; those of operations on tensors, as autograd gets them, by a backward program, also with what torch's autograd finds for the
+    reference.
 
     Samples come from the generator with ``requires_grad=True``; the gradient is that of the result's elements, each with a weight of its
-    own, by the arguments that are arrays of floating numbers. Returns how many samples there were; empty ones count, but
-    say nothing. Raises ``NotImplementedError`` for tensors.
+    own, by the arguments that are arrays of floating numbers, or by the tensors that require a gradient. Returns how many samples there
+    were; empty ones count, but say nothing. ``only`` and ``source`` are as in :func:`check_op`. Raises ``AssertionError`` where gradients
+    differ.
 
     >>> import numpy as np
     >>> from tnp.testing import OpInfo, check_gradient, shapes_generator
     >>> check_gradient(OpInfo(np.tanh, sample_input_generator=shapes_generator((3,))), "numpy")
     3
     """
-    if info.torch_reference is not None:
-        raise NotImplementedError("gradients of operations on tensors are not tested yet")
     kind = core_dtypes.float64
     count = 0
     for i, sample in enumerate(info.samples(kind, requires_grad=True)):
@@ -156,8 +159,23 @@ def check_gradient(
         count += 1
         command = _command(info, source, "--gradients", f"--executor {executor}", f"--sample {i}")
         with _reproduced_by(command, sample):
-            check_gradients(_weighted(info.op, sample), list(sample.args), executors=info.executor_lists()[executor])
+            if info.torch_reference is None:
+                executors = info.executor_lists()[executor]
+                check_gradients(_weighted(info.op, sample), list(sample.args), executors=executors)
+            else:
+                _check_tensors(info, sample, executor)
     return count
+
+
+def _check_tensors(info: OpInfo, sample: SampleInput, executor: str) -> None:
+    from tnp.testing.torch_gradients import check_tensor_gradients
+
+    jitted = tnp.jit(_call_of(info.op), executors=info.executor_lists()[executor])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if not info.may_run_eagerly:
+            warnings.simplefilter("error", tnp.EagerFallbackWarning)
+        check_tensor_gradients(info, jitted, sample)
 
 
 def _weighted(op: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]:
@@ -171,7 +189,9 @@ def _weighted(op: Callable[..., Any], sample: SampleInput) -> Callable[..., Any]
 
 
 def check_errors(info: OpInfo, *, device: str = "cpu", source: str | None = None) -> int:
-    """Checks that the inputs of ``error_input_generator`` raise as it says; returns how many there were.
+    """Checks that the inputs of ``error_input_generator`` of ``info`` raise as it says, on a ``device``; returns how many there were.
+
+    An error has a note with the command that reproduces it, for which ``source`` is the file that has the OpInfo.
 
     >>> from tnp.testing import check_errors, opinfos
     >>> check_errors(opinfos.named("rot90"))
@@ -186,7 +206,8 @@ def check_errors(info: OpInfo, *, device: str = "cpu", source: str | None = None
 
 
 def check_error(info: OpInfo, sample: SampleInput, error: type[BaseException], pattern: str) -> None:
-    """Checks that a jitted call raises ``error`` with a message matching ``pattern``, its arguments as eager leaves them.
+    """Checks that a jitted call of the operation of ``info`` with the arguments in ``sample`` raises ``error`` with a message matching
+    ``pattern``, its arguments as eager leaves them.
 
     Where this version of NumPy does something else, the call must do that.
 

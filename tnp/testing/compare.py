@@ -19,8 +19,8 @@ _OF_TENSORS = {"torch.float32": {"rtol": 1e-5, "atol": 2e-5}}
 def assert_same(
     actual: Any, expected: Any, *, exact: bool = False, rtol: float | None = None, what: str = "result"
 ) -> None:
-    """Raises ``AssertionError`` unless both have one type, dtype, shape and (to a tolerance) values, at every level of
-    tuples, lists and dicts; of tensors also the device.
+    """Raises ``AssertionError`` unless ``actual`` and ``expected`` have one type, dtype, shape and (to a tolerance) values, at every level
+    of tuples, lists and dicts; of tensors also the device. ``what`` is what the message calls them.
 
     Tolerances are by dtype (:data:`TOLERANCES`), times the largest finite magnitude for the absolute part; those of tensors are
     ``torch.testing.assert_close``'s. ``rtol`` stands for both, ``exact`` asks for equal values, NaNs being equal.

@@ -9,7 +9,7 @@ import numpy as np
 
 import tnp
 
-__all__ = ["check_gradients", "check_jvp", "numerical_gradient"]
+__all__ = ["check_close", "check_gradients", "check_jvp", "numerical_gradient"]
 
 
 def numerical_gradient(f: Callable[..., Any], args: list[Any], at: int, step: float = 1e-6) -> np.ndarray[Any, Any]:
@@ -47,7 +47,7 @@ def check_gradients(
     for i, g in zip(argnums, found):
         expected = numerical_gradient(lambda *xs: value(*(np.copy(x) for x in xs)), args, i, step)
         assert g.dtype == expected.dtype and g.shape == expected.shape, f"argument {i}: {g.dtype}{g.shape}"
-        _check_close(g, expected, rtol, f"argument {i}")
+        check_close(g, expected, rtol, f"argument {i}")
     if order > 1:
         rng = np.random.default_rng(1)
         weights = [_direction(rng, np.asarray(args[i])) for i in argnums]
@@ -88,10 +88,11 @@ def check_jvp(f: Callable[..., Any], args: list[Any], rtol: float = 1e-5, step: 
     tangents = tuple(_direction(rng, np.asarray(a)) for a in args)
     _, found = tnp.jit(lambda *xs: tnp.jvp(f, xs, tangents), executors=["numpy"])(*args)
     ends = [f(*(a + s * step * t for a, t in zip(args, tangents))) for s in (1, -1)]
-    _check_close(np.asarray(found), (np.asarray(ends[0]) - np.asarray(ends[1])) / (2 * step), rtol, "jvp")
+    check_close(np.asarray(found), (np.asarray(ends[0]) - np.asarray(ends[1])) / (2 * step), rtol, "jvp")
 
 
-def _check_close(actual: Any, expected: Any, rtol: float, what: str) -> None:
+def check_close(actual: Any, expected: Any, rtol: float, what: str) -> None:
+    """Raises ``AssertionError`` where two arrays are further apart than ``rtol`` of the largest element (or of 1)."""
     scale = max(1.0, np.max(np.abs(expected), initial=0))
     error = np.max(np.abs(actual - expected), initial=0) / scale
     assert error <= rtol, f"{what}: {error:.2e} of the largest element\n{actual}\nis not\n{expected}"

@@ -70,7 +70,7 @@ _TESTS_OF_THUNDER = {
 
 @dataclass(frozen=True)
 class DecorateInfo:
-    """A mark for an operation's tests: ``DecorateInfo(pytest.mark.xfail(reason=…), "test_consistency", dtypes=(float16,))``.
+    """A mark, ``decorator``, for an operation's tests: ``DecorateInfo(pytest.mark.xfail(reason=…), "test_consistency", dtypes=(float16,))``.
 
     ``test_name`` is ``"test_consistency"``, ``"test_gradients"`` or ``"test_errors"``; it, ``executors`` (names), ``dtypes`` (tnp's, NumPy's or
     torch's) and ``devicetypes`` (``DeviceType`` members or ``"cpu"``, ``"cuda"``) left ``None`` mean all.
@@ -90,7 +90,7 @@ class DecorateInfo:
     devicetypes: tuple[Any, ...] | None = None
 
     def applies(self, test_name: str, executor: str | None, device: str, dtype: DType | None) -> bool:
-        """Whether the mark is one for this test with this executor, device and dtype (``None``: the test has none)."""
+        """Whether the mark is one for the test ``test_name`` with this executor, device and dtype (``None``: the test has none)."""
         wanted = None if self.test_name is None else _TESTS_OF_THUNDER.get(self.test_name, self.test_name)
         kinds = None if self.devicetypes is None else {DeviceType(k) for k in self.devicetypes}
         return (
@@ -112,8 +112,9 @@ class OpInfo:
 
     ``numpy_reference`` or ``torch_reference`` says what is right (neither: ``op`` itself, eagerly); with the second, samples are
     tensors. ``domain`` are the bounds of what :meth:`make` makes. ``executors`` are names (of :data:`EXECUTORS`, of registered
-    executors) or executors; ``None`` means all of :data:`EXECUTORS`, or of :data:`TORCH_EXECUTORS` with a ``torch_reference``.
-    ``rtol`` has tolerances by dtype, ``supports_grad`` has gradients tested, ``may_run_eagerly`` lets calls fall back to eager,
+    executors) or executors; ``None`` means all of :data:`EXECUTORS`, or of :data:`TORCH_EXECUTORS` with a ``torch_reference``. ``dtypes``
+    are those that it is tested with (``None``: all that there are).
+    ``rtol`` has tolerances by dtype, ``supports_grad`` has gradients tested (in float64, those of tensors as autograd asks for them), ``may_run_eagerly`` lets calls fall back to eager,
     ``test_directives`` are :class:`DecorateInfo`.
 
     Raises ``ValueError`` for two references.
@@ -157,7 +158,7 @@ class OpInfo:
         return self.numpy_reference or self.torch_reference or self.op
 
     def make(self, shape: int | tuple[int, ...], **options: Any) -> Any:
-        """An array, or a tensor with a ``torch_reference``, of values in the domain; ``options`` are :func:`make_array`'s."""
+        """An array of a ``shape``, or a tensor with a ``torch_reference``, of values in the domain; ``options`` are :func:`make_array`'s."""
         low, high = self.domain or (None, None)
         if low is not None and low < 0 and as_dtype(options["dtype"]).kind == "u":
             low = 0
@@ -165,13 +166,13 @@ class OpInfo:
         return make(shape, **{"low": low, "high": high, **options})
 
     def samples(self, dtype: Any, *, device: str = "cpu", requires_grad: bool = False) -> Iterator[SampleInput]:
-        """The sample inputs for a dtype."""
+        """The sample inputs for a dtype on a ``device``, with ``requires_grad`` those that gradients are tested with."""
         if self.sample_input_generator is not None:
             kind = as_dtype(dtype)
             yield from self.sample_input_generator(self, device=device, dtype=kind, requires_grad=requires_grad)
 
     def errors(self, *, device: str = "cpu") -> Iterator[tuple[SampleInput, type[BaseException], str]]:
-        """The inputs that must raise, with the error's type and a regex that its message matches."""
+        """The inputs on a ``device`` that must raise, with the error's type and a regex that its message matches."""
         if self.error_input_generator is not None:
             yield from self.error_input_generator(self, device)
 

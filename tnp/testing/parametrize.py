@@ -76,7 +76,7 @@ def ops(
 
 
 def make_tests(*infos: OpInfo) -> Any:
-    """A test function for a test module that tests operations on every executor, device and dtype, their errors, and
+    """A test function for a test module that tests the operations of ``infos`` on every executor, device and dtype, their errors, and
     (with ``supports_grad``) their gradients.
 
     Three lines test an operation::

@@ -37,7 +37,8 @@ def elementwise_unary_generator(
 ) -> Iterator[SampleInput]:
     """0-d, empty, contiguous and strided arrays in the domain, a NumPy scalar; special values where there is no domain.
 
-    With ``requires_grad`` without the special values, which have no derivative.
+    With ``requires_grad`` without the special values, which have no derivative. ``op`` is the OpInfo, whose samples are of ``dtype`` and on
+    ``device``.
 
     >>> import numpy as np
     >>> from tnp.testing import OpInfo, elementwise_unary_generator
@@ -69,7 +70,8 @@ def elementwise_binary_generator(
     """Equal and broadcasting shapes, 0-d and empty ones, numbers on either side, strided operands; every pair of special
     values where there is no domain (and no ``requires_grad``), if ``special``.
 
-    ``make_second(shape, **options)`` makes the second operands, where they have a domain of their own.
+    ``make_second(shape, **options)`` makes the second operands, where they have a domain of their own. ``op`` is the OpInfo, whose samples
+    are of ``dtype`` and on ``device``.
 
     >>> import numpy as np
     >>> from tnp.testing import OpInfo, elementwise_binary_generator
@@ -100,7 +102,7 @@ def elementwise_binary_generator(
 
 
 def elementwise_generator(nargs: int) -> Generator:
-    """A generator for elementwise operations of any number of arguments, which broadcast; of one and of two,
+    """A generator for elementwise operations of ``nargs`` arguments, which broadcast; of one and of two,
     :func:`elementwise_unary_generator` and :func:`elementwise_binary_generator`.
 
     >>> import numpy as np
@@ -130,7 +132,7 @@ def elementwise_generator(nargs: int) -> Generator:
 
 
 def shapes_generator(*shapes: tuple[int, ...], arguments: tuple[tuple[Any, ...], ...] = ((),)) -> Generator:
-    """A generator of one array of each shape, in each memory layout, with each of the tuples of further arguments.
+    """A generator of one array of each of ``shapes``, in each memory layout, with each of the tuples of further ``arguments``.
 
     >>> import numpy as np
     >>> from tnp.testing import OpInfo, check_op, shapes_generator

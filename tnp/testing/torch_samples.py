@@ -7,8 +7,10 @@ agree.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
 from tnp.testing.checks import Refused, run_sample
 from tnp.testing.opinfo import ALL_DTYPES, OpInfo, SampleInput
 
-__all__ = ["Outcome", "databases_operators", "how", "outcomes", "some_of"]
+__all__ = ["Outcome", "databases_operators", "how", "outcomes", "some_of", "unseeded"]
 
 #: operators whose results are whatever the memory held
 _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
@@ -50,10 +52,10 @@ def databases_operators(*, variants: bool = False) -> list[OpInfo]:
     for op in sorted(op_db, key=lambda op: str(op.formatted_name)):
         name = f"torch.{op.formatted_name}"
         kinds = tuple(to_dtype(d) for d in op.supported_dtypes("cpu") if _is_known(d))
-        functions = [(name, op.op)]
+        functions = [(name, unseeded(op.op))]
         if variants:
             others = (f"{name}.method", op.method_variant), (f"{name}.in_place", op.inplace_variant)
-            functions += [(n, f) for n, f in others if f is not None and f is not op.op]
+            functions += [(n, unseeded(f)) for n, f in others if f is not None and f is not op.op]
         for own_name, made_by in functions:
             function = _zeroed(made_by) if op.name in _UNINITIALISED else made_by
             found.append(
@@ -67,6 +69,19 @@ def databases_operators(*, variants: bool = False) -> list[OpInfo]:
                 )
             )
     return found
+
+
+def unseeded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that one of the database calls after seeding torch's generator, if it does that; else the function.
+
+    Samples are called from the same state of the generator anyway.
+    """
+    code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    if code is None or "wrapper_set_seed" not in code.co_names:
+        return function
+    apart = types.FunctionType(code, {**variables, "wrapper_set_seed": lambda *args, **kwargs: (args[0], kwargs)})
+    called, options = apart(*range(code.co_argcount))
+    return functools.partial(called, **options) if options else called
 
 
 def _zeroed(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -69,14 +69,20 @@ def __getattr__(name: str) -> Any:
 
 
 def compile(fn: Callable[..., Any], *, executors_list: Iterable[Any] | None = None) -> Jitted:
-    """:func:`tnp.jit` with these executors and no others behind them but for arithmetic on numbers."""
+    """:func:`tnp.jit` of ``fn`` with the executors ``executors_list`` and no others behind them but for arithmetic on numbers.
+
+    >>> import numpy as np, tnp.thunder
+    >>> tnp.thunder.compile(lambda a: a + 1, executors_list=["numpy"])(np.ones(2))
+    array([2., 2.])
+    """
     behind = None if executors_list is None else ["python"]
     compiled: Jitted = jit(fn, executors=executors_list, always_executors=behind)
     return compiled
 
 
 class CompileStats(NamedTuple):
-    """What :func:`compile_stats` tells of a jitted function."""
+    """What :func:`compile_stats` tells of a jitted function: ``cache_hits`` and ``cache_misses``, and ``last_traces``,
+    ``last_prologue_traces`` and ``last_backward_traces`` of the last program. An example is at :func:`compile_stats`."""
 
     cache_hits: int
     cache_misses: int
@@ -86,9 +92,17 @@ class CompileStats(NamedTuple):
 
 
 def compile_stats(f: Any) -> CompileStats:
-    """How often programs of a jitted function were found and made, and the traces of the last one.
+    """How often programs of a jitted function ``f`` were found and made, and the traces of the last one.
 
     Raises ``RuntimeError`` if it has not been called.
+
+    >>> import numpy as np, tnp.thunder
+    >>> f = tnp.thunder.jit(lambda a: a + 1)
+    >>> f(np.ones(2))
+    array([2., 2.])
+    >>> stats = tnp.thunder.compile_stats(f)
+    >>> stats.cache_hits, stats.cache_misses, len(stats.last_backward_traces)
+    (0, 1, 0)
     """
     return CompileStats(
         cache_hits(f), cache_misses(f), last_traces(f), last_prologue_traces(f), last_backward_traces(f)
@@ -96,12 +110,12 @@ def compile_stats(f: Any) -> CompileStats:
 
 
 def cache_hits(f: Any) -> int:
-    """How often a call of a jitted function found a program: ``tnp.cache_info(f).hits``."""
+    """How often a call of a jitted function found a program: ``tnp.cache_info(f).hits``. An example is at :func:`compile_stats`."""
     return cache_info(f).hits
 
 
 def cache_misses(f: Any) -> int:
-    """How often a call of a jitted function had to compile: ``tnp.cache_info(f).misses``."""
+    """How often a call of a jitted function had to compile: ``tnp.cache_info(f).misses``. An example is at :func:`compile_stats`."""
     return cache_info(f).misses
 
 
@@ -109,6 +123,12 @@ def install() -> None:
     """Makes ``import thunder``, and all its modules that are here, mean this package.
 
     Raises ``RuntimeError`` if the real package has been imported. Modules whose package (torch, triton, …) is not there are left out.
+
+    >>> import tnp.thunder
+    >>> tnp.thunder.install()
+    >>> import thunder
+    >>> thunder.jit is tnp.jit
+    True
     """
     present = sys.modules.get("thunder")
     if present is not None and present is not sys.modules[__name__]:

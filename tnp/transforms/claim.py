@@ -8,6 +8,7 @@ known to them, and the program then holds for this value only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from tnp.core import langs, logs
@@ -19,9 +20,9 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.bridge import kind_for_user
-from tnp.transforms.dce import may_raise, unread
+from tnp.transforms.dce import common_subexpressions, may_raise, unread
 
-__all__ = ["Fusable", "FusedSymbol", "Update", "claim", "is_view"]
+__all__ = ["Fusable", "FusedSymbol", "Update", "blame_extension", "claim", "fuses", "is_view", "opaque_function_of"]
 
 
 class Fusable(BoundSymbol):
@@ -38,7 +39,7 @@ class Fusable(BoundSymbol):
 class FusedSymbol(Symbol):
     """A compiled region as an operation. ``updates``: which of its outputs are in the memory of which inputs."""
 
-    updates: Mapping[int, int]
+    updates: Mapping[int, int] = MappingProxyType({})
     #: tells in lines of text what was compiled
     describe: Callable[[], list[str]]
 
@@ -70,11 +71,12 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
             asked = [e for e in asked if not hasattr(e, "can_fuse")]
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
-            asked = [e for e in asked if not hasattr(e, "can_fuse")]  # a region computes what is read
+            # A region computes what is read.
+            asked = [e for e in asked if not hasattr(e, "can_fuse") or opens(e, bsym)]
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
-    return new
+    return common_subexpressions(new) if claims.opened else new
 
 
 def _views_shown(trace: Trace) -> dict[int, str]:
@@ -115,6 +117,24 @@ def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None
         logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
 
 
+class _Refused:
+    """The executors that refused an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
+    the operation is not opened: they are asked for its parts again."""
+
+    def __init__(self, bsym: BoundSymbol) -> None:
+        self.bsym = bsym
+        self.names: list[str] = []
+        self.reasons: list[tuple[str, str, str, Any]] = []
+        self.of_fusers: list[tuple[str, str, str, Any]] = []
+
+    def add(self, executor: Any, answer: Any) -> None:
+        reason = getattr(answer, "reason", None)
+        self.names.append(executor.name if reason is None else f"{executor.name} ({reason})")
+        if reason is not None:
+            kept = self.of_fusers if hasattr(executor, "can_fuse") else self.reasons
+            kept.append((executor.name, self.bsym.sym.qualified_name, reason, self.bsym.location))
+
+
 class _Claims:
     """One claiming: ``new`` grows by claimed operations. ``renamed`` are results that turned out to be other values, by name."""
 
@@ -123,6 +143,8 @@ class _Claims:
         self.new = new
         self.outer = outer
         self.renamed: dict[str, Any] = {}
+        #: whether an operation was opened for its parts' sake, which others may have in common with it
+        self.opened = False
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
         #: where checkers record what they ask of numbers
@@ -139,36 +161,42 @@ class _Claims:
         if is_control_flow(bsym):
             self._take_control_flow(bsym, executors)
             return
-        refused: list[str] = []
+        refused = _Refused(bsym)
         for executor in executors:
             if hasattr(executor, "can_fuse"):
-                if executor.can_fuse(bsym):
-                    _tell(bsym, executor, refused)
+                answer = fuses(executor, bsym)
+                if answer:
+                    self._taken(bsym, executor, refused)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
-                refused.append(executor.name)
+                if opens(executor, bsym):
+                    self.opened = True
+                    break
+                refused.add(executor, answer)
                 continue
             found = self._implementation(executor, bsym)
             if found is None:
                 if self._runs_parts(executor, bsym):
                     break
                 continue
-            if not self._accepts(executor, found, bsym):
-                refused.append(executor.name)
+            answer = self._accepts(executor, found, bsym)
+            if not answer:
+                refused.add(executor, answer)
                 continue
             if found.opens:
                 break
             if found.execution_transform is not None:
-                _tell(bsym, executor, refused)
+                self._taken(bsym, executor, refused)
                 self._transform(bsym, executor, found.execution_transform, executors)
                 return
             if found.op is None and found.in_place is None:
                 continue
-            _tell(bsym, executor, refused)
+            self._taken(bsym, executor, refused)
             self.new.bound_symbols.append(_claimed(bsym, found))
             return
         if bsym.subsymbols:
-            _tell(bsym, None, refused)
+            _tell(bsym, None, refused.names)
+            self.new.refusals += refused.reasons
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -177,11 +205,16 @@ class _Claims:
         inputs = {p.name for p in bsym.flat_inputs}
         if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
             return
-        raise NoExecutorError(_message(bsym, whole, executors, refused))
+        raise NoExecutorError(_message(bsym, whole, executors, refused.names))
+
+    def _taken(self, bsym: BoundSymbol, executor: Any, refused: _Refused) -> None:
+        """Logs who took an operation; why others did not is kept."""
+        _tell(bsym, executor, refused.names)
+        self.new.refusals += refused.reasons + refused.of_fusers
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
-            if hasattr(executor, "can_fuse") and executor.can_fuse(bsym):
+            if hasattr(executor, "can_fuse") and fuses(executor, bsym):
                 _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return
@@ -199,14 +232,15 @@ class _Claims:
         spoken = executor.implementations.get(key)
         return None if spoken is None or spoken.opens else spoken
 
-    def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> bool:
+    def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> Any:
         if implementation.checker is None:
             return True
         if self.asking is None:
             self.asking = self._scratch()
         before, state.trace = state.trace, self.asking
         try:
-            return bool(implementation.checker(*bsym.args, **bsym.kwargs))
+            answer = implementation.checker(*bsym.args, **bsym.kwargs)
+            return True if answer else answer if hasattr(answer, "reason") else False
         except (Exception, NeedsEager) as error:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:
@@ -224,7 +258,7 @@ class _Claims:
         if found is None:
             return self._runs_parts(executor, bsym)
         runs = found.op or found.execution_transform or found.in_place
-        return bool(runs) and not found.opens and self._accepts(executor, found, bsym)
+        return bool(runs) and not found.opens and bool(self._accepts(executor, found, bsym))
 
     def _scratch(self) -> Trace:
         scratch = Trace.like(self.new)
@@ -279,6 +313,35 @@ class _Claims:
         self.running.pop()
 
 
+def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
+    """What a fusing executor says of an operation: whether it takes it, or a refusal, which is false and may have a reason.
+
+    Raises :class:`ExtensionError` where an extension's raises.
+    """
+    try:
+        answer = fuser.can_fuse(bsym)
+        return answer if answer or getattr(answer, "reason", None) is not None else False
+    except Exception as error:
+        blame_extension(fuser, "can_fuse", bsym, error)
+
+
+def opens(fuser: Any, bsym: BoundSymbol) -> bool:
+    """Whether a fusing executor wants the parts of an operation. Raises :class:`ExtensionError` where an extension's raises."""
+    if not bsym.subsymbols:
+        return False
+    try:
+        return bool(fuser.opens(bsym))
+    except Exception as error:
+        blame_extension(fuser, "opens", bsym, error)
+
+
+def blame_extension(executor: Any, method: str, bsym: BoundSymbol, error: Exception) -> NoReturn:
+    """Raises :class:`ExtensionError` for what a method of an extension's executor raised; ``error`` itself for one of tnp's own."""
+    if type(executor).__module__.startswith("tnp."):
+        raise error
+    _blame(f"{method} of the executor {executor.name}", bsym, error)
+
+
 def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
     made = Fusable(bsym.sym, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
     made.fuser = fuser
@@ -286,10 +349,8 @@ def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
 
 
 def _claimed(bsym: BoundSymbol, implementation: Any) -> BoundSymbol:
-    op = implementation.op or implementation.in_place
-    missing = bsym.sym.tags - op.tags - {OpTags.TAKES_OUT}
-    if missing:
-        op.tags = op.tags | missing  # what runs an effect has that effect
+    # What runs an effect has that effect: here, and not where it runs something else.
+    op = (implementation.op or implementation.in_place).with_tags(bsym.sym.tags - {OpTags.TAKES_OUT})
     if implementation.in_place is not None:
         return Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
     return bsym.replace(sym=op)
@@ -308,6 +369,11 @@ def _function_of(bsym: BoundSymbol) -> str | None:
         language = next((p.lang.name for p in bsym.flat_outputs if isinstance(p, TensorProxy)), "")
         name = {"numpy": row.numpy, "torch": row.torch}.get(language)
         return f"{language}.{name}" if name else None
+    return opaque_function_of(bsym)
+
+
+def opaque_function_of(bsym: BoundSymbol) -> str | None:
+    """The id of the function that an opaque call is one of."""
     for prefix, own in _OPAQUE.items():
         if isinstance(bsym.sym.id, str) and bsym.sym.id.startswith(prefix):
             return own + bsym.sym.id.removeprefix(prefix)

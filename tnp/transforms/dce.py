@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import prims, sizes
 from tnp.core.bodies import in_bodies
+from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
@@ -15,11 +16,12 @@ __all__ = [
     "any_size",
     "common_subexpressions",
     "dead_code",
-    "divides_numbers",
     "may_raise",
     "memory_of_results",
+    "refuses_values",
     "unread",
     "with_arguments_used",
+    "without_aliases",
 ]
 
 
@@ -27,21 +29,27 @@ def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
     return bsym.has_tag_inside(OpTags.EFFECT) or (OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return")
 
 
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "pow", "left_shift", "right_shift"))
-
-
-def divides_numbers(b: BoundSymbol) -> bool:
-    """Whether a bound symbol is arithmetic on Python numbers that refuses some."""
-    return b.sym.name in _DIVISIONS and isinstance(b.output, NumberProxy) and isinstance(b.args[1], NumberProxy)
+def refuses_values(b: BoundSymbol) -> bool:
+    """Whether a bound symbol is arithmetic that refuses some values: of Python numbers, or integers to a negative power."""
+    if isinstance(b.output, NumberProxy):
+        return refuses_some(b.sym.name.removeprefix("python_"), b.args)
+    if b.sym.name not in ("pow", "power") or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
+        return False
+    exponent = b.args[1]
+    if isinstance(exponent, TensorProxy):
+        return exponent.dtype.kind == "i"
+    return not (isinstance(exponent, int) and exponent >= 0)
 
 
 def may_raise(b: BoundSymbol) -> bool:
     """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
+    if b.sym.name == "size":
+        return False
     if b.sym.name == "select":
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position
         return any(map(may_raise, b.subsymbols))
-    if b.has_tag_inside(OpTags.MAY_RAISE) or divides_numbers(b):
+    if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
     return any_size(b)
 
@@ -116,7 +124,8 @@ def common_subexpressions(trace: Trace) -> Trace:
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        if not _KEPT_APART.isdisjoint(bsym.tags_inside) or any(p.name in returned for p in bsym.flat_outputs):
+        kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.sym.name != "iota"  # positions cost a loop
+        if kept_apart or any(p.name in returned for p in bsym.flat_outputs):
             kept.append(bsym)
             continue
         key = _key(bsym)
@@ -132,6 +141,38 @@ def common_subexpressions(trace: Trace) -> Trace:
                     # The repeat's sizes have no other definition.
                     names.update((m.name, n) for n, m in zip(a.shape, b.shape) if isinstance(m, Proxy))
     return Trace.like(trace, kept) if names else trace
+
+
+def without_aliases(trace: Trace) -> Trace:
+    """Without the views that look at all of an array as it is: its other names, which gradients give to what they differentiate by.
+
+    Where something is written, or acts on the outside, and where the caller gets the view, they stay.
+    """
+    body = [b for b in trace.bound_symbols if OpTags.PROGRAM not in b.sym.tags]
+    found = [b for b in body if _is_alias(b)]
+    if not found or any(not _ACTS.isdisjoint(b.tags_inside) for b in body):
+        return trace
+    returned = memory_of_results(trace)
+    names: dict[str, Any] = {}
+    kept: list[BoundSymbol] = []
+    for bsym in trace.bound_symbols:
+        bsym = bsym.substitute(names)
+        if _is_alias(bsym) and bsym.output.name not in returned:
+            names[bsym.output.name] = bsym.args[0]
+        else:
+            kept.append(bsym)
+    return Trace.like(trace, kept) if names else trace
+
+
+_ACTS = frozenset((OpTags.EFFECT, OpTags.UPDATE))
+
+
+def _is_alias(bsym: BoundSymbol) -> bool:
+    if bsym.sym.id is not prims.reshape.id:
+        return False
+    a, out = bsym.args[0], bsym.output
+    is_known = sizes.is_known(a.shape) and sizes.is_known(out.shape)
+    return is_known and a.shape == out.shape and a.scalar == out.scalar and a.lang is out.lang
 
 
 def memory_of_results(trace: Trace) -> set[str]:

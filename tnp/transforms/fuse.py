@@ -13,10 +13,11 @@ from typing import Any
 
 from tnp.core import prims
 from tnp.core.bodies import in_bodies, is_control_flow, stored
+from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
-from tnp.transforms.claim import Fusable, FusedSymbol, Update, claim, is_view
+from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
 from tnp.transforms.dce import may_raise
 
 __all__ = ["find_regions", "fuse"]
@@ -161,7 +162,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
         name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
-        function = first.fuser.fuse(make_region(tuple(group), inputs, outputs, stores, alone, whole), name)
+        region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
+        function = _compiled(first.fuser, region, name, first)
         if function is None:
             behind = executors[list(executors).index(first.fuser) + 1 :]
             rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]
@@ -177,9 +179,40 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             tags = (OpTags.TAKES_OUT,) if function.takes_out else ()
             op = FusedSymbol(name, _no_meta, is_prim=True, executor=first.fuser, fn=function.function, tags=tags)
             op.updates, op.describe = updates, function.describe
+            _check_updates(op, first.fuser, inputs, outputs)
             output = outputs[0] if function.takes_out else output
         new.bound_symbols.append(BoundSymbol(op, tuple(inputs), {}, output, group, first.location))
     return new
+
+
+def _compiled(fuser: Any, region: Any, name: str, first: BoundSymbol) -> Any:
+    """What a fuser makes of a region. Raises :class:`ExtensionError` where an extension's raises, or makes nothing that can be called."""
+    try:
+        made = fuser.fuse(region, name)
+    except Exception as error:
+        blame_extension(fuser, "fuse", first, error)
+    if made is not None and not callable(made) and not hasattr(made, "updates"):
+        raise ExtensionError(
+            f"fuse of the executor {fuser.name} returns {made!r} for {name}, which is no function from the region's inputs, nor None"
+        )
+    return made
+
+
+def _check_updates(op: FusedSymbol, fuser: Any, inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> None:
+    """Raises :class:`ExtensionError` unless each result that a region leaves in an input's memory fits there."""
+    for k, j in op.updates.items():
+        if not (0 <= k < len(outputs) and 0 <= j < len(inputs)):
+            raise ExtensionError(
+                f"{op.name} of the executor {fuser.name} has its output {k} in the memory of its input {j}, and there are "
+                f"{len(outputs)} outputs and {len(inputs)} inputs"
+            )
+        made, memory = outputs[k], inputs[j]
+        is_known = all(type(d) is int for p in (made, memory) if isinstance(p, TensorProxy) for d in p.shape)
+        if is_known and made.type_string() != memory.type_string():
+            raise ExtensionError(
+                f'{op.name} of the executor {fuser.name} has its output {made.name}, a "{made.type_string()}", in the memory of its input '
+                f'{memory.name}, a "{memory.type_string()}"'
+            )
 
 
 def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:

@@ -22,6 +22,7 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
+from tnp.transforms.claim import fuses
 from tnp.transforms.dce import common_subexpressions, dead_code, unread
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.stores import dead_stores, forward_stores, restore_stores
@@ -160,7 +161,7 @@ class _Attempt:
 
     def emit_into(self, output: TensorProxy, sym: Any, *args: Any, **kwargs: Any) -> None:
         b = sym.bind(*args, output=output, **kwargs)
-        if not any(f.can_fuse(b) for f in self.fusers):
+        if not any(fuses(f, b) for f in self.fusers):
             raise _Gather
         self.made.append(b)
 

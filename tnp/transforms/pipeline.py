@@ -12,12 +12,13 @@ from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.transforms.bridge import Conversions, bridge
 from tnp.transforms.claim import FusedSymbol, claim
-from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used
+from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used, without_aliases
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
 from tnp.transforms.hoist import hoist
 from tnp.transforms.in_place import MemoryOperations, in_place
+from tnp.transforms.jam import jam
 from tnp.transforms.masks import masked_values
 
 __all__ = ["Backend", "compile_trace"]
@@ -61,8 +62,9 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Loop-invariant code motion", hoist),
-        ("Common Subexpression Elimination", common_subexpressions),
+        ("Common Subexpression Elimination", lambda t: common_subexpressions(without_aliases(t))),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
+        ("Rounds of loops together", lambda t: jam(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
         ("Dead Code Elimination", dead_code),

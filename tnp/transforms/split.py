@@ -6,7 +6,7 @@ results, the values that the second part starts from: those *saved for backward*
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
+from tnp.transforms.autodiff.rules import executors_in_use, grad_transforms_of
 from tnp.transforms.dce import common_subexpressions
 from tnp.transforms.rematerialise import choose_saved, is_cheap
 
@@ -40,6 +41,9 @@ class Split:
 
     ``forward`` returns three tuples, ``outputs``, ``others`` and ``saved``; ``finish`` takes the first two, stores attributes, and
     returns what the program returns. ``inputs`` are the arguments that cotangents are computed of.
+
+    Where a gradient is differentiated again, what is saved counts as results, too: the way back is a function of it and of cotangents,
+    and its derivative goes on through the program. ``inner`` are those saved values that only this makes results of.
     """
 
     def __init__(
@@ -49,24 +53,46 @@ class Split:
         self.inputs = inputs
         self.outputs = outputs
         self.others = others
+        self.inner: list[TensorProxy] = []
+        #: whose gradient rules are used, and what these made of the program: a walk of later finds it there
+        self._executors = executors_in_use()
+        self._made: dict[int, list[BoundSymbol]] = {}
         #: of each input, the outputs that depend on it
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
         self.saved = choose_saved(
             self.joint.forward, _read(self.joint.walk, self.joint), trace.args, outputs, _roots(self.joint.forward)
         )
+        names = {p.name for p in inputs}
+        add_dependents(self.joint.forward, names, trace.detached)
+        #: what is saved and depends on the inputs
+        self.dependent = [
+            p for p in self.saved if isinstance(p, TensorProxy) and is_differentiable(p) and p.name in names
+        ]
+        there = {p.name for p in (*trace.args, *outputs)}
+        made = {p.name for b in self.joint.forward for p in b.flat_outputs}
+        self.inner = [p for p in self.dependent if p.name not in there and p.name in made and p.lang.name == "torch"]
         self.forward = self._forward()
         self.finish = self._finish()
 
-    def _walked(self, given: Iterable[int]) -> Joint:
-        """The joint program for cotangents of the outputs of these numbers."""
-        scratch = Trace.like(self.trace, [b for b in self.trace.body if not _stores(b)])
-        wanted = [self.outputs[i] for i in given]
-        inputs = self._inputs_of(given)
-        with tracing(scratch), langs.language_context(self.outputs[0].lang):
+    def _walked(self, given: Iterable[int], *, once: bool = True) -> Joint:
+        """The joint program for cotangents of the outputs of these numbers; those of ``inner`` stand behind them."""
+        numbers = list(given)
+        # What is saved may be defined only where compositions are opened.
+        opened = not once or any(i >= len(self.outputs) for i in numbers)
+        body = self.joint.forward if opened else [b for b in self.trace.body if not _stores(b)]
+        scratch = Trace.like(self.trace, body)
+        if self._made:  # its names stand for what the first walk called so
+            scratch.take_names(self.joint.names)
+        wanted = [[*self.outputs, *self.inner][i] for i in numbers]
+        inputs = self._inputs_of(numbers)
+        rules = grad_transforms_of(self._executors)
+        with tracing(scratch), langs.language_context(self.outputs[0].lang), rules:
             seeds = [TensorProxy(scratch.make_name("g"), like=p, lang=p.lang) for p in wanted]
             program = Program(0)
-            found = _apart(inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=True), scratch)
+            found = _apart(
+                inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=once, made=self._made), scratch
+            )
         walk = {p.name for b in scratch.bound_symbols[program.stop :] for p in b.flat_outputs}
         results = (tuple(self.outputs), tuple(self.others), tuple(found))
         scratch.bound_symbols.append(prims.python_return.bind(results, output=None))
@@ -78,8 +104,15 @@ class Split:
 
     def _inputs_of(self, given: Iterable[int]) -> list[TensorProxy]:
         """The inputs that outputs of these numbers depend on."""
-        names = {self.outputs[i].name for i in given}
-        return [p for p in self.inputs if self.reaches[p.name] & names]
+        numbers = list(given)
+        names = {self.outputs[i].name for i in numbers if i < len(self.outputs)}
+        reaches = self.reaches
+        inner = [self.inner[i - len(self.outputs)] for i in numbers if i >= len(self.outputs)]
+        if inner:
+            found = _reached(Trace.like(self.trace, self.joint.forward), self.inputs, inner)
+            reaches = {name: reaches[name] | found[name] for name in found}
+            names |= {p.name for p in inner}
+        return [p for p in self.inputs if reaches[p.name] & names]
 
     def _forward(self) -> Trace:
         new = _program("computation", self.joint.names, self.trace.args, self.joint.forward)
@@ -91,17 +124,29 @@ class Split:
         new = _program("finish", self.joint.names, [*self.outputs, *self.others], stores)
         return _returning(new, self.trace.output)
 
-    def backward(self, given: Sequence[int]) -> Trace | None:
+    def backward(self, given: Sequence[int], *, once: bool = True) -> Trace | None:
         """The program that takes what was saved and the cotangents of the outputs of these numbers, and returns those of
-        the inputs that depend on these outputs, in order. ``None`` if it would need more than was saved."""
-        joint = self.joint if len(given) == len(self.outputs) else self._walked(given)
-        again = _computing(_read(joint.walk, joint), self.saved, joint)
+        the inputs that depend on these outputs, in order. ``None`` if it would need more than was saved.
+
+        With ``once`` false it is made of what can be differentiated again. Then, and where there are cotangents of ``inner``, it computes
+        what it needs, whatever that costs.
+        """
+        whole = tuple(given) == tuple(range(len(self.outputs)))
+        joint = self.joint if once and whole else self._walked(given, once=once)
+        usual = once and all(i < len(self.outputs) for i in given)
+        again = _computing(_read(joint.walk, joint), self.saved, joint, is_cheap if usual else _is_repeatable)
         if again is None:
             return None
         new = _program("backward", joint.names, [*self.saved, *joint.seeds], [*again, *joint.walk])
         new.value_guards = {}
         new.row_major = {p.name for p in joint.seeds} | (self.trace.row_major & {p.name for p in self.saved})
         return _returning(new, tuple(joint.found))
+
+    @property
+    def is_differentiable_again(self) -> bool:
+        """Whether autograd sees all that the way back reads as arguments or results of the program."""
+        seen = {p.name for p in (*self.trace.args, *self.outputs, *self.inner)}
+        return all(p.name in seen and p.lang.name == "torch" for p in self.dependent)
 
     def positions_of(self, given: Iterable[int]) -> list[int]:
         """The numbers of the inputs whose cotangents :meth:`backward` returns."""
@@ -138,7 +183,7 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
     try:
         return Split(trace, inputs, outputs, [p for p in unique.values() if p.name not in chosen])
     except GradientError as error:
-        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from None
+        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
 
 
 def _stores(b: BoundSymbol) -> bool:
@@ -234,8 +279,16 @@ def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
     return list({p.name: p for p in read if p.name not in own}.values())
 
 
-def _computing(wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint) -> list[BoundSymbol] | None:
-    """Cheap statements of the program that compute values from those that are known; ``None`` if others would be needed."""
+def _is_repeatable(b: BoundSymbol) -> bool:
+    """Whether a statement can be run again."""
+    return not any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.RANDOM))
+
+
+def _computing(
+    wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint, may: Callable[[BoundSymbol], bool]
+) -> list[BoundSymbol] | None:
+    """Statements of the program that compute values from those that are known; ``None`` if some would be needed that ``may`` not run
+    again."""
     available = {p.name for p in known}
     needed = {p.name for p in wanted} - available
     found = []
@@ -243,7 +296,7 @@ def _computing(wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint) ->
         made = {p.name for p in b.flat_outputs} & needed
         if not made:
             continue
-        if not is_cheap(b):
+        if not may(b):
             return None
         needed -= {p.name for p in b.flat_outputs}
         needed |= {p.name for p in b.flat_inputs} - available

@@ -10,7 +10,7 @@ from typing import Any
 
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
-from tnp.transforms.dce import any_size, memory_of_results
+from tnp.transforms.dce import any_size, memory_of_results, refuses_values
 
 __all__ = ["dead_stores", "forward_stores", "restore_stores"]
 
@@ -85,4 +85,4 @@ def _is_seen(b: BoundSymbol) -> bool:
         return True
     if b.subsymbols:
         return any(map(_is_seen, b.subsymbols))
-    return any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))
+    return refuses_values(b) or any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.MAY_RAISE, OpTags.LATE_GUARD))

@@ -43,7 +43,12 @@ class PrimID:
 
 
 class _PrimIDs:
-    """The ids of all prims, as attributes: ``PrimIDs.ADD``. Filled as prims are made."""
+    """The ids of all prims, as attributes: ``PrimIDs.ADD``. Filled as prims are made.
+
+    >>> from tnp.extend import PrimIDs
+    >>> PrimIDs.ADD, PrimIDs.ADD in PrimIDs
+    (PrimIDs.ADD, True)
+    """
 
     def __init__(self) -> None:
         self._ids: dict[str, PrimID] = {}
@@ -96,6 +101,8 @@ def make_prim(
         meta: takes the operation's arguments, arrays as :class:`TensorProxy`, raises what a wrong use shall raise, and returns proxies
             of the results' shapes and dtypes.
         tags: what passes must know of it.
+        printer: a function of the bound symbol and the program's names that writes its statement, in place of a call.
+        fn: what runs it, where there is one way for all executors.
 
     Raises ``ValueError`` for the id of one of tnp's own prims, and ``TypeError`` if ``meta`` cannot be called.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import builtins
 import cmath
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
-from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.elementwise_table import ROWS, Row, by_name
 from tnp.core.prims.base import (
     check,
     check_kind,
@@ -29,7 +29,7 @@ from tnp.core.prims.base import (
 from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 
-__all__ = ["number_function"]
+__all__ = ["number_function", "refuses_some"]
 
 
 def number_function(row: Row) -> Callable[..., Any] | None:
@@ -47,6 +47,32 @@ def number_function(row: Row) -> Callable[..., Any] | None:
 
     choose.__name__ = name
     return choose
+
+
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "fmod", "divmod", "pow", "left_shift", "right_shift"))
+#: functions of :mod:`math` that have a value for every number; others are not defined everywhere, or overflow
+_DEFINED_EVERYWHERE = frozenset(
+    ("asinh", "atan", "atan2", "cbrt", "copysign", "erf", "erfc", "gcd", "hypot", "isfinite", "isinf", "isnan", "lcm", "nextafter", "tanh")
+)  # fmt: skip
+_PARTIAL = frozenset(row.name for row in by_name.values() if row.number.startswith("math.")) - _DEFINED_EVERYWHERE
+
+
+def refuses_some(name: str, args: Sequence[Any]) -> bool:
+    """Whether an operation on Python numbers, some of which are known only when the program runs, may raise then.
+
+    Overflows of floats to a known power are left out (``dx**2``): they would part what is computed before and after them."""
+    if name in _DIVISIONS:
+        if isinstance(args[1], NumberProxy):
+            return True
+        return (
+            name == "pow"
+            and isinstance(args[0], NumberProxy)
+            and not isinstance(args[1], builtins.complex)
+            and args[1] < 0
+        )
+    if name == "convert_number":
+        return isinstance(args[0], NumberProxy) and args[0].python_type is float and args[1] is int
+    return name in _PARTIAL and any(isinstance(a, NumberProxy) for a in args)
 
 
 def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[Any, ...]) -> NumberProxy:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from tnp.core.dtypes import DType
 from tnp.core.errors import NoDeviceError
+from tnp.executors.pool import share_with_torch
 
 __all__: list[str] = []
 
@@ -40,6 +42,8 @@ def find_device() -> None:
         ) from None
     if not count:
         raise NoDeviceError("there is no CUDA device here; jit without device= to run on the CPU")
+    if "torch" in sys.modules:  # whose kernels work on CuPy's arrays
+        share_with_torch()
 
 
 def to_device(x: Any) -> Any:

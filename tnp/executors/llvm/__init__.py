@@ -12,13 +12,16 @@ the region's operations one by one, as the executors behind this one do.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tnp.core.bodies import is_control_flow
+from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
 from tnp.executors.llvm import engine, indexing, launcher, program, views  # noqa: F401 — indexing and views register rules
+from tnp.executors.llvm.comparisons import compare_squares
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.region import FusedRegion
@@ -50,8 +53,16 @@ class LLVMExecutor(FusionExecutor):
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if is_control_flow(bsym):
-            return is_available() and program.takes(bsym, self.everything)
+            return is_available() and program.takes(bsym, self.everything, self.fast)
         return is_available() and takes(bsym)
+
+    def opens(self, bsym: BoundSymbol) -> bool:
+        """Histograms of large arrays, whose bins are equal: all of it is compiled but for checks of the edges."""
+        if bsym.sym.id != "numpy.histogram" or not is_available():
+            return False
+        parts = list(_prims(bsym))
+        large = [p for p in parts if any(isinstance(x, TensorProxy) and _is_large(x) for x in p.flat_inputs)]
+        return bool(large) and all(map(takes, large))
 
     def fuse(self, region: Region, name: str) -> Fused | None:
         if is_control_flow(region.bound_symbols[0]):
@@ -63,6 +74,7 @@ class LLVMExecutor(FusionExecutor):
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:
             return None
+        compare_squares(graph)
         if not self.everything and not _pays(graph, region.whole):
             return None
         inputs = {node: j for j, node in enumerate(graph.inputs)}
@@ -85,6 +97,16 @@ class LLVMExecutor(FusionExecutor):
 @functools.cache
 def _fast(executor: LLVMExecutor) -> LLVMExecutor:
     return LLVMExecutor(executor.name, version=executor.version, everything=executor.everything, fast=True)
+
+
+def _prims(bsym: BoundSymbol) -> Iterator[BoundSymbol]:
+    """The prims that an operation is made of."""
+    for b in bsym.subsymbols:
+        yield from _prims(b) if b.subsymbols else (b,)
+
+
+def _is_large(p: TensorProxy) -> bool:
+    return all(type(n) is int for n in p.shape) and math.prod(p.shape) >= SINGLE_ELEMENTS
 
 
 def is_available() -> bool:

@@ -79,6 +79,11 @@ class Node:
         #: the nodes that it reads
         self.sources: tuple[Node, ...] = tuple([a for a in self.args if isinstance(a, Node)])
 
+    def become(self, op: str, args: Sequence[Any]) -> None:
+        """Makes it another operation with the same elements."""
+        self.op = op
+        self._take(args)
+
     @property
     def size(self) -> int:
         return math.prod(self.shape)
@@ -306,6 +311,8 @@ class Lowering:
         self.graph = Graph()
         #: arrays of indices that have been checked, with the limits
         self.checked: set[tuple[Node, int, int]] = set()
+        #: reductions by operation, dtype, source and dimensions
+        self.reductions: dict[tuple[str, DType, Node, frozenset[int]], Node] = {}
         self.nodes: dict[str, Node] = {}
         self.position = 0
 
@@ -337,11 +344,15 @@ class Lowering:
         return self.graph.add(made)
 
     def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
-        """A reduction; one over lengths of 1 alone only drops them."""
+        """A reduction; one over lengths of 1 alone only drops them. What has been reduced so before (for a mean and a variance) is the same."""
         if all(source.shape[d] == 1 for d in dims):
             return self.view(source, shape, lambda at: with_zeros(at, dims))
-        self.position += 1
-        return self.graph.add(Reduction(op, shape, dtype, source, dims, position=self.position))
+        key = (op, dtype, source, frozenset(dims))
+        if key not in self.reductions:
+            self.position += 1
+            self.reductions[key] = Reduction(op, shape, dtype, source, dims, position=self.position)
+            self.graph.add(self.reductions[key])
+        return self.reductions[key]
 
     def update(
         self, base: Node, value: Node, select: Callable[[Node], Node] | None = None, *, accumulates: bool = False,

@@ -180,9 +180,12 @@ class Index:
 
 def linear(indices: Sequence[Index], strides: Sequence[int]) -> Index:
     """``sum(index * stride)``, quotients and remainders of one index put together again where they fit."""
-    total = Index()
+    constant, terms = 0, dict[Atom, int]()
     for index, stride in zip(indices, strides):
-        total = total + index * stride
+        constant += index.constant * stride
+        for atom, c in index.terms.items():
+            terms[atom] = terms.get(atom, 0) + c * stride
+    total = Index(constant, terms)
     while True:
         for atom, c in total.terms.items():
             if type(atom) is Remainder:

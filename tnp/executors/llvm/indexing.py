@@ -7,6 +7,7 @@ views like any other, and scatters are updates of such views. Indices that are k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -154,12 +155,46 @@ def _fits(index: Index, lowest: int, limit: int) -> bool:
     return lowest <= low and high < limit
 
 
+def _interval(x: Any, depth: int = 8) -> tuple[float, float]:
+    """Between what the elements of an array of integers lie, as far as ``np.minimum`` and its like tell."""
+    if type(x) is int:
+        return x, x
+    if not isinstance(x, Node) or not depth:
+        return -math.inf, math.inf
+    if x.dtype.kind == "b":
+        return 0, 1
+    bounds = [_interval(a, depth - 1) for a in x.args] if x.op in _BOUNDED and x.dtype.kind in "iu" else []
+    match x.op, bounds:
+        case "minimum", [(a, b), (c, d)]:
+            return min(a, c), min(b, d)
+        case "maximum", [(a, b), (c, d)]:
+            return max(a, c), max(b, d)
+        case "add", [(a, b), (c, d)]:
+            found = a + c, b + d
+        case "sub", [(a, b), (c, d)]:
+            found = a - d, b - c
+        case "view" | "full" | "convert_element_type", [(a, b), *_]:
+            found = a, b
+        case _:
+            return -math.inf, math.inf
+    # What may not fit the dtype may be any number.
+    bits = x.dtype.bits - (x.dtype.kind == "i")
+    fits = found[0] >= (-(2**bits) if x.dtype.kind == "i" else 0) and found[1] < 2**bits
+    return found if fits else (-math.inf, math.inf)
+
+
+_BOUNDED = frozenset(("minimum", "maximum", "add", "sub", "view", "full", "convert_element_type"))
+
+
 def _check_bounds(lowering: Lowering, indices: Node, length: int, *, lowest: int) -> None:
     """Makes the kernel refuse indices that are not from ``lowest``, which is 0 or less, to below ``length``."""
     while isinstance(indices, View) and indices.whole:
         indices = indices.source
     known = _known(indices, variables(indices.shape))
     if (known is not None and _fits(known, lowest, length)) or (indices, length, lowest) in lowering.checked:
+        return
+    low, high = _interval(indices)
+    if lowest <= low and high < length:
         return
     lowering.checked.add((indices, length, lowest))
     shape, dtype = indices.shape, indices.dtype

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import logs
+from tnp.core.collector import collected_rarely
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
@@ -95,7 +96,8 @@ class NativeRegion:
             try:
                 threads.ensure_runtime()
                 start = time.perf_counter()
-                self._specs[key] = self.compiled(key)
+                with collected_rarely():
+                    self._specs[key] = self.compiled(key)
                 logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)

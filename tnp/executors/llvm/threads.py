@@ -44,6 +44,10 @@ _SYSTEM_RUNTIMES = {
     "darwin": ("libomp.dylib", "libiomp5.dylib", "libgomp.1.dylib"),
 }
 
+#: How often a thread of GNU's runtime looks for work before it sleeps: about half a millisecond. By itself it would look for some 17 ms, in
+#: which it takes a core from BLAS's threads, which are others, and from other processes.
+SPINS = 10_000
+
 #: wheels add a hash to the name
 _RUNTIME_FILE = re.compile(r"lib(gomp|iomp5|omp)\b.*\.(so|dylib)[.\d]*")
 
@@ -249,12 +253,27 @@ def _find_runtime() -> tuple[Any, Any] | None:
         return None  # Windows: its OpenMP runtimes have other entry points
     for name in (*_loaded_runtimes(), *_SYSTEM_RUNTIMES.get(sys.platform, ())):
         try:
-            library = ctypes.CDLL(name)
+            library = _load(name)
             entries = [ctypes.cast(getattr(library, entry), ctypes.c_void_p).value for entry in _ENTRIES]
         except (OSError, AttributeError):
             continue
         return (ctypes.c_void_p * len(entries))(*entries), library
     return None
+
+
+def _load(name: str) -> Any:
+    """A library; GNU's runtime, where it comes into the process by this, with threads that wait for work asleep after :data:`SPINS`.
+
+    It reads its environment as it is loaded. What the user has set there holds.
+    """
+    asked = not os.environ.keys().isdisjoint(("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"))
+    if asked:
+        return ctypes.CDLL(name)
+    os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+    try:
+        return ctypes.CDLL(name)
+    finally:
+        del os.environ["GOMP_SPINCOUNT"]
 
 
 def _loaded_runtimes() -> list[str]:

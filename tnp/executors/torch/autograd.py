@@ -1,7 +1,8 @@
 """Compiled programs as functions that torch's autograd differentiates.
 
 A program comes in parts: one computes results and what is saved for the way back, one takes that and the cotangents of results.
-:class:`_Function` is what autograd sees of both. Gradients of gradients are refused.
+:class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again (``create_graph=True``), the way back
+is such a function, too; what it reads of the program's own values are results of the program then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class Differentiable:
     ``forward(*inputs)`` returns the results that autograd differentiates, the others, and what is saved; ``finish(*results, *others)``
     makes of them what the program returns. ``make_backward(numbers)`` gives, for the numbers of those results of which there are
     cotangents, a function of what was saved and these cotangents, and the positions among the inputs of the cotangents that it
-    returns; or ``None`` if it needs those of all results.
+    returns; or ``None`` if it needs those of all results. ``inner`` are the numbers of those saved values that autograd sees as results
+    behind the others, and ``make_differentiable`` is as ``make_backward``, for a function that autograd differentiates.
     """
 
     def __init__(
@@ -29,18 +31,27 @@ class Differentiable:
         finish: Callable[..., Any] | None,
         is_tensor: Sequence[bool],
         make_backward: Callable[[tuple[int, ...]], tuple[Callable[..., Any], list[int]] | None],
+        inner: Sequence[int],
+        make_differentiable: Callable[[tuple[int, ...]], tuple[Callable[..., Any], list[int]] | None],
     ) -> None:
         self.forward = forward
         self.finish = finish
         self.is_tensor = tuple(is_tensor)
         self.all_tensors = all(is_tensor)
         self.make_backward = make_backward
+        self.inner = tuple(inner)
+        self.make_differentiable = make_differentiable
         self._made: dict[tuple[int, ...], Any] = {}
+        self._differentiable: dict[tuple[int, ...], Any] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         others: list[Any] = []
-        results = _Function.apply(self, others, *inputs)
-        return results[0] if self.finish is None else self.finish(*results, *others)
+        results = _apply(self, others, *inputs)
+        if self.finish is None:
+            return results[0]
+        if self.inner:
+            results = results[: -len(self.inner)]
+        return self.finish(*results, *others)
 
     def backward(self, saved: Sequence[Any], cotangents: Sequence[Any], shapes: Sequence[Any], count: int) -> list[Any]:
         """The cotangents of the inputs, of which there are ``count``."""
@@ -48,14 +59,22 @@ class Differentiable:
         found: list[Any] = [None] * count
         if not given:
             return found
-        if given not in self._made:
-            self._made[given] = self.make_backward(given)
-        made = self._made[given]
+        again = torch.is_grad_enabled()  # the gradient is differentiated again
+        known, make = (self._differentiable, self.make_differentiable) if again else (self._made, self.make_backward)
+        if given not in known:
+            known[given] = make(given)
+        made = known[given]
         if made is None:
-            given = tuple(range(len(cotangents)))
-            if given not in self._made:
-                self._made[given] = self.make_backward(given)
-            made = self._made[given]
+            results = len(cotangents) - len(self.inner)
+            if given[-1] >= results or given == tuple(range(results)):
+                raise RuntimeError(
+                    "a program that tnp compiled computes no gradients of its gradients here (create_graph=True): the way back needs "
+                    "more than was saved; use tnp.grad of tnp.grad, or call the function that was jitted"
+                )
+            given = tuple(range(results))
+            if given not in known:
+                known[given] = make(given)
+            made = known[given]
             cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, shapes)]
         program, positions = made
         results = program(*saved, *(_plain(cotangents[i]) for i in given))
@@ -98,15 +117,10 @@ class _Function(torch.autograd.Function):
             ctx.kept = [None if t else x for t, x in zip(program.is_tensor, saved)]
             ctx.save_for_backward(*(x for t, x in zip(program.is_tensor, saved) if t))
         ctx.shapes = [(r.shape, r.dtype) for r in results]
-        return results
+        return (*results, *(saved[i] for i in program.inner)) if program.inner else results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        if torch.is_grad_enabled():
-            raise RuntimeError(
-                "a program that tnp compiled computes no gradients of its gradients (create_graph=True); "
-                "use tnp.grad of tnp.grad, or call the function that was jitted"
-            )
         saved: Any = ctx.saved_tensors
         program = ctx.program
         if ctx.kept is not None:
@@ -114,3 +128,7 @@ class _Function(torch.autograd.Function):
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
         with torch.autocast("cpu", enabled=False):
             return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))
+
+
+#: ``_Function.apply`` without what it does where torch.func's transforms are at work: programs are guarded against these
+_apply = super(torch.autograd.Function, _Function).apply

@@ -78,8 +78,14 @@ def _call(sym_id: str, args: Any, kwargs: Any, context: dict[str, Any]) -> str:
     return f"{sym_id}({', '.join(parts)})"
 
 
+#: functions that take dimensions one by one as methods only: ``x.permute(1, 0)``, ``torch.permute(x, (1, 0))``
+_ONE_BY_ONE = frozenset(("torch.permute", "torch.flip", "torch.tile"))
+
+
 def _view(symbol_id: str, e: str, args: Any, kwargs: Any, context: dict[str, Any]) -> str:
     """A function of the torch language on the expression ``e``."""
+    if symbol_id in _ONE_BY_ONE:
+        symbol_id = symbol_id.replace("torch.", "torch.Tensor.")
     if symbol_id == "torch.Tensor.__getitem__":
         return f"{e}[{key_string(args[0], context)}]"
     if symbol_id.startswith("torch.Tensor."):
@@ -112,7 +118,7 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 @_assignment
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
-    if name.startswith("torch.Tensor."):
+    if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):
         first, *rest = bsym.args
         return _view(name, literal(first, context), rest, bsym.kwargs, context)
     return _call(name, bsym.args, bsym.kwargs, context)

@@ -14,13 +14,14 @@ from tnp.core.proxies import TensorProxy
 from tnp.frontend.sources import Extent
 from tnp.frontend.torch.modules import lift_module
 from tnp.lang.torch import language
+from tnp.lang.torch.autocast import dtype_now
 from tnp.lang.torch.dtypes import to_device, to_dtype
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["CONSTANTS", "guard_state", "lift", "memory_of"]
+__all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
 
 #: kinds of values that are told apart by comparing them, and never change
 CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
@@ -65,9 +66,13 @@ def is_plain(t: torch.Tensor) -> bool:
 
 def is_ordinary() -> bool:
     """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
+    return not torch.is_autocast_enabled("cpu") and is_unwatched()
+
+
+def is_unwatched() -> bool:
+    """Whether torch's functions do nothing but cast and compute."""
     return not (
-        torch.is_autocast_enabled("cpu")
-        or torch.is_autocast_enabled("cuda")
+        torch.is_autocast_enabled("cuda")
         or torch._C._len_torch_function_stack()
         or torch._C._len_torch_dispatch_stack()
         or torch.autograd.forward_ad._current_level >= 0
@@ -80,14 +85,21 @@ def guard_state(inputs: Inputs) -> None:
         return
     inputs.guarded_state = True
     prologue = inputs.prologue
-    ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+    unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
+    casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        prologue.guard(f"not {ordinary}", "autocast, a mode of torch's, or forward gradients are on")
-        raise NeedsEager("torch.autocast, a mode of torch's, or forward gradients are on")
+        prologue.guard(f"not {unwatched}", "a mode of torch's or forward gradients are on")
+        raise NeedsEager("a mode of torch's or forward gradients are on")
     if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
         current, at = prologue.constant(torch.cuda.current_device, "current_device"), torch.cuda.current_device()
         prologue.guard(f"{current}() == {at}", f"the current CUDA device is {at}")
-    prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    if casts is None:
+        ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+        prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    else:
+        prologue.guard(unwatched, "modes of torch's and forward gradients are off")
+        now = f"{prologue.constant(dtype_now, 'autocast_dtype')}()"
+        prologue.guard(f"{now} is {prologue.constant(casts, 'dtype')}", f"autocast is on, with {casts}")
     default = torch.get_default_dtype()
     prologue.guard(
         f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
@@ -103,7 +115,12 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
         inputs.guard_equal(value, source)
         return value
     if isinstance(value, torch.Generator):
-        raise NeedsEager(f"{source.description} is a random generator of torch's")
+        if value.device.type != "cpu":
+            raise NeedsEager(f"{source.description} is a random generator on {value.device}")
+        source = inputs.prologue.let(source)
+        generator = inputs.lift_object(value, source)
+        inputs.prologue.guard(f"{source.expression}.device.type == 'cpu'", f"{source.description} is on the CPU")
+        return generator
     if isinstance(value, torch.nn.Module):
         return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)
@@ -176,6 +193,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
     prologue.check_together(e, value, before, _kinds_of)
     proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
+    inputs.tracer.offsets[proxy.name] = value.storage_offset()
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import re
 import sys
 import types
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
-from tnp.core import langs, prims, sizes
+from tnp.core import langs, prims
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
-from tnp.core.views import Path, Step
+from tnp.core.views import Step
 from tnp.frontend import state
-from tnp.frontend.handles import Storage, TracedArray, TracedNumber
+from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
+from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
+from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
-from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_ordinary, lift
-from tnp.frontend.torch.training import TRAINING
-from tnp.lang.torch import language, opaque
+from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_unwatched, lift
+from tnp.frontend.torch.training import TRAINING, WRITTEN_OUT
+from tnp.lang.torch import autocast, language, opaque
 from tnp.lang.torch.dtypes import to_torch_dtype
+from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
 from tnp.lang.torch.registry import TorchFunction, by_id, function_of, symbol_of, takes
 
@@ -46,9 +49,19 @@ Tensor = torch.Tensor
 #: functions that tell about torch, or change what only tells of gradients, and are run as they are
 _RUN_AT_ONCE = frozenset((
     torch.get_default_dtype, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.promote_types, torch.can_cast,
-    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_num_threads,
+    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.get_num_threads,
+    torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype, torch.is_autocast_cache_enabled, torch.amp.is_autocast_available,
     torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
     torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
+))  # fmt: skip
+#: of those, functions that ask for what programs are guarded by
+_ASK_FOR_STATE = frozenset((
+    torch.get_default_dtype, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled,
+    torch.get_autocast_cpu_dtype,
+))  # fmt: skip
+_SET_STATE = frozenset((
+    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.set_autocast_cpu_enabled,
+    torch.set_autocast_cpu_dtype, torch.clear_autocast_cache,
 ))  # fmt: skip
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
@@ -61,7 +74,7 @@ _QUESTIONS = {
     torch.is_signed: "is_signed",
     torch.numel: "numel",
 }
-_PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled)
+_PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
 _GETTER = type(Tensor.shape.__get__)
 
 
@@ -95,6 +108,8 @@ class _Mode(TorchFunctionMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
+        left_as_it_was = autocast.state_now() == self.tracer.casts.began
+        autocast.put_back(self.tracer.casts.began)
         if _has_drawn(self.tracer):
             first, *others = self.tracer.generator_state
             torch.set_rng_state(first)
@@ -102,6 +117,8 @@ class _Mode(TorchFunctionMode):
                 torch.cuda.set_rng_state_all(others)
             if error is None:
                 raise NeedsEager(_SEEDED)
+        if error is None and not left_as_it_was:
+            raise NeedsEager("it turns autocast on or off for what comes after it")
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
@@ -118,13 +135,24 @@ class TorchLibrary(Library):
         return by_id.get(symbol.id)
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
-        tracer.began_ordinary = is_ordinary()
+        tracer.began_ordinary = is_unwatched()
+        tracer.casts = Casts(tracer)
         tracer.gradients = Gradients(tracer)
         return _Mode(self, tracer)
 
-    def uncaptured(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def uncaptured(self) -> Iterator[None]:
         modes = _get_current_function_mode_stack()
-        return _pop_mode_temporarily() if modes and isinstance(modes[-1], _Mode) else nullcontext()
+        if not modes or not isinstance(modes[-1], _Mode):
+            yield
+            return
+        state = autocast.state_now()
+        autocast.put_back(modes[-1].tracer.casts.began)
+        try:
+            with _pop_mode_temporarily():
+                yield
+        finally:
+            autocast.put_back(state)
 
     def is_plain_context(self, manager: Any) -> bool:
         return isinstance(manager, _PLAIN_CONTEXTS)
@@ -137,6 +165,7 @@ class TorchLibrary(Library):
                 return function(*args, **kwargs)
             tracer.inputs.guard_class(function.__self__)
             function = _as_function(function.__self__)
+        function = WRITTEN_OUT.get(function, function) if type(function) is types.FunctionType else function
         if (
             type(function) is types.FunctionType
             and function not in _autograd_functions.values()
@@ -156,7 +185,11 @@ class TorchLibrary(Library):
         if function is torch._C._set_grad_enabled:
             return self._set_grad_enabled(tracer, *args)
         if function in _RUN_AT_ONCE:
+            if function in _ASK_FOR_STATE:
+                guard_state(tracer.inputs)
             return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if function in _SET_STATE:
+            raise NeedsEager(f"it calls torch.{function.__name__}")
         if function is torch.is_tensor:
             return isinstance(args[0], Tensor)
         guard_state(tracer.inputs)
@@ -174,13 +207,22 @@ class TorchLibrary(Library):
             and tracer.gradients.requires(first.__tnp_value__())
         ):
             raise NeedsEager(f"it calls {name} on a tensor that requires a gradient")
-        args, kwargs, in_place = _without_inplace(function, args, kwargs)
+        args, kwargs, in_place = without_inplace(function, args, kwargs)
+        if name in FILLS and type(first) is TracedArray and kwargs.get("out") is None:
+            return self._filled(tracer, name, *args, **kwargs)
         if name.endswith("_") and not name.endswith("__"):
             function, in_place = self._functional(name), True
         elif name in _IN_PLACE_OPERATORS:
             function, in_place = getattr(Tensor, f"__{name[3:]}"), True
         out = kwargs.pop("out", None) if "out" in kwargs else None
-        result = self._compute(tracer, function, name, args, kwargs)
+        dtype = tracer.casts.dtype
+        if dtype is None:
+            result = self._compute(tracer, function, name, args, kwargs)
+        else:
+            with tracer.casts.made():
+                if not in_place and out is None:
+                    function, args, kwargs = tracer.casts.arguments(function, dtype, args, kwargs)
+                result = self._compute(tracer, function, name, args, kwargs)
         if in_place:
             return self._store(tracer, args[0], result)
         return result if out is None else self._store_out(tracer, out, result)
@@ -201,8 +243,8 @@ class TorchLibrary(Library):
             symbol = None  # its gradient is 0, and not none
         if symbol is None or not takes(symbol, args, kwargs):
             return self.run_opaquely(tracer, function, args, kwargs)
-        if OpTags.ELEMENTWISE not in symbol.tags:
-            _check_sizes(args, kwargs, symbol.name)
+        if OpTags.ELEMENTWISE not in symbol.tags and symbol.name not in _OF_ANY_SIZE:
+            args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
         if name in ("view", "view_as") and result.storage is not args[0].storage:
@@ -227,7 +269,7 @@ class TorchLibrary(Library):
     def run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function that is not compiled, called as itself when the program runs."""
         name = getattr(function, "__name__", str(function))
-        _check_sizes(args, kwargs, name)
+        args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
         if any(map(is_shadow, (*args, *kwargs.values()))):
             raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
         args, kwargs = tracer.known(args), tracer.known_values(kwargs)
@@ -239,19 +281,53 @@ class TorchLibrary(Library):
             outcome = opaque.dry_run(function, proxies, keywords, {n: h.strides_ for n, h in seen.items()})
         if outcome.draws and _has_drawn(tracer):
             raise NeedsEager(_SEEDED)
+        if isinstance(outcome.result, TensorProxy) and outcome.result.name in seen:  # nothing to do
+            return seen[outcome.result.name]
         if not outcome.strides:  # it says something about its arguments, or about torch
             if outcome.draws:
                 raise NeedsEager(f"it calls torch.{name}, which is not compiled")
             return outcome.result
         if tracer.strict:
             raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
+        if outcome.is_view:
+            self._check_view(tracer, name, args, kwargs)
         depend, apart = tracer.gradients.before_opaque_call(function, proxies, keywords)
         if apart:
             args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
-        result = tracer.call(opaque.symbol_for(function, outcome), args, kwargs)
+        replays = outcome.draws and depend is not None and any(depend)
+        if replays:
+            if any(type(x) is TracedObject for x in (*args, *kwargs.values())):
+                raise NeedsEager(
+                    f"it computes gradients through torch.{name}, which draws from a generator that it is given"
+                )
+            args = (tracer.call(opaque.generator_state, (), {}), *args)
+        result = tracer.call(opaque.symbol_for(function, outcome, replays=replays), args, kwargs)
         tracer.gradients.after_opaque_call(depend)
+        if outcome.is_view:
+            return self._viewed(tracer, name, args[0], result, outcome)
         known = all(h.strides_ is not None for h in seen.values())
-        return _with_strides(result, iter(outcome.strides.values()) if known else None)
+        return with_strides(result, iter(outcome.strides.values()) if known else None)
+
+    def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises :class:`NeedsEager` where a view of ``args[0]`` that torch makes may be of other memory than in eager's run."""
+        a = args[0]
+        if type(a) is not TracedArray or not a.contiguous_:
+            raise NeedsEager(f"it calls torch.{name}, a view, on a tensor that is not contiguous")
+        if name == "as_strided" and (
+            len(args) > 3 or kwargs.get("storage_offset") is not None
+        ):  # from the memory's beginning
+            if a.path or (a.storage.origin is not None and tracer.offsets[a.storage.origin.name]):
+                raise NeedsEager("it calls torch.as_strided with an offset on a part of a tensor's memory")
+            if a.storage.origin is not None:
+                e = tracer.inputs.expressions[a.storage.origin.name]
+                tracer.inputs.prologue.guard(f"{e}.storage_offset() == 0", f"{a.storage.origin.name} begins its memory")
+
+    def _viewed(self, tracer: Tracer, name: str, base: TracedArray, result: Any, outcome: opaque.DryRun) -> Any:
+        (strides,) = outcome.strides.values()
+        if result.storage is not base.storage:
+            raise NeedsEager(f"it calls torch.{name}, a view that tnp does not follow")
+        result._strides = ROW_MAJOR if strides == row_major(result.shape_) else strides
+        return result
 
     def _detached(self, tracer: Tracer, x: Any, names: set[str]) -> Any:
         """Arguments with those tensors detached whose values have these names."""
@@ -269,6 +345,13 @@ class TorchLibrary(Library):
         if name in METHODS or (found is None and base not in ("fill", "zero", "copy")):
             raise NeedsEager(f"it calls Tensor.{name}")
         return found
+
+    def _filled(self, tracer: Tracer, name: str, target: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        """``target.uniform_(…)`` and its like: what is drawn for which element depends on the order of these in memory."""
+        if not target.contiguous_:
+            raise NeedsEager(f"it calls Tensor.{name} on a tensor that is not contiguous")
+        like = tracer.call(by_id["torch.detach"].symbol, (target,), {})
+        return self._store(tracer, target, self.run_opaquely(tracer, FILLS[name], (like, *args), kwargs))
 
     def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
         """``result`` stored into ``target``, as functions do that change their argument."""
@@ -370,6 +453,8 @@ class TorchLibrary(Library):
         if symbol is None or any(isinstance(x, (tuple, list)) for x in operands):
             raise NeedsEager(f"the operator {method} of tensors is not compiled")
         guard_state(tracer.inputs)
+        if method == "matmul" and tracer.casts.dtype is not None:
+            return self.call(tracer, torch.matmul, operands, {})
         return tracer.call(symbol, operands, {})
 
     def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
@@ -392,7 +477,9 @@ class TorchLibrary(Library):
         if type(key) is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
             return key.proxy.known()
         if type(key) is TracedArray and key.library is self and key.ndim == 0:
-            raise NeedsEager("it subscripts with a 0-d tensor")
+            if key._element_type.kind != "i":
+                raise NeedsEager("it subscripts with a 0-d tensor that is a mask")
+            return tracer.call(prims.item, (key,), {})
         key = self._operand(tracer, key)
         if type(key) is TracedArray and key._proxy.device is not a._proxy.device:
             return tracer.call(by_id["torch.Tensor.to"].symbol, (key, a.device), {})
@@ -494,45 +581,5 @@ def _impure() -> frozenset[Any]:
     ))  # fmt: skip
 
 
-@functools.cache
-def _parameters(function: Any) -> inspect.Signature | None:
-    """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
-    if type(function) is not types.FunctionType:
-        return None
-    signature = inspect.signature(function)
-    return signature if signature.parameters.keys() & {"inplace", "out"} else None
-
-
-def _without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-    """The arguments without the flag ``inplace``, and whether it is set; ``out`` is passed by keyword, if at all."""
-    signature = _parameters(function)
-    if signature is None:
-        return args, {k: v for k, v in kwargs.items() if k != "out" or v is not None}, False
-    bound = signature.bind(*args, **kwargs)
-    in_place = bool(bound.arguments.pop("inplace", False))
-    if bound.arguments.get("out", 0) is None:
-        del bound.arguments["out"]
-    kinds = {name: p.kind for name, p in signature.parameters.items()}
-    if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
-        return bound.args, bound.kwargs, in_place
-    return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
-
-
-def _check_sizes(args: Any, kwargs: Any, name: str) -> None:
-    """Leaves to torch what is computed with lengths that are known at run time only."""
-    for x in (*args, *kwargs.values()):
-        if type(x) is TracedArray and not sizes.is_known(x.shape_):
-            raise NeedsEager(f"it calls torch.{name} on a tensor whose length is known only when the program runs")
-        if isinstance(x, (tuple, list)):
-            _check_sizes(x, {}, name)
-
-
-def _with_strides(result: Any, strides: Any) -> Any:
-    """Handles of an opaque call's results in the layouts that its dry run found."""
-    if type(result) is TracedArray:
-        found = next(strides) if strides is not None else None
-        plain = found is not None and (result.ndim < 1 or found == row_major(result.shape_))
-        return TracedArray(Storage(result._proxy), Path(), result._proxy, ROW_MAJOR if plain else found)
-    if isinstance(result, (tuple, list)):
-        return type(result)([_with_strides(x, strides) for x in result])
-    return result
+#: functions that are computed of tensors whose lengths are known at run time only
+_OF_ANY_SIZE = frozenset(("all", "amax", "amin", "any", "clone", "contiguous", "mean", "prod", "sum"))

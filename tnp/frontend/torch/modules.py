@@ -65,20 +65,26 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
         prologue.guard(f"not {e}.{name}", f"{source.description} has no {name}")
         if real.__dict__.get(name):
             raise NeedsEager(f"{source.description} has {name}")
-    for hook in _hooks(self, "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs"):
-        changed = _run(hook, self, args)
-        if changed is not None:
+    for hook, with_names in _hooks(self, "_forward_pre_hooks"):
+        changed = _run(hook, self, args, kwargs) if with_names else _run(hook, self, args)
+        if changed is not None and with_names:
+            if not isinstance(changed, tuple) or len(changed) != 2:
+                raise RuntimeError(
+                    f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}."
+                )
+            args, kwargs = changed
+        elif changed is not None:
             args = changed if isinstance(changed, tuple) else (changed,)
     result = _run(self.forward, *args, **kwargs)
-    for hook in _hooks(self, "_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always_called"):
-        changed = _run(hook, self, args, result)
+    for hook, with_names in _hooks(self, "_forward_hooks", "_forward_hooks_always_called"):
+        changed = _run(hook, self, args, kwargs, result) if with_names else _run(hook, self, args, result)
         if changed is not None:
             result = changed
     return result
 
 
-def _hooks(module: Any, name: str, *flags: str) -> list[Any]:
-    """The hooks of one kind, in order."""
+def _hooks(module: Any, name: str, *flags: str) -> list[tuple[Any, bool]]:
+    """The hooks of one kind, in order, and whether they take what is passed by name."""
     real, source, inputs = real_object(module)
     e = source.expression
     hooks = list(real.__dict__[name].items())
@@ -88,8 +94,10 @@ def _hooks(module: Any, name: str, *flags: str) -> list[Any]:
     for flag in flags if hooks else ():
         if real.__dict__.get(flag):
             raise NeedsEager(f"{source.description} has {flag}")
+    # A hook keeps its key, and what was said when it was registered.
+    with_names = real.__dict__.get(f"{name}_with_kwargs", {})
     return [
-        inputs.lift(hook, Source(f"{e}.{name}[{key!r}]", f"{source.description}.{name}[{key!r}]"))
+        (inputs.lift(hook, Source(f"{e}.{name}[{key!r}]", f"{source.description}.{name}[{key!r}]")), key in with_names)
         for key, hook in hooks
     ]
 

@@ -136,7 +136,8 @@ def sample(x: Any) -> Any:
 def scalar_of(kind: type, x: Any = 0) -> TensorProxy:
     """``np.float64(x)`` and its like: a NumPy scalar of type ``kind``, or an array where ``x`` is one."""
     dtype = dtype_or(kind, dtypes.float64)
-    operand = x if is_number(x) else as_array(x)
+    in_limits = dtype.kind in "iu" and isinstance(x, NumberProxy) and x.python_type is int
+    operand = as_array(x, dtype) if in_limits else x if is_number(x) else as_array(x)
     is_complex = operand.dtype.kind == "c" if isinstance(operand, TensorProxy) else isinstance(sample(operand), complex)
     if is_complex and dtype.kind not in "cb":
         raise NeedsEager("it converts a complex value to a real scalar")

@@ -118,6 +118,7 @@ def vander(x: Any, N: Any = None, increasing: Any = False) -> TensorProxy:
     x = as_array(x)
     check(x.ndim == 1, lambda: "x must be a one-dimensional array or sequence.")
     columns = x.shape[0] if N is None else static_int(N)
+    check(type(columns) is not int or columns >= 0, lambda: "negative dimensions are not allowed")
     x = clang.convert(x, result_dtype(x, np.int64(0)))
     wide = clang.broadcast_to(clang.expand_dims(x, (1,)), (x.shape[0], max(columns - 1, 0)))
     ones = clang.full((x.shape[0], min(columns, 1)), 1, dtype=x.dtype)

@@ -18,7 +18,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
-from tnp.lang.numpy.registry import language
+from tnp.lang.numpy.registry import called_opaquely, language
 
 __all__ = [
     "dummy",
@@ -179,6 +179,7 @@ def symbol_for(function: Any) -> Symbol:
             short, meta, id=f"opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language
         )
         _symbols[function] = known
+        called_opaquely.add(name)
     return known
 
 

@@ -160,12 +160,16 @@ def static_int(x: Any, what: str = "an integer") -> int:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
 
 
+#: the order that nearly every call has
+_KEEP = "K"
+
+
 def check_order(order: Any) -> None:
     """Raises NumPy's ``ValueError`` for what is no memory order: one of C, F, A and K, or ``None``."""
-    check(
-        order is None or (isinstance(order, str) and order.upper() in ("C", "F", "A", "K")),
-        lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})",
-    )
+    if order is None or order is _KEEP:
+        return
+    valid = isinstance(order, str) and order.upper() in ("C", "F", "A", "K")
+    check(valid, lambda: f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
 
 
 def static_axis(x: Any) -> int:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tnp.core import prims, sizes, views
+from tnp.core.current import registrations
 from tnp.core.langs import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
@@ -28,6 +29,7 @@ __all__ = [
     "Out",
     "Returns",
     "by_id",
+    "called_opaquely",
     "defines",
     "language",
     "npmethod",
@@ -131,7 +133,22 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 #: every function of the language by symbol id (``"numpy.linalg.inv"``)
 by_id: dict[str, NumpyFunction] = {}
 
+#: names below ``numpy`` of functions without a definition that programs call
+called_opaquely: set[str] = set()
+
 _namespaces: dict[str, Namespace] = {}
+
+
+def _knows(symbol_id: str) -> bool:
+    """Whether NumPy has the function; those without a definition run as themselves."""
+    found: Any = np
+    for part in symbol_id.split(".")[1:]:
+        found = getattr(found, part, None)
+    return symbol_id in by_id or callable(found)
+
+
+language.knows = _knows
+
 _by_function: dict[int, Symbol] = {}
 
 
@@ -154,6 +171,14 @@ def _finished(result: Any, inputs: set[str], returns: Returns) -> Any:
         items = [_finished(x, inputs, returns) for x in result]
         return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
     return result
+
+
+def _is_new(result: TensorProxy) -> bool:
+    """Whether the operation recorded last made ``result``, in memory of its own: most functions end so."""
+    trace = current_trace()
+    assert trace is not None
+    scope = trace.scope
+    return bool(scope) and scope[-1].output is result and not scope[-1].has_tag_inside(OpTags.VIEW)
 
 
 def _shares_memory(result: TensorProxy, inputs: set[str]) -> bool:
@@ -189,8 +214,8 @@ def npsymbol(
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function NumPy's ``name`` (default: its own name), and the ndarray ``method`` of that name or names.
 
-    The function takes proxies and is written in terms of other operations; it has NumPy's parameters without ``out``. The rest is as in
-    :class:`NumpyFunction`. Under another ``id_prefix`` it is not NumPy's, but one that programs call by the symbol returned. Raises
+    The function takes proxies and is written in terms of other operations; it has NumPy's parameters without ``out``. ``returns``,
+    ``factory``, ``row_major`` and ``out`` are as in :class:`NumpyFunction`, ``tags`` what passes must know (:class:`OpTags`). Under another ``id_prefix`` it is not NumPy's, but one that programs call by the symbol returned. Raises
     ``ValueError`` for a function that is defined already.
 
     >>> import numpy as np, tnp
@@ -212,6 +237,10 @@ def npsymbol(
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
             if not returns_its_own:
+                return result
+            if type(result) is TensorProxy and _is_new(result):
+                if returns == "scalar" and not result.shape:
+                    result.scalar = True
                 return result
             inputs: set[str] = set()
             for a in args:
@@ -243,6 +272,8 @@ def npsymbol(
             raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = NumpyFunction(symbol, full_name, returns, factory, row_major, out)
         _by_function.clear()  # it is filled when functions are first looked for
+        if id_prefix == "numpy" and full_name in called_opaquely:
+            registrations.note(f"{symbol.id} has a definition", lambda f: True)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         return symbol
@@ -253,12 +284,28 @@ def npsymbol(
 def npmethod(
     name: str, *, returns: Returns = "scalar", tags: Iterable[OpTags] = ()
 ) -> Callable[[Callable[..., Any]], Symbol]:
-    """Makes a function the ndarray method ``name``, of which ``numpy`` has no function (``astype``, ``fill``)."""
+    """Makes a function the ndarray method ``name``, of which ``numpy`` has no function (``astype``, ``fill``). ``returns`` and ``tags``
+    are as in :func:`npsymbol`.
+
+    >>> from tnp.extend import npmethod, npproperty
+    >>> @npmethod("doc_halved")
+    ... def halved(a):
+    ...     return a / 2
+    >>> @npproperty("doc_rows")
+    ... def rows(a):
+    ...     return a.shape[0]
+    >>> import numpy as np, tnp
+    >>> ex = tnp.extend.OperatorExecutor("uses_methods")
+    >>> per_row = ex.register_operator("per_row", like=lambda a: a.doc_halved() / a.doc_rows, fn=lambda a: a / 2 / len(a))
+    >>> tnp.grad(lambda x: per_row(x).sum())(np.ones((2, 1)))
+    array([[0.25],
+           [0.25]])
+    """
     return npsymbol(name, returns=returns, method=name, tags=tags, id_prefix="numpy.ndarray")
 
 
 def npproperty(name: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Makes a function of an array its attribute ``name``."""
+    """Makes a function of an array its attribute ``name``. An example is at :func:`npmethod`."""
 
     def decorate(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         language.properties[name] = f

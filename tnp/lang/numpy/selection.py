@@ -150,6 +150,7 @@ def compress(condition: Any, a: Any, axis: Any = None) -> TensorProxy:
 
 @npmethod("compress", tags=(OpTags.MAY_RAISE,))
 def _compress_method(a: TensorProxy, condition: Any, axis: Any = None) -> TensorProxy:
+    """``np.compress`` with the array first."""
     return compress(condition, a, axis)
 
 
@@ -305,6 +306,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
 
 @npmethod("choose", tags=(OpTags.MAY_RAISE,))
 def _choose_method(a: TensorProxy, choices: Any, mode: str = "raise") -> TensorProxy:
+    """``np.choose`` as a method."""
     return choose(a, choices, mode)
 
 

@@ -330,7 +330,7 @@ def histogram(
         values, limits = promote(a, edges)
         ascends = clang.le(*_neighbours(limits))
         limits = prims.require(limits, ascends, ValueError, "`bins` must increase monotonically, when an array")
-    counts = _counts(clang.reshape(values, (-1,)), limits, weight)
+    counts = _counts(clang.reshape(values, (-1,)), limits, weight, equal and edges.dtype.bits >= 32)
     if density:
         before, after = _neighbours(edges)
         widths = clang.convert(clang.sub(after, before), dtypes.float64)
@@ -343,12 +343,15 @@ def _neighbours(edges: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
     return clang.slice_dim(edges, 0, n - 1, dim=0), clang.slice_dim(edges, 1, n, dim=0)
 
 
-def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None) -> TensorProxy:
-    """What falls into the bins between ascending ``edges``: added up in int64, or in double precision."""
+def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None, equal: bool) -> TensorProxy:
+    """What falls into the bins, which may be ``equal``, between ascending ``edges``: added up in int64, or in double precision."""
     (n,) = sizes.concrete(edges.shape, "np.histogram")
     first, last = prims.select(edges, 0, 0), prims.select(edges, 0, n - 1)
     inside = clang.logical_and(clang.ge(values, first), clang.le(values, last))
-    found = clang.sub(prims.searchsorted(edges, values, True), 1)
+    if equal:
+        found = _equal_bin(clang.where(inside, values, first), edges, n - 1)
+    else:
+        found = clang.sub(prims.searchsorted(edges, values, True), 1)
     found = clang.maximum(clang.minimum(found, n - 2), 0)
     if weight is None:
         amounts = clang.convert(inside, dtypes.int64)
@@ -359,3 +362,15 @@ def _counts(values: TensorProxy, edges: TensorProxy, weight: TensorProxy | None)
         amounts = clang.where(inside, clang.reshape(clang.convert(weight, wide), (-1,)), 0)
     zeros = clang.full((n - 1,), 0, dtype=amounts.dtype)
     return clang.convert(prims.index_put(zeros, [found], amounts, True), kind)
+
+
+def _equal_bin(values: TensorProxy, edges: TensorProxy, count: int) -> TensorProxy:
+    """The bin of each value, which lies between the first and the last edge, among ``count`` equal ones: by NumPy's arithmetic, which is right but
+    for one bin, and compared with the edges."""
+    first, last = prims.select(edges, 0, 0), prims.select(edges, 0, count)
+    distance = clang.mul(clang.div(clang.sub(values, first), clang.sub(last, first)), count)
+    guess = clang.maximum(clang.minimum(clang.convert(distance, dtypes.int64), count - 1), 0)
+    below = clang.lt(values, prims.take(edges, guess, 0))
+    guess = clang.maximum(clang.sub(guess, clang.convert(below, dtypes.int64)), 0)
+    above = clang.ge(values, prims.take(edges, clang.add(guess, 1), 0))
+    return clang.add(guess, clang.convert(above, dtypes.int64))

@@ -375,6 +375,15 @@ batch_norm_in_training = Symbol(
 )  # fmt: skip
 
 
+def batch_norm_and_statistics(
+    input: torch.Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, momentum: float, eps: float
+) -> tuple[torch.Tensor, ...]:
+    """What torch's ``batch_norm`` in training gives, and what it leaves in the running statistics, if there are any."""
+    kept = [x.clone() for x in (running_mean, running_var) if x is not None]
+    statistics = kept or (None, None)
+    return F.batch_norm(input, *statistics, weight, bias, training=True, momentum=momentum, eps=eps), *kept
+
+
 def _dropped(mask: Any, input: Any, p: Any) -> TensorProxy:
     """``input`` where ``mask`` is 1, scaled so that the mean stays."""
     floating(input)

@@ -21,11 +21,13 @@ Tensor = torch.Tensor
 
 @torchsymbol("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: Any = 0) -> TensorProxy:
-    """Joined along a dimension, in the dtype that they promote to; 1-d tensors of no elements are left out."""
+    """Joined along a dimension, in the dtype that they promote to."""
     tensor_only(*tensors)
-    kept = [x for x in tensors if x.shape != (0,)] or list(tensors[:1])
+    kept = list(tensors)
     if not kept:
         raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+    if any(x.shape == (0,) for x in kept) and any(x.ndim != 1 for x in kept):
+        raise NeedsOpaque("a 1-d tensor of no elements, which fits any others")
     dtype = _joined_dtype(tensors)
     if any(x.ndim != kept[0].ndim for x in kept) or kept[0].ndim == 0:
         raise RuntimeError("Tensors must have same number of dimensions")

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
-from tnp.lang.torch.registry import language, public_name
+from tnp.lang.torch.registry import called_opaquely, language, public_name
 
-__all__ = ["DryRun", "dependences", "dry_run", "pulling", "symbol_for"]
+__all__ = ["DryRun", "dependences", "dry_run", "generator_state", "pulling", "symbol_for"]
 
 
 class _Watch(TorchDispatchMode):
@@ -33,9 +35,17 @@ class _Watch(TorchDispatchMode):
         self.draws = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in function.tags:
+        if torch.Tag.nondeterministic_seeded in function.tags and not _drops_nothing(function, args, kwargs or {}):
             self.draws = True
         return function(*args, **(kwargs or {}))
+
+
+def _drops_nothing(function: Any, args: Any, kwargs: Any) -> bool:
+    """Whether an operation that draws numbers to drop elements drops none: attention without dropout."""
+    for i, a in enumerate(function._schema.arguments):
+        if a.name == "dropout_p":
+            return (args[i] if i < len(args) else kwargs.get(a.name, a.default_value)) == 0
+    return False
 
 
 @dataclass
@@ -45,6 +55,8 @@ class DryRun:
     result: Any
     strides: dict[str, tuple[int, ...]]
     draws: bool
+    #: whether the result is a view of the first argument
+    is_view: bool = False
 
 
 def dry_run(
@@ -70,9 +82,11 @@ def dry_run(
             return fakes[p.name]
         if isinstance(p, NumberProxy):
             return p.known()
+        if isinstance(p, ObjectProxy) and p.python_type is torch.Generator:
+            return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
-    with mode, torch.no_grad(), warnings.catch_warnings():
+    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
         versions = {n: f._version for n, f in fakes.items()}
@@ -81,13 +95,57 @@ def dry_run(
             with watch:
                 result = function(*concrete, **keywords)
         except Exception as error:
+            if function in _OF_KNOWN_SHAPE:
+                return _run_on_ones(function, args, kwargs)
             raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
         for n, f in fakes.items():
             if f._version != versions[n]:
                 raise NeedsEager(f"{name} changes its argument, and is not compiled")
         memory = {f.untyped_storage()._cdata for f in fakes.values()}
         found: dict[str, tuple[int, ...]] = {}
-        return DryRun(_proxies(result, name, memory, found), found, watch.draws)
+        same = next((n for n, f in fakes.items() if f is result), None)
+        if same is not None:
+            return DryRun(next(p for p in flat_proxies((args, kwargs)) if p.name == same), found, watch.draws)
+        first = concrete[0] if concrete and isinstance(concrete[0], torch.Tensor) else None
+        is_view = (
+            isinstance(result, torch.Tensor)
+            and first is not None
+            and result.untyped_storage()._cdata == first.untyped_storage()._cdata
+        )
+        if is_view:
+            memory = set()
+        return DryRun(_proxies(result, name, memory, found), found, watch.draws, is_view)
+
+
+#: functions that look at values, to check them, but whose results are alike whatever these are
+_OF_KNOWN_SHAPE = frozenset((torch.cov, torch.Tensor.cov, torch.ctc_loss, F.ctc_loss, F.gaussian_nll_loss))
+
+
+def _ones(args: Any, kwargs: Any, found: dict[str, torch.Tensor]) -> tuple[Any, Any]:
+    """Arguments with tensors of ones for proxies, which ``found`` collects."""
+
+    def make(p: Proxy) -> Any:
+        if isinstance(p, TensorProxy):
+            shape = sizes.concrete(p.shape, "an opaque call")
+            return found.setdefault(p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype)))
+        return p.known() if isinstance(p, NumberProxy) else torch.Generator()
+
+    return map_proxies(make, args), map_proxies(make, kwargs)
+
+
+def _run_on_ones(function: Callable[..., Any], args: Any, kwargs: Any) -> DryRun:
+    """A dry run on real data. Raises :class:`NeedsEager` if ``function`` refuses it."""
+    name = getattr(function, "__name__", str(function))
+    made: dict[str, torch.Tensor] = {}
+    with torch.utils._python_dispatch._disable_current_modes():
+        concrete, keywords = _ones(args, kwargs, made)
+        try:
+            result = function(*concrete, **keywords)
+        except (RuntimeError, ValueError) as error:
+            raise NeedsEager(f"a dry run of {name} raised {type(error).__name__}: {error}") from error
+    found: dict[str, tuple[int, ...]] = {}
+    memory = {t.untyped_storage()._cdata for t in made.values()}
+    return DryRun(_proxies(result, name, memory, found), found, False)
 
 
 def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, ...]]) -> Any:
@@ -108,24 +166,34 @@ def _proxies(x: Any, name: str, memory: set[int], strides: dict[str, tuple[int, 
     raise NeedsEager(f"{name} returns a {type(x).__name__}, which a trace cannot hold")
 
 
-_symbols: dict[tuple[Any, bool], Symbol] = {}
+_symbols: dict[tuple[Any, bool, bool, bool], Symbol] = {}
 _functions: dict[str, Any] = {}
 #: what the next call of a symbol returns, known from a dry run that was just made
 _ready: list[DryRun] = []
 
 
-def symbol_for(function: Any, outcome: DryRun) -> Symbol:
-    """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did."""
+def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symbol:
+    """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did.
+
+    With ``replays`` its first argument is the state of torch's generator (:data:`generator_state`), from which the way back draws the
+    same numbers again.
+    """
     _ready[:] = [outcome]
-    key = (function, outcome.draws)
+    key = (function, outcome.draws, replays, outcome.is_view)
     known = _symbols.get(key)
     if known is None:
         name = public_name(function) or f"private.{getattr(function, '__name__', function)}"
+        if replays:
+            name, again, function = f"private.{name.replace('.', '_')}_replayed", _again(function), _first(function)
+        else:
+            again = function
 
         def meta(*args: Any, **kwargs: Any) -> Any:
             return (_ready.pop() if _ready else dry_run(function, args, kwargs, {})).result
 
-        tags = {OpTags.MAY_RAISE, *((OpTags.RANDOM, OpTags.EFFECT) if outcome.draws else ())}
+        tags = {OpTags.VIEW if outcome.is_view else OpTags.MAY_RAISE}
+        if outcome.draws:
+            tags |= {OpTags.RANDOM, OpTags.EFFECT}
         path, _, short = name.rpartition(".")
         namespace = Namespace(f"torch.{path}" if path else "torch", "import torch")
         if _functions.setdefault(name, function) is not function:
@@ -134,13 +202,46 @@ def symbol_for(function: Any, outcome: DryRun) -> Symbol:
             short.replace(".", "_"), meta, id=f"torch_opaque.{name}", is_prim=True, tags=tags, namespace=namespace, language=language,
             fn=function,
         )  # fmt: skip
-        if not outcome.draws:
-            known.pulls_back = pulling(name, short, function)
+        if replays or not outcome.draws:
+            known.pulls_back = pulling(name, short, again)
         _symbols[key] = known
+        called_opaquely.add(function)
     return known
 
 
 # Gradients
+
+
+def _first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, called the first time: the state of the generator is what is given."""
+
+    def call(state: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = f"{getattr(function, '__name__', 'function')}_replayed"
+    return call
+
+
+def _again(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, called from a state of the generator, which it leaves as it was."""
+
+    def call(state: Any, *args: Any, **kwargs: Any) -> Any:
+        before = torch.get_rng_state()
+        torch.set_rng_state(state)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch.set_rng_state(before)
+
+    return call
+
+
+#: the state of torch's generator, at each call of the program
+generator_state = Symbol(
+    "get_rng_state", lambda: TensorProxy(shape=tuple(torch.get_rng_state().shape), dtype=to_dtype(torch.uint8), lang=language),
+    id="torch_opaque.random.get_rng_state", is_prim=True, tags=(OpTags.RANDOM, OpTags.EFFECT), language=language,
+    namespace=Namespace("torch.random", "import torch"), fn=torch.random.get_rng_state,
+)  # fmt: skip
 
 
 def pulling(name: str, short: str, function: Any) -> Symbol:
@@ -198,12 +299,13 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
         if isinstance(p, TensorProxy):
             shape = sizes.concrete(p.shape, "an opaque call")
             made = fakes.setdefault(
-                p.name, torch.empty(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
+                p.name, torch.ones(shape, dtype=to_torch_dtype(p.dtype), device=to_torch_device(p.device))
             )
             return made.requires_grad_(p.name in requiring)
-        return p.known() if isinstance(p, NumberProxy) else p
+        return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
-    with FakeTensorMode(), torch.enable_grad(), warnings.catch_warnings():
+    mode = nullcontext() if function in _OF_KNOWN_SHAPE else FakeTensorMode()
+    with mode, torch.enable_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = _tensors_in(function(*map_proxies(make, args), **map_proxies(make, kwargs)))
         flags = [t.requires_grad for t in results]
@@ -216,4 +318,7 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
             found = torch.autograd.grad(outputs, list(inputs.values()), seeds, allow_unused=True)
         except RuntimeError:  # it goes back only on real data, or not at all: that is seen when it does
             return flags, set()
-        return flags, {n for n, g in zip(inputs, found) if g is None}
+        apart = {n for n, g in zip(inputs, found) if g is None}
+        if len(apart) == len(inputs):  # of no elements
+            raise NeedsEager("it calls a function whose result requires a gradient and depends on no argument")
+        return flags, apart

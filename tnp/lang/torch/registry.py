@@ -24,6 +24,7 @@ from typing import Any, Literal
 import torch
 
 from tnp.core import devices, prims, views
+from tnp.core.current import registrations
 from tnp.core.langs import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
@@ -34,6 +35,7 @@ __all__ = [
     "Returns",
     "TorchFunction",
     "by_id",
+    "called_opaquely",
     "function_of",
     "language",
     "public_name",
@@ -73,6 +75,8 @@ class TorchFunction:
 #: every function of the language by symbol id (``"torch.nn.functional.relu"``)
 by_id: dict[str, TorchFunction] = {}
 _by_function: dict[Any, Symbol] = {}
+#: functions without a definition that programs call
+called_opaquely: set[Any] = set()
 _namespaces: dict[str, Namespace] = {}
 
 
@@ -96,6 +100,16 @@ def public_name(function: Any) -> str | None:
 def function_of(symbol_id: str) -> Any:
     """The torch function behind a symbol's id."""
     return operator.attrgetter(symbol_id.removeprefix("torch."))(torch)
+
+
+def _knows(symbol_id: str) -> bool:
+    try:
+        return symbol_id in by_id or callable(function_of(symbol_id))
+    except AttributeError:
+        return False
+
+
+language.knows = _knows
 
 
 def _namespace(path: str) -> Namespace:
@@ -151,7 +165,8 @@ def torchsymbol(
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
     ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it; ``is_method`` says that the function's own
-    name is one. The rest is as in :class:`TorchFunction`. Names of methods among ``functions`` stand for torch's function of that name and
+    name is one. ``returns``, ``factory`` and ``row_major`` are as in :class:`TorchFunction`, ``tags`` what passes must know
+    (:class:`~tnp.extend.OpTags`). Names of methods among ``functions`` stand for torch's function of that name and
     the method, as far as there are such (``torchsymbol("relu")``).
 
     Extensions give an ``id`` of their own, ``"torch.<name>"``; functions that are defined already then mean the new definition. Raises
@@ -193,10 +208,13 @@ def torchsymbol(
         if symbol.id in by_id:
             raise ValueError(f"{symbol.id} is defined already")
         by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
+        known = any(g in _by_function or g in called_opaquely for g in found)
         for g in found:
             if id is not None:
                 _by_function[g] = symbol
             _by_function.setdefault(g, symbol)
+        if known and id is not None:
+            registrations.note(f"{symbol.id} takes the place of another definition", lambda f: True)
         for m in (method,) if isinstance(method, str) else method:
             language.methods[m] = symbol
         if is_method:

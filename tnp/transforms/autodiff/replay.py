@@ -51,6 +51,8 @@ def rolled(
     trace = current_trace()
     assert trace is not None
     index = NumberProxy(trace.make_name("i"), int)
+    if all(type(x) is int for x in (start, stop, step)) and (rounds := range(start, stop, step)):
+        index.low, index.bound = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
     args = [like(x) for x in inits]
     body = make_body([index, *args], lambda: stored(make(index, *args), args))
     return prims.for_loop(start, stop, step, body, *inits)

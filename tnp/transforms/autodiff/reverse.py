@@ -22,7 +22,13 @@ from tnp.core.errors import GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, device_of
 from tnp.transforms.autodiff.replay import live
-from tnp.transforms.autodiff.rules import Interleaved, call_interleaved, rule_of, without_derivative
+from tnp.transforms.autodiff.rules import (
+    Interleaved,
+    call_interleaved,
+    rule_of,
+    rule_of_executor,
+    without_derivative,
+)
 
 __all__ = ["Program", "Reverse", "active_names", "is_differentiable", "zeros_for"]
 
@@ -64,8 +70,11 @@ class Reverse:
         in_place: Iterable[str] = (),
         *,
         once: bool = False,
+        made: dict[int, list[BoundSymbol]] | None = None,
     ) -> None:
         self.active = active
+        #: what interleaved rules made of bound symbols, by ``id``, in an earlier walk through the same program: later ones find it there
+        self.made = {} if made is None else made
         #: whether nobody differentiates what comes out, so that whole operations may do what rules do otherwise
         self.once = once
         self.cotangents = cotangents
@@ -160,10 +169,11 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
-        if self.once and bsym.sym.pulls_back is not None:
+        rule = rule_of_executor(bsym)
+        if rule is None and self.once and bsym.sym.pulls_back is not None:
             self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
-        rule = rule_of(bsym)
+        rule = rule_of(bsym) if rule is None else rule
         if isinstance(rule, Interleaved):
             self._pull_interleaved(bsym, found, rule)
             return
@@ -178,7 +188,7 @@ class Reverse:
             if answer is not NotImplemented:
                 self._put_answer(bsym, answer)
                 return
-        if bsym.sym.pulls_back is not None:
+        if bsym.sym.pulls_back is not None and not bsym.subsymbols:
             self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
         if not bsym.subsymbols:
@@ -243,11 +253,14 @@ class Reverse:
         finally:
             trace.pop_scope()
         forward, backward = _split(made, {r.name for r in results})
+        earlier = self.made.setdefault(id(bsym), [b.substitute(names) for b in forward])
+        for b, before in zip(forward, earlier):
+            names.update((p.name, q) for p, q in zip(b.flat_outputs, before.flat_outputs) if p.name != q.name)
         own = {p.name for b in forward for p in b.flat_outputs} - {r.name for r in results}
         if any(p.name in own for b in backward for p in b.flat_inputs) or any(
             g.name in own for _, g in given.given if g is not None
         ):
-            self.replaced[id(bsym)] = [b.substitute(names) for b in forward]
+            self.replaced[id(bsym)] = earlier
         trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
         for p, g in given.given:
             self.put(p, None if g is None else names.get(g.name, g))
@@ -424,15 +437,16 @@ class Program:
         self.stop = len(self.statements) if stop is None else stop
 
     def pull_back(
-        self, inputs: Sequence[Proxy], seeds: Sequence[tuple[Proxy, TensorProxy]], *, once: bool = False
-    ) -> list[TensorProxy | None]:
-        """The cotangents of ``inputs``, given those of some values; ``None`` stands for zeros.
+        self, inputs: Sequence[Proxy], seeds: Sequence[tuple[Proxy, TensorProxy]], *, once: bool = False,
+        made: dict[int, list[BoundSymbol]] | None = None,
+    ) -> list[TensorProxy | None]:  # fmt: skip
+        """The cotangents of ``inputs``, given those of some values; ``None`` stands for zeros. ``made`` is as in :class:`Reverse`.
 
         ``seeds`` are values and their cotangents. What computes the result is recorded in the current trace, maybe in a body inside the
         one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
         """
         active = active_names(self.bound_symbols, (p.name for p in inputs), self.trace.detached)
-        reverse = Reverse(active, {}, once=once)
+        reverse = Reverse(active, {}, once=once, made=made)
         for p, g in seeds:
             reverse.put(p, g)
         self.walk(reverse, inputs)

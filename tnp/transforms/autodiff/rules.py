@@ -23,16 +23,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tnp.core.current import registrations
+from tnp.core.current import current_trace, registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
+from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies, id_of
+from tnp.transforms.claim import opaque_function_of
 
 if TYPE_CHECKING:
     from tnp.transforms.autodiff.reverse import Reverse
 
 __all__ = [
     "Interleaved",
+    "executors_in_use",
     "get_grad",
     "grad_rules",
     "grad_transforms_of",
@@ -41,6 +43,7 @@ __all__ = [
     "register_grad",
     "rule",
     "rule_of",
+    "rule_of_executor",
     "without_derivative",
 ]
 
@@ -58,13 +61,14 @@ class Interleaved:
 
 #: the rule of each operation, by its symbol's id
 grad_rules: dict[Any, Rule | Interleaved] = {}
+registrations.tables.append(grad_rules)
 
 #: operations of floating-point numbers whose derivative is 0 wherever there is one, by id
 without_derivative: set[Any] = set()
 
 
-def _id_of(symbol: Any) -> Any:
-    return symbol.id if isinstance(symbol, Symbol) else symbol
+#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+_looked_up: set[Any] = set()
 
 
 def rule(*symbols: Any) -> Callable[[Rule], Rule]:
@@ -72,21 +76,23 @@ def rule(*symbols: Any) -> Callable[[Rule], Rule]:
 
     def decorate(f: Rule) -> Rule:
         for symbol in symbols:
-            grad_rules[_id_of(symbol)] = f
+            grad_rules[symbol.id if isinstance(symbol, Symbol) else symbol] = f
         return f
 
     return decorate
 
 
 def register_grad(symbol: Any, function: Rule) -> None:
-    """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces.
+    """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces, for gradients that are
+    compiled already, too.
 
     It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them. Each argument
     that is differentiated by must be given one (``put_grad(a, None)`` says that nothing depends on it): a rule that forgets one is a
     :class:`~tnp.GradientError`. Results that it computes otherwise than the operation, with something besides that the gradient
     needs, take the operation's place; they must have the operation's shapes and dtypes.
 
-    Raises ``TypeError`` if ``function`` cannot be called.
+    Raises ``TypeError`` if ``function`` cannot be called, or ``symbol`` is a function of a library, and ``ValueError`` for an id of no
+    operation.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, register_grad
@@ -102,8 +108,10 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """
     if not callable(function):
         raise TypeError(f"register_grad takes a function, not {type(function).__name__} {function!r}")
-    grad_rules[_id_of(symbol)] = Interleaved(function)
-    registrations.note()
+    key = id_of(symbol)
+    grad_rules[key] = Interleaved(function)
+    if key in _looked_up:
+        registrations.note(f"{key} has another gradient rule", lambda f: True)
 
 
 class _InUse(threading.local):
@@ -113,6 +121,11 @@ class _InUse(threading.local):
 
 
 _in_use = _InUse()
+
+
+def executors_in_use() -> Sequence[Any]:
+    """The executors that :func:`grad_transforms_of` names at present."""
+    return _in_use.executors
 
 
 @contextmanager
@@ -125,14 +138,27 @@ def grad_transforms_of(executors: Sequence[Any]) -> Iterator[None]:
         _in_use.executors = before
 
 
-def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
-    """The gradient rule of an operation: that of the first executor in use that has one and takes the operation, else the table's."""
+def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
+    """The gradient rule of the first executor in use that has one and takes the operation. An opaque call of a function is that function."""
+    function = opaque_function_of(bsym)
     for executor in _in_use.executors:
         found = executor.implementation_of(bsym.sym)
+        if found is None and function is not None and not hasattr(executor, "can_fuse"):
+            found = executor.implementations.get(function)
         if found is None or found.grad_transform is None:
             continue
-        if found.checker is None or found.checker(*bsym.args, **bsym.kwargs):
+        answer = found.checker is None or found.checker(*bsym.args, **bsym.kwargs)
+        if answer:
             return Interleaved(found.grad_transform)
+        trace, reason = current_trace(), getattr(answer, "reason", None)
+        if trace is not None and reason is not None:
+            trace.refusals.append((executor.name, bsym.sym.qualified_name, reason, bsym.location))
+    return None
+
+
+def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
+    """The gradient rule of an operation that no executor in use has one of its own for."""
+    _looked_up.add(bsym.sym.id)
     return grad_rules.get(bsym.sym.id)
 
 
@@ -177,7 +203,7 @@ def put_grad(p: Any, cotangent: TensorProxy | None) -> None:
 
 
 def put_grads(ps: Any, cotangents: Any) -> None:
-    """:func:`put_grad` for several arguments and their cotangents. Raises ``ValueError`` for more of the one than of the other.
+    """:func:`put_grad` for several arguments ``ps`` and their ``cotangents``, in order. Raises ``ValueError`` for more of the one than of the other.
     An example is at :func:`register_grad`.
     """
     ps, cotangents = tuple(ps), tuple(cotangents)

@@ -7,14 +7,14 @@ from typing import Any
 
 from tnp.core import clang, dtypes, langs, prims, sizes
 from tnp.core.bodies import is_control_flow
-from tnp.core.current import current_trace
-from tnp.core.errors import BatchError
+from tnp.core.current import current_trace, registrations
+from tnp.core.errors import BatchError, ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, id_of, map_proxies
 from tnp.core.views import Path, Step, update
 from tnp.transforms.autodiff.replay import live, rolled
 
-__all__ = ["Batched", "Walk", "batch_rule", "batch_rules", "dtype_of_number", "run_batched"]
+__all__ = ["Batched", "Walk", "batch_rule", "batch_rules", "dtype_of_number", "register_vmap", "run_batched"]
 
 
 class Batched:
@@ -41,6 +41,7 @@ class _Missing:
 #: what an operation with batched arguments becomes: ``rule(walk, bsym, *args, **kwargs)`` takes :class:`Batched` among the arguments, and
 #: gives results as the operation does, batched
 batch_rules: dict[Any, Callable[..., Any]] = {}
+registrations.tables.append(batch_rules)
 
 
 def batch_rule(*symbols: Symbol) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -52,6 +53,85 @@ def batch_rule(*symbols: Symbol) -> Callable[[Callable[..., Any]], Callable[...,
         return f
 
     return decorate
+
+
+#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+_looked_up: set[Any] = set()
+
+
+def register_vmap(symbol: Any, function: Callable[..., Any]) -> None:
+    """Makes ``function`` what an operation (a symbol, or its id) becomes under :func:`tnp.vmap`. Registering again replaces, for
+    functions that are compiled already, too.
+
+    It is called as ``function(size, batched, *args, **kwargs)`` where an argument differs from element to element of the batch, which has
+    ``size`` elements. ``batched`` has an entry for each argument, those by position and then those by name: whether it is *batched*; in
+    tuples and lists an entry for each item. Batched arrays have one dimension more than the operation's, in front; a batched Python
+    number is a 1-d array. It returns the results, all batched, in other operations, this one included.
+
+    Raises as :func:`~tnp.register_grad` does: ``TypeError`` if ``function`` cannot be called. A rule whose results are of other shapes or dtypes than a batch of the
+    operation's is an :class:`~tnp.ExtensionError`. Operations without a rule are mapped part by part if they were made with ``like``, and
+    otherwise run once for each element. (The rule is called as a ``vmap`` of ``jax.custom_batching.custom_vmap`` is, but that results
+    are always batched.)
+
+    >>> import numpy as np, tnp
+    >>> from tnp.extend import OperatorExecutor, TensorProxy, register_vmap
+    >>> ex = OperatorExecutor("sorting")
+    >>> sort_last = ex.register_operator("sort_last", meta=lambda a: TensorProxy(like=a), fn=lambda a: np.sort(a, axis=-1))
+    >>> register_vmap(sort_last, lambda size, batched, a: sort_last(a))
+    >>> f = tnp.jit(tnp.vmap(lambda x: sort_last(x)), executors=[ex])
+    >>> f(np.array([[2.0, 1.0], [4.0, 3.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    >>> [b.sym.name for b in tnp.last_traces(f)[-1].body]
+    ['sort_last']
+    """
+    if not callable(function):
+        raise TypeError(f"register_vmap takes a function, not {type(function).__name__} {function!r}")
+
+    def rule(walk: Walk, b: BoundSymbol, *args: Any, **kwargs: Any) -> Any:
+        batched = tuple(_map_items(lambda x: isinstance(x, Batched), x) for x in (*args, *kwargs.values()))
+        args, kwargs = _map_items(_unwrapped, (args, kwargs))
+        made = _flat(function(walk.length, batched, *args, **kwargs))
+        _check_batch(b, made, walk.length)
+        rest = iter(made)
+        return map_proxies(lambda p: Batched(next(rest)), b.output)
+
+    key = id_of(symbol)
+    batch_rules[key] = rule
+    if key in _looked_up:
+        registrations.note(f"{key} has another rule of vmap", lambda f: True)
+
+
+def _unwrapped(x: Any) -> Any:
+    return x.array if isinstance(x, Batched) else x
+
+
+def _map_items(f: Callable[[Any], Any], x: Any) -> Any:
+    """``x`` with ``f`` applied to what stands in nested tuples, lists and dicts."""
+    if isinstance(x, (tuple, list)):
+        items = [_map_items(f, y) for y in x]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, dict):
+        return {k: _map_items(f, y) for k, y in x.items()}
+    return f(x)
+
+
+def _check_batch(b: BoundSymbol, made: Sequence[Any], length: sizes.Dim) -> None:
+    """Raises :class:`ExtensionError` unless a registered rule gives a batch of each result of the operation."""
+    what = f"the vmap rule of {b.sym.qualified_name}"
+    if len(made) != len(b.flat_outputs):
+        raise ExtensionError(f"{what} gives {len(made)} results, and the operation has {len(b.flat_outputs)}")
+    for p, x in zip(b.flat_outputs, made):
+        one = p.shape if isinstance(p, TensorProxy) else ()
+        dtype = p.dtype if isinstance(p, TensorProxy) else dtype_of_number(p)
+        is_batch = (
+            isinstance(x, TensorProxy) and x.dtype is dtype and sizes.shapes_equal(x.shape, (length, *one)) is not False
+        )
+        if not is_batch:
+            given = f'a "{x.type_string()}"' if isinstance(x, Proxy) else repr(x)
+            raise ExtensionError(
+                f"{what} gives {given} for {p.name}, of which a batch is an array of {dtype} and shape {sizes.show((length, *one))}"
+            )
 
 
 def dtype_of_number(p: Any) -> dtypes.DType:
@@ -104,6 +184,7 @@ class Walk:
             self.memory.add(b.output.name)
             self.bind(b.output, self.of(b.args[0]))
             return
+        _looked_up.add(b.sym.id)
         rule = batch_rules.get(b.sym.id)
         same = not any(self.is_batched(x) for x in (b.args, b.kwargs))
         if same and self.is_outermost:

@@ -52,10 +52,10 @@ class Accumulator:
 
     def get(self, i: str | None = None) -> Any:
         """What has been accumulated."""
-        return scalars.load(self.body.code, self._place(i), self.dtype)
+        return scalars.load(self.body.code, self._place(i), self.dtype, self.body.module.access)
 
     def put(self, value: Any, i: str | None = None) -> None:
-        scalars.store(self.body.code, value, self._place(i), self.dtype)
+        scalars.store(self.body.code, value, self._place(i), self.dtype, self.body.module.access)
 
     def combine(self, code: Code, a: Any, b: Any) -> Any:
         """Two values as one; ``a`` comes first in the order of elements."""
@@ -98,14 +98,16 @@ class _ArgAccumulator(Accumulator):
     def get(self, i: str | None = None) -> Any:
         place = self._place(i)
         index = self.body.code.op(f"getelementptr inbounds i8, ptr {place}, i64 8")
-        value = scalars.load(self.body.code, place, self.dtype)
-        return value, scalars.load(self.body.code, index, dtypes.int64)
+        access = self.body.module.access
+        value = scalars.load(self.body.code, place, self.dtype, access)
+        return value, scalars.load(self.body.code, index, dtypes.int64, access)
 
     def put(self, value: Any, i: str | None = None) -> None:
         place = self._place(i)
         index = self.body.code.op(f"getelementptr inbounds i8, ptr {place}, i64 8")
-        scalars.store(self.body.code, value[0], place, self.dtype)
-        scalars.store(self.body.code, value[1], index, dtypes.int64)
+        access = self.body.module.access
+        scalars.store(self.body.code, value[0], place, self.dtype, access)
+        scalars.store(self.body.code, value[1], index, dtypes.int64, access)
 
     def combine(self, code: Code, a: Any, b: Any) -> Any:
         better = scalars.emit(code, "gt" if self.node.op == "argmax" else "lt", [b[0], a[0]], self.dtype)
@@ -131,8 +133,8 @@ def make_accumulator(body: Body, statement: Statement, count: int = 1, pointer: 
     return kind(body, statement, count, pointer)
 
 
-def combine_pairwise(a: Accumulator, count: int, width: int = 1) -> None:
-    """Combines ``count`` rows of ``width`` accumulators into the first row, neighbours first."""
+def combine_pairwise(a: Accumulator, count: int, width: int = 1, vectors: int | None = None) -> None:
+    """Combines ``count`` rows of ``width`` accumulators into the first row, neighbours first, so many ``vectors`` at a time."""
     if count == 1:
         return
     body, code = a.body, a.body.code
@@ -152,6 +154,6 @@ def combine_pairwise(a: Accumulator, count: int, width: int = 1) -> None:
         with body.loop("0", pairs, scalar=True) as pair:
             left = code.op(f"shl nuw nsw i64 {pair}, {shift}")
             right = code.op(f"add nuw nsw i64 {left}, {distance}")
-            with body.loop("0", str(width)) as column:
+            with body.loop("0", str(width), vectors=vectors, independent=True) as column:
                 left_at, right_at = at(left, column), at(right, column)
                 a.put(a.combine(code, a.get(left_at), a.get(right_at)), left_at)

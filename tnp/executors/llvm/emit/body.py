@@ -38,11 +38,13 @@ def _number_behind(x: Any) -> Any:
 
 
 class Part(NamedTuple):
-    """The iterations of a loop from ``begin`` to before ``end``, registers or numbers; ``count`` is their number where it is known."""
+    """The iterations of a loop from ``begin`` to before ``end``, registers or numbers; ``count`` is their number where it is known,
+    and ``vectors`` how many vectors at a time fill it, where LLVM is to be told."""
 
     begin: str
     end: str
     count: int | None = None
+    vectors: int | None = None
 
 
 class Body:
@@ -81,9 +83,11 @@ class Body:
 
     @contextmanager
     def loop(
-        self, begin: str, end: str, count: int | None = None, *, maybe_empty: bool = False, scalar: bool = False
-    ) -> Iterator[str]:
+        self, begin: str, end: str, count: int | None = None, vectors: int | None = None, *, maybe_empty: bool = False,
+        scalar: bool = False, independent: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
         """A loop; gives the register of its variable. A ``scalar`` one is short: it is not worth the time to vectorise it.
+        Of an ``independent`` one, no iteration touches what another writes.
 
         With a ``count`` the iterations are counted from 0: LLVM leaves out what is for another number of them.
         """
@@ -111,7 +115,10 @@ class Body:
         code.lines[at] = f"  {counter} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp slt i64 {following}, {last}")
         short = loops == self.loops and first == "0" and last.isdigit() and int(last) <= UNROLLED
-        hint = f", !llvm.loop !{self.module.hinted_loop('scalar' if scalar else 'unrolled')}" if scalar or short else ""
+        kinds = ["scalar"] if scalar else [vectors] if vectors else ["unrolled"] if short else []
+        if independent and not short:
+            kinds.append("independent")
+        hint = f", !llvm.loop !{self.module.hinted_loop(kinds)}" if kinds else ""
         code.line(f"br i1 {more}, label %{head}, label %{leave}{hint}")
         code.block(leave)
 

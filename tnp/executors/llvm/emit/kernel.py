@@ -32,7 +32,14 @@ __all__ = ["Memory", "Module", "emit_kernel"]
 GRAIN = 150_000
 
 
-_HINTS = {"unrolled": '!"llvm.loop.unroll.full"', "scalar": '!"llvm.loop.vectorize.enable", i1 false'}
+#: what LLVM is told of a loop; a number is that of the vectors that it is to take at a time
+_HINTS: dict[str | int, str] = {
+    "unrolled": '!"llvm.loop.unroll.full"',
+    "scalar": '!"llvm.loop.vectorize.enable", i1 false',
+    "independent": '!"llvm.loop.parallel_accesses", !GROUP',
+    1: '!"llvm.loop.interleave.count", i32 1',
+    2: '!"llvm.loop.interleave.count", i32 2',
+}
 
 
 def emit_kernel(
@@ -149,7 +156,7 @@ class Module:
         self._functions: dict[str, str] = {}
         self.memories: dict[Node, Memory] = {}
         self.slots = 0
-        self.hinted_loops: list[str] = []
+        self.hinted_loops: list[Sequence[str | int]] = []
         self.temporaries: list[Temporary] = []
         #: the number of the nest whose code is being written
         self.nest = 0
@@ -252,7 +259,7 @@ class Module:
         code.block(onward)
 
     def _metadata(self) -> str:
-        """An alias scope for each memory, and the list of all others."""
+        """An alias scope for each memory, and the list of all others; a group of all accesses; what LLVM is told of loops."""
         count = len(self.memories)
         lines = ['!0 = distinct !{!0, !"memory"}']
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
@@ -260,26 +267,35 @@ class Module:
         for i in range(count):
             others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
+        group = 1 + 3 * count
+        lines.append(f"!{group} = distinct !{{}}")
         if self.hinted_loops:
-            lines += [f"!{self._loops_from + k} = !{{{text}}}" for k, text in enumerate(_HINTS.values())]
-        for i, kind in enumerate(self.hinted_loops):
-            node = self._loops_from + len(_HINTS) + i
-            lines.append(f"!{node} = distinct !{{!{node}, !{self._loops_from + list(_HINTS).index(kind)}}}")
+            texts = (text.replace("GROUP", str(group)) for text in _HINTS.values())
+            lines += [f"!{group + 1 + k} = !{{{text}}}" for k, text in enumerate(texts)]
+        for i, kinds in enumerate(self.hinted_loops):
+            node = self._loops_from + i
+            hints = ", ".join(f"!{group + 1 + list(_HINTS).index(kind)}" for kind in kinds)
+            lines.append(f"!{node} = distinct !{{!{node}, {hints}}}")
         return "\n".join(lines)
 
     @property
     def _loops_from(self) -> int:
-        return 1 + 3 * len(self.memories)
+        return 2 + 3 * len(self.memories) + len(_HINTS)
 
-    def hinted_loop(self, kind: str) -> int:
-        """The metadata of one more loop that LLVM shall unroll in full (``"unrolled"``) or not vectorise (``"scalar"``)."""
-        self.hinted_loops.append(kind)
-        return self._loops_from + len(_HINTS) + len(self.hinted_loops) - 1
+    def hinted_loop(self, kinds: Sequence[str | int]) -> int:
+        """The metadata of one more loop of which LLVM is told something, by keys of :data:`_HINTS`."""
+        self.hinted_loops.append(kinds)
+        return self._loops_from + len(self.hinted_loops) - 1
+
+    @property
+    def access(self) -> str:
+        """The metadata of an access: a loop whose iterations are ``independent`` is one whose accesses are all in the group."""
+        return f", !llvm.access.group !{1 + 3 * len(self.memories)}"
 
     def alias(self, memory: Memory) -> str:
         count = len(self.memories)
         own, others = 1 + count + memory.scope, 1 + 2 * count + memory.scope
-        return f", !alias.scope !{own}, !noalias !{others}"
+        return f", !alias.scope !{own}, !noalias !{others}{self.access}"
 
     def function(self, body: Code) -> str:
         """A function with that body; one that there is already, if a nest before came to the same: programs repeat themselves."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.body import Body, Part, entry
-from tnp.executors.llvm.emit.parts import CHUNK, even_length, innermost, part_of, parts_of
+from tnp.executors.llvm.emit.parts import (
+    CHUNK,
+    Parts,
+    even_length,
+    innermost,
+    part_of,
+    parts_of,
+    vectors_that_fill,
+    whole_vectors,
+)
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.sliding import Sliding
@@ -234,16 +243,37 @@ class _Columns:
         self.group = group
         self.loops = loops
         self.members = [s for s in group.statements if s.reduced]
+        self.is_ordered = any(s.ordered for s in group.statements)
         self.first, *self.inner = [v for v in loops if v not in self.members[0].reduced]
         below = math.prod(v.limit for v in self.inner)
         #: columns of a tile, in steps of the outermost loop that is kept, and how many tiles there are
         self.tile = min(self.first.limit, max(1, TILE // below))
         self.tiles = -(-self.first.limit // self.tile)
+        #: the last tile begins early if sums may be made twice, so that all have the same length
+        self.repeats = self.tiles > 1 and not self.inner and len(self.members) == len(group.statements)
+        if self.repeats:
+            self.tile = whole_vectors(group.statements, -(-self.first.limit // self.tiles))
         self.width = self.tile * below
         self.part = Part("0", str(self.first.limit))
 
     def set_tile(self, t: str) -> None:
-        self.part = part_of(self.body, t, self.tile, self.first.limit)
+        limit = self.first.limit
+        if self.repeats:
+            self.part = Parts(limit, self.tile, self.tiles, overlaps=True).part(self.body, t)
+        else:
+            self.part = part_of(self.body, t, self.tile, limit)
+
+    def _loop(self, var: Var, is_last: bool) -> AbstractContextManager[str]:
+        """A loop over columns. In the innermost one, each iteration has accumulators of its own."""
+        part = self.part if var is self.first else Part("0", str(var.limit))
+        if not is_last:
+            return self.body.over(var, part)
+        length = part.count or (var.limit if part.end == str(var.limit) else 0)
+        return self.body.over(var, part._replace(vectors=self.vectors(length)), independent=True)
+
+    def vectors(self, length: int) -> int | None:
+        """How many vectors of columns LLVM is to take at a time."""
+        return vectors_that_fill(self.group.statements, length)
 
     def _place(self) -> str:
         """The number of this point's column in the tile."""
@@ -258,7 +288,10 @@ class _Columns:
     @contextmanager
     def columns(self) -> Iterator[str]:
         """Loops over the columns of the tile."""
-        with self.body.over(self.first, self.part), self.body.nested(self.inner):
+        with ExitStack() as loops:
+            kept = [self.first, *self.inner]
+            for var in kept:
+                loops.enter_context(self._loop(var, var is kept[-1]))
             yield self._place()
 
     def reset(self, rows: dict[Statement, Accumulator]) -> None:
@@ -282,12 +315,11 @@ class _Columns:
                     into[s].add_element(column)
                 else:
                     self.body.run(s)
-        elif remaining[0] is self.first:
-            with self.body.over(self.first, self.part):
-                self._add(remaining[1:], into)
         else:
-            with self.body.over(remaining[0]):
-                self._add(remaining[1:], into)
+            var, *others = remaining
+            kept = var is self.first or var in self.inner
+            with self._loop(var, not others and not self.is_ordered) if kept else self.body.over(var):
+                self._add(others, into)
 
     def emit(self, t: str) -> None:
         """The tile ``t``, all rows: blocks of rows in accumulators of their own, so that errors stay small."""
@@ -379,7 +411,7 @@ def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Itera
     last = _Columns(ending, columns.group, columns.loops)
     totals = {s: _partial(ending, s, slots[s], "0") for s in columns.members}
     for a in totals.values():
-        combine_pairwise(a, blocks, columns.width)
+        combine_pairwise(a, blocks, columns.width, columns.vectors(columns.width))
     last.store(totals)
     yield module.call(ending.finish(), 1, 0)
 

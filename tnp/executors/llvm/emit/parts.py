@@ -21,31 +21,36 @@ from tnp.executors.llvm.statements import Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["CHUNK", "even_length", "innermost", "part_of", "parts_of"]
+__all__ = ["CHUNK", "Parts", "even_length", "innermost", "part_of", "parts_of", "vectors_that_fill", "whole_vectors"]
 
 #: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
 CHUNK = 4096
 #: vectors that LLVM interleaves at most
 INTERLEAVED = 4
+#: what the time of an iteration comes to where fewer vectors are interleaved
+SLOWER = {INTERLEAVED: 1.0, 2: 1.03, 1: 1.06}
+#: vectors whose time a part takes besides its iterations
+PART_COST = 1
 
 
 @dataclass(frozen=True)
 class Parts:
     """``limit`` iterations as ``count`` parts of ``length``. The last one begins early if it ``overlaps`` the one before,
-    else it has what is left."""
+    else it has what is left. LLVM is told to interleave so many ``vectors`` where it would not fill the length otherwise."""
 
     limit: int
     length: int
     count: int
     overlaps: bool
+    vectors: int | None = None
 
     def part(self, body: Body, i: str) -> Part:
         """Part ``i``."""
         if not self.overlaps:
-            return part_of(body, i, self.length, self.limit)
+            return part_of(body, i, self.length, self.limit)._replace(vectors=self.vectors)
         whole = body.code.op(f"mul nuw nsw i64 {i}, {self.length}")
         begin = _least(body, whole, self.limit - self.length)
-        return Part(begin, "", self.length)
+        return Part(begin, "", self.length, self.vectors)
 
 
 def part_of(body: Body, i: str, length: int, limit: int) -> Part:
@@ -66,22 +71,53 @@ def _least(body: Body, register: str, limit: int) -> str:
 
 def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Parts:
     """How an innermost loop over ``statements`` is cut into parts."""
-    step = _step(module, statements)
-    if limit % step == 0 and limit <= CHUNK:
-        return Parts(limit, limit, 1, False)
+    vector = _vector(statements)
+    if limit % vector == 0 and limit <= CHUNK:
+        return Parts(limit, limit, 1, False, _interleaved(limit // vector))
     length = even_length(module, statements, limit)
     if length is not None:
         return Parts(limit, length, limit // length, False)
-    if limit > step and _may_repeat(module, statements):
-        count = max(2, -(-limit // CHUNK))
-        length = -(-limit // (count * step)) * step
-        return Parts(limit, length, -(-limit // length), True)
+    if limit > vector and _may_repeat(module, statements):
+        return _overlapping(limit, vector)
     return Parts(limit, min(limit, CHUNK), -(-limit // CHUNK), False)
+
+
+def _interleaved(vectors: int) -> int | None:
+    """How many vectors at a time so many are; ``None`` where that is LLVM's own choice."""
+    return None if vectors % INTERLEAVED == 0 else 2 if vectors % 2 == 0 else 1
+
+
+def vectors_that_fill(statements: Sequence[Statement], length: int) -> int | None:
+    """How many vectors at a time LLVM is to be told to take in a loop of that length (0: it is not known); ``None``: nothing."""
+    vectors, rest = divmod(length, _vector(statements))
+    return _interleaved(vectors) if vectors and not rest else None
+
+
+def whole_vectors(statements: Sequence[Statement], length: int) -> int:
+    """The next length that the vectors fill which LLVM takes at a time."""
+    step = INTERLEAVED * _vector(statements)
+    return -(-length // step) * step
+
+
+def _overlapping(limit: int, vector: int) -> Parts:
+    """The parts of equal length that take the least time: in short loops, the elements that are computed twice count."""
+    least = max(2, -(-limit // CHUNK))
+    found = []
+    for vectors, slower in SLOWER.items():
+        step = vectors * vector
+        for count in (least, least + 1):
+            length = -(-limit // (count * step)) * step
+            if length > limit:
+                continue
+            count = -(-limit // length)
+            time = count * (length * slower + PART_COST * vector)
+            found.append((time, Parts(limit, length, count, True, _interleaved(length // vector))))
+    return min(found, key=lambda f: f[0])[1]
 
 
 def even_length(module: Module, statements: Sequence[Statement], limit: int) -> int | None:
     """The greatest length of parts that ``limit`` is a multiple of, if there is one near ``CHUNK``."""
-    step = _step(module, statements)
+    step = INTERLEAVED * _vector(statements)
     for length in range(CHUNK, CHUNK // 4, -step):
         if limit % length == 0:
             return length
@@ -93,21 +129,21 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
     """The loop over ``run``, inside others and around nothing else."""
     parts = parts_of(body.module, statements, math.prod(v.limit for v in run))
     if not parts.overlaps:
-        with body.together(run):
+        with body.together(run, vectors=parts.vectors):
             yield
         return
     with body.loop("0", str(parts.count)) as i, body.together(run, parts.part(body, i)):
         yield
 
 
-def _step(module: Module, statements: Sequence[Statement]) -> int:
-    """Elements in as many vectors as LLVM takes at a time: the widest type in memory says how many are in one."""
+def _vector(statements: Sequence[Statement]) -> int:
+    """Elements of a vector: the widest type in memory says how many are in one."""
     widest = 1
     for s in statements:
         for access in s.accesses():
             dtype = access.node.dtype
             widest = max(widest, dtype.itemsize // (2 if dtype.kind == "c" else 1))
-    return INTERLEAVED * engine.target().vector_bits // (8 * widest)
+    return engine.target().vector_bits // (8 * widest)
 
 
 def _may_repeat(module: Module, statements: Sequence[Statement]) -> bool:

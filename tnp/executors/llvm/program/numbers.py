@@ -6,6 +6,7 @@ does it. Bounds of integers make most of these checks unnecessary.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -302,8 +303,10 @@ def number_operation(p: Program, name: str, *args: Any) -> Number:
     """An operation on Python numbers."""
     numbers = [as_number(a) for a in args]
     kinds = {n.python_type for n in numbers}
-    if complex in kinds or not numbers:
-        raise Refused(f"{name} of complex Python numbers")
+    if complex in kinds:
+        return _complex_operation(p, name, numbers)
+    if not numbers:
+        raise Refused(f"{name} of nothing")
     if name in _COMPARISONS:
         return Number(bool, _compare(p, name, *numbers))
     if name == "logical_not":
@@ -334,6 +337,55 @@ def number_operation(p: Program, name: str, *args: Any) -> Number:
     if name in (_FREELY if len(operands) == 2 else _FREELY_UNARY):
         return Number(float, scalars.emit(p.code, name, list(operands), dtypes.float64))
     raise Refused(f"{name} of Python floats")
+
+
+# Complex numbers
+
+
+def _parts(p: Program, n: Number) -> tuple[str, str]:
+    """The real and the imaginary part of a number."""
+    return n.value if n.python_type is complex else (real(p, n), str(scalars.constant(0.0, dtypes.float64)))
+
+
+def _complex_operation(p: Program, name: str, numbers: list[Number]) -> Number:
+    """An operation on Python numbers of which one is complex: a real number beside it is one without an imaginary part."""
+    if sys.version_info >= (3, 14) and name not in ("eq", "ne", "logical_not", "neg", "positive", "abs"):
+        raise Refused(
+            f"{name} of complex Python numbers"
+        )  # which has other rules for infinities and real numbers there
+
+    def op(what: str, x: str, y: str) -> str:
+        return p.code.op(f"{what} double {x}, {y}")
+
+    a, *others = (_parts(p, n) for n in numbers)
+    if name == "positive":
+        return numbers[0]
+    if name == "logical_not":
+        return Number(bool, p.code.op(f"xor i1 {truth(p, numbers[0])}, true"))
+    if name == "neg":
+        return Number(complex, tuple(p.code.op(f"fneg double {x}") for x in a))
+    if name == "abs":
+        size: str = scalars.emit(p.code, "abs", [a], dtypes.complex128)
+        infinite = [
+            op("fcmp oeq", p.code.op(f"call double @llvm.fabs.f64(double {x})"), "0x7FF0000000000000")
+            for x in (*a, size)
+        ]
+        p.code.require("@llvm.fabs.f64", "declare double @llvm.fabs.f64(double)")
+        was = p.code.op(f"or i1 {infinite[0]}, {infinite[1]}")
+        p.check(p.code.op(f"or i1 {was}, {p.code.op(f'xor i1 {infinite[2]}, true')}"), None)  # it raises OverflowError
+        return Number(float, size)
+    if len(others) != 1:
+        raise Refused(f"{name} of complex Python numbers")
+    (b,) = others
+    if name in ("eq", "ne"):
+        same = p.code.op(f"and i1 {op('fcmp oeq', a[0], b[0])}, {op('fcmp oeq', a[1], b[1])}")
+        return Number(bool, same if name == "eq" else p.code.op(f"xor i1 {same}, true"))
+    if name in ("add", "sub"):
+        return Number(complex, tuple(op(f"f{name}", x, y) for x, y in zip(a, b)))
+    if name == "mul":
+        re = op("fsub", op("fmul", a[0], b[0]), op("fmul", a[1], b[1]))
+        return Number(complex, (re, op("fadd", op("fmul", a[0], b[1]), op("fmul", a[1], b[0]))))
+    raise Refused(f"{name} of complex Python numbers")
 
 
 def _compare(p: Program, name: str, a: Number, b: Number) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes
-from tnp.core.bodies import bodies_of, is_control_flow, stored
+from tnp.core.bodies import Body, bodies_of, carried_with_inits, is_control_flow, stored
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.executors.base import Region
 from tnp.executors.llvm import launcher, scalars
 from tnp.executors.llvm.engine import Unavailable
@@ -31,18 +31,24 @@ __all__ = ["ProgramRegion", "is_sized", "takes"]
 LARGE = 32 * 1024
 
 
-def takes(bsym: BoundSymbol, everything: bool = False) -> bool:
+def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bool:
     """Whether a loop or a branch can be compiled whole, and should."""
-    inputs, outputs = bsym.flat_inputs, [p for p in bsym.flat_outputs if is_sized(p)]
+    inputs = list({p.name: p for p in bsym.flat_inputs}.values())
+    outputs = [p for p in bsym.flat_outputs if is_sized(p)]
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
     try:
-        p = Program()
-        _write("takes", bsym, inputs, outputs, _updates(bsym, inputs, outputs), [_usual(x) for x in inputs], "", p)
+        key = [_usual(x) for x in inputs]
+        written = _write("", bsym, inputs, outputs, _updates(bsym, inputs, outputs), key, fast=fast)
     except Refused:
         return False
     # A kernel would copy the whole of what is read and written, instead of some rows.
-    return everything or p.copies_rows or _pays(bsym)
+    taken = everything or written.program.copies_rows or _pays(bsym)
+    if taken:
+        _recent[id(bodies_of(bsym)[-1])] = written
+        if len(_recent) > RECENT:
+            _recent.pop(next(iter(_recent)), None)
+    return taken
 
 
 def is_sized(p: Proxy) -> bool:
@@ -70,14 +76,16 @@ def _usual(p: Proxy) -> Any:
 
 def _pays(bsym: BoundSymbol) -> bool:
     """Whether a loop has operations that are small enough for Python to matter."""
-    largest = 0
+    # An array that becomes shorter from round to round begins with as many elements as it has.
+    largest = max((_elements(init) for p, init in carried_with_inits(bsym) if not is_sized(p)), default=0)
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
                 if b.sym.name != "cond" and _pays(b):
                     return True
             elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
-                made = b.flat_inputs[1:2] if b.sym.name == "update" else b.flat_outputs
+                stores = b.sym.name in ("update", "index_put")
+                made = flat_proxies(b.args[1 if b.sym.name == "update" else 2]) if stores else b.flat_outputs
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE
 
@@ -103,6 +111,8 @@ def _updates(bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy
 class ProgramRegion(NativeRegion):
     """A loop or a branch."""
 
+    level = 2  # loads of one place in several branches are one; the next level takes a tenth longer, and gave nothing
+
     def __init__(self, name: str, region: Region, fast: bool) -> None:
         (self.bsym,) = region.bound_symbols
         super().__init__(name, region, _updates(self.bsym, region.inputs, region.outputs), fast)
@@ -119,20 +129,16 @@ class ProgramRegion(NativeRegion):
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         """See :meth:`NativeRegion.make`."""
         region = self.region
-        attributes = function_attributes()
-
-        def write(cuts: bool) -> tuple[str, int]:
-            p = Program(fast=self.fast, failures=self.failures, cuts=cuts)
-            text = _write(self.name, self.bsym, region.inputs, region.outputs, self.updates, key, attributes, p)
-            return text, p.parallel_loops
-
+        args = self.bsym, region.inputs, region.outputs, self.updates, key
+        known = _recent.pop(id(bodies_of(self.bsym)[-1]), None)
         try:
-            try:
-                ir, self.parallel_loops = write(cuts=True)
-            except Uncut:
-                ir, self.parallel_loops = write(cuts=False)
+            if known is None or self.failures or known.describes != _description(*args, self.fast):
+                known = _write(self.name, *args, fast=self.fast, failures=self.failures)
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
+        self.failures = known.program.failures
+        self.parallel_loops = known.program.parallel_loops
+        ir = known.text.replace(f"@{PLACEHOLDER}", f"@{self.name}")
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]
@@ -149,11 +155,53 @@ def _output(p: Any) -> launcher.Output:
     return launcher.Output(p.python_type.__name__) if isinstance(p, NumberProxy) else output_of(p)
 
 
+class _Written(NamedTuple):
+    """The module of a loop or a branch for one kind of arguments; ``describes`` what it is of."""
+
+    text: str
+    program: Program
+    describes: Any
+    #: keeps bodies, which the description names by ``id``
+    bsym: BoundSymbol
+
+
+#: what was written to know whether a loop can be compiled, by the ``id`` of its body, until it is compiled
+_recent: dict[int, _Written] = {}
+RECENT = 8
+#: the name of the function in modules that are written before they have one
+PLACEHOLDER = "tnp.program"
+
+
+def _description(
+    bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int], key: Sequence[Any],
+    fast: bool,
+) -> Any:  # fmt: skip
+    """What a module depends on."""
+    args = [id(x) if isinstance(x, Body) else x.name if isinstance(x, Proxy) else repr(x) for x in bsym.args]
+    names = [[p.name for p in x] for x in (inputs, outputs)]
+    return bsym.sym.name, args, names, dict(updates), [strides for _, strides in key], fast
+
+
 def _write(
     name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
-    key: Sequence[Any], attributes: str, p: Program,
+    key: Sequence[Any], *, fast: bool, failures: list[tuple[Failure, int]] | None = None,
+) -> _Written:  # fmt: skip
+    """The module of a loop or a branch for one kind of arguments. Raises :class:`Refused`."""
+    for cuts in (True, False):
+        p = Program(fast=fast, failures=failures, cuts=cuts)
+        try:
+            text = _module(name or PLACEHOLDER, bsym, inputs, outputs, updates, key, p)
+        except Uncut:
+            continue
+        return _Written(text, p, _description(bsym, inputs, outputs, updates, key, fast), bsym)
+    raise AssertionError("a loop without strips is cut")
+
+
+def _module(
+    name: str, bsym: BoundSymbol, inputs: Sequence[Proxy], outputs: Sequence[Proxy], updates: Mapping[int, int],
+    key: Sequence[Any], p: Program,
 ) -> str:  # fmt: skip
-    """The module of a loop or a branch for one kind of arguments, written with the new program ``p``."""
+    """The text, written with the new program ``p``."""
     written = set(updates.values())
     for j, (x, kind) in enumerate(zip(inputs, key)):
         pointer = _slot(p, j)
@@ -170,7 +218,7 @@ def _write(
     p.flush()
     for _, x in fresh:
         _finish(p, x, slots[x.name])
-    return p.function(name, attributes)
+    return p.function(name, function_attributes())
 
 
 def _slot(p: Program, i: int) -> str:
@@ -179,9 +227,7 @@ def _slot(p: Program, i: int) -> str:
 
 def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     if isinstance(x, NumberProxy):
-        if x.python_type is not complex:
-            return load_number(p.head, x, pointer)
-        raise Refused("complex Python numbers")
+        return load_number(p.head, x, pointer)
     assert isinstance(x, TensorProxy)
     if x.scalar:
         return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)

@@ -12,6 +12,7 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars import elementary
+from tnp.executors.llvm.scalars.elementary.powers import sum_of_squares
 from tnp.executors.llvm.scalars.registers import (
     Complex,
     Register,
@@ -321,5 +322,7 @@ COMPLEXES: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "sqrt": _sqrt,
     "square": lambda a: a * a,
+    "squares": lambda a: sum_of_squares(a.re, a.im),
+    "squares_or_infinity": lambda a: sum_of_squares(a.re, a.im, infinite=True),
     "sub": lambda a, b: a - b,
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.scalars.elementary import call
+from tnp.executors.llvm.scalars.elementary.powers import sum_of_squares
 from tnp.executors.llvm.scalars.fmod import fmod
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, known_float, select
 from tnp.executors.llvm.scalars.special import SPECIAL
@@ -141,6 +142,8 @@ FLOATS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "sqrt": _intrinsic("sqrt"),
     "square": lambda a: a * a,
+    "squares": sum_of_squares,
+    "squares_or_infinity": lambda a, b: sum_of_squares(a, b, infinite=True),
     "sub": lambda a, b: a - b,
     "trunc": _intrinsic("trunc"),
 }

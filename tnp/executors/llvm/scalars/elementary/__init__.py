@@ -47,6 +47,7 @@ OWN: dict[str, Own] = {
     "exp": Own(exponentials.exp, {32: 256, 64: 256}, {32: 1.25, 64: 1.25}),
     "exp2": Own(exponentials.exp2, {}, {32: 1.25, 64: 1.25}),
     "expm1": Own(exponentials.expm1, {}, {32: 1.5, 64: 1.5}),
+    "hypot": Own(powers.hypot, {}, {32: 1.25, 64: 1.25}),
     "log": Own(logarithms.log, {64: 256}, {32: 1.0, 64: 1.0}),
     "log10": Own(logarithms.log10, {}, {32: 1.25, 64: 1.25}),
     "log1p": Own(logarithms.log1p, {}, {32: 1.75, 64: 1.5}),

@@ -1,13 +1,16 @@
-"""pow and cbrt.
+"""pow, cbrt and hypot.
 
 pow is 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, for it is multiplied by up to 1074.
 
 float32 goes through float64, which has these bits already.
+
+hypot is the root of the sum of squares, of numbers that a power of two has moved to where no square overflows or loses digits.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from tnp.core import dtypes
 from tnp.executors.llvm.scalars.elementary import coefficients
@@ -28,7 +31,7 @@ from tnp.executors.llvm.scalars.elementary.exponentials import exp2_of_parts
 from tnp.executors.llvm.scalars.elementary.logarithms import as_number, split
 from tnp.executors.llvm.scalars.registers import Register, intrinsic, select
 
-__all__ = ["cbrt", "power"]
+__all__ = ["cbrt", "hypot", "power", "sum_of_squares"]
 
 _DOUBLE = FORMATS[dtypes.float64]
 
@@ -141,3 +144,33 @@ def _cube_over(root: Register, v: Register) -> Register:
     square, square_rest = product_with_rest(root, root)
     cube, cube_rest = product_with_rest(square, root)
     return (cube - v) + (cube_rest + square_rest * root)
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """From where to where numbers may be squared and added, and the exponent of the power of two that brings others there."""
+
+    low: float
+    high: float
+    shift: int
+
+
+_SQUARES = {dtypes.float64: _Squares(2.0**-510, 2.0**511, 600), dtypes.float32: _Squares(2.0**-62, 2.0**63, 90)}
+
+
+def hypot(a: Register, b: Register) -> Register:
+    x, y, limits = magnitude(a), magnitude(b), _SQUARES[a.dtype]
+    larger = select(x > y, x, y)
+    too_large, too_small = larger > limits.high, larger < limits.low
+    up, down = 2.0**limits.shift, 2.0**-limits.shift
+    x, y = (v * select(too_large, v.lift(down), select(too_small, v.lift(up), 1.0)) for v in (x, y))
+    root = intrinsic("sqrt", sum_of_squares(x, y, infinite=True))
+    return root * select(too_large, root.lift(up), select(too_small, root.lift(down), 1.0))
+
+
+def sum_of_squares(x: Register, y: Register, *, infinite: bool = False) -> Register:
+    """``x * x + y * y``; ``infinite`` says that it is to be that where one number is, even beside NaN."""
+    total = multiply_add(x, x, y * y)
+    if not infinite:
+        return total
+    return select((magnitude(x) == math.inf) | (magnitude(y) == math.inf), math.inf, total)

@@ -1,0 +1,62 @@
+"""Kernels whose every access is compared with the bounds of its memory.
+
+A write that misses its array by a little is not seen at once: what is next to it in memory fails, later and elsewhere.
+"""
+
+import contextlib
+import ctypes
+
+import pytest
+
+from tnp.executors.llvm import engine
+from tnp.executors.llvm.emit.accumulators import Accumulator
+from tnp.executors.llvm.emit.body import Body
+
+__all__ = ["within_bounds"]
+
+#: set by an access out of bounds
+_seen = ctypes.c_int64(0)
+
+
+@contextlib.contextmanager
+def within_bounds():
+    """What is compiled inside is checked, and it is an error if an access of it was out of bounds."""
+    engine.define_symbol("tnp_test_out_of_bounds", ctypes.addressof(_seen))
+    _seen.value = 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, which is the same
+        patched.setattr(Body, "address", _address)
+        patched.setattr(Accumulator, "__init__", _init)
+        patched.setattr(Accumulator, "part", _part)
+        yield
+    assert not _seen.value, "an access of a kernel is out of bounds"
+
+
+def _compare(code, value, low, high):
+    code.require("tnp_test_out_of_bounds", "@tnp_test_out_of_bounds = external global i64")
+    below, above = code.op(f"icmp slt i64 {value}, {low}"), code.op(f"icmp sgt i64 {value}, {high}")
+    outside = code.op(f"zext i1 {code.op(f'or i1 {below}, {above}')} to i64")
+    code.op(f"atomicrmw or ptr @tnp_test_out_of_bounds, i64 {outside} monotonic")
+
+
+def _address(self, memory, at):
+    offset = self.index(memory.offset(at))
+    shape = memory.node.shape if memory.window is None else memory.window.shape(memory.node.shape)
+    reach = [(n - 1) * step for n, step in zip(shape, memory.strides)]
+    _compare(self.code, offset, sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach))
+    return self.code.op(f"getelementptr i8, ptr {self.pointer(memory)}, i64 {offset}")
+
+
+_original_init = Accumulator.__init__
+
+
+def _init(self, body, statement, count=1, pointer=None):
+    _original_init(self, body, statement, count, pointer)
+    self.count = count if pointer is None else None  # of a part of others, how many follow is not known
+
+
+def _part(self, i):
+    if self.count is not None:
+        _compare(self.body.code, i, 0, self.count - 1)
+    offset = self.body.code.op(f"mul i64 {i}, {self.size}")
+    return self.body.code.op(f"getelementptr i8, ptr {self.pointer}, i64 {offset}")

@@ -1,0 +1,2 @@
+__version__ = "2.20.0.dev0"
+DEVICE_TYPES = ("cpu",)

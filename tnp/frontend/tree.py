@@ -1,0 +1,134 @@
+"""Walking through syntax trees, with less ado than :mod:`ast` does it: most of the time of a rewriting goes here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+__all__ = ["Transformer", "blocks_of", "children", "parts_of", "statements_in", "walk", "with_places"]
+
+
+#: fields that hold no nodes, or contexts and operators, which have nothing in them
+_PLAIN = frozenset(
+    ("ctx", "op", "ops", "id", "attr", "name", "asname", "module", "level", "type_comment", "kind", "simple", "is_async", "conversion",
+     "rest", "kwd_attrs", "arg")
+)  # fmt: skip
+_WITHOUT = (ast.Constant, ast.Name, ast.Global, ast.Nonlocal)
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """By a kind of nodes, the fields that may hold nodes with something in them."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = () if kind in _WITHOUT else getattr(kind, "_fields", ())
+        self[kind] = found = tuple(f for f in fields if f not in _PLAIN)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def parts_of(node: ast.AST) -> list[tuple[str, Any]]:
+    """The fields of a node that may hold nodes, and what they hold: a node, a list of nodes, or nothing."""
+    return [(name, getattr(node, name, None)) for name in _FIELDS[type(node)]]
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """What :func:`ast.iter_child_nodes` gives, but for contexts and operators."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += value if name not in _WITH_GAPS else [v for v in value if v is not None]
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+#: lists that may have None in them: of keys that are unpacked, and of defaults that are not there
+_WITH_GAPS = frozenset(("keys", "kw_defaults"))
+
+
+def walk(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes in ``nodes``, in no particular order."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += children(node)
+
+
+def statements_in(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All statements in ``statements``, those of functions and classes in them included, and what handles exceptions and cases."""
+    stack = list(statements)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += blocks_of(node)
+
+
+def blocks_of(node: ast.AST) -> list[Any]:
+    """The statements that stand in a statement, with its handlers of exceptions and its cases."""
+    return [s for name in _BLOCKS[type(node)] for s in getattr(node, name)]
+
+
+class _Blocks(dict[type, tuple[str, ...]]):
+    """By a kind of statements, the fields that hold lists of statements."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields = getattr(kind, "_fields", ()) if issubclass(kind, (ast.stmt, ast.excepthandler, ast.match_case)) else ()
+        self[kind] = found = tuple(f for f in fields if f in ("body", "orelse", "finalbody", "handlers", "cases"))
+        return found
+
+
+_BLOCKS = _Blocks()
+
+
+class Transformer:
+    """As :class:`ast.NodeTransformer`, for methods named after expressions and statements. A field keeps a node: none is removed."""
+
+    def __init__(self) -> None:
+        self._methods: dict[type, Callable[[Any], Any]] = {}
+
+    def visit(self, node: Any) -> Any:
+        """What becomes of a node; of a statement maybe a list."""
+        method = self._methods.get(type(node))
+        if method is None:
+            method = getattr(self, f"visit_{type(node).__name__}", self.generic_visit)
+            self._methods[type(node)] = method
+        return method(node)
+
+    def generic_visit(self, node: Any) -> Any:
+        """The node, with what becomes of the nodes in it."""
+        for name, value in parts_of(node):
+            if type(value) is list:
+                found: list[Any] = []
+                for v in value:
+                    made = v if v is None else self.visit(v)
+                    if type(made) is list:
+                        found += made
+                    else:
+                        found.append(made)
+                value[:] = found
+            elif value is not None:
+                setattr(node, name, self.visit(value))
+        return node
+
+
+def with_places(node: Any) -> Any:
+    """``node``, in which nodes without a place in the source have that of the node around them."""
+    stack = [(node, (1, 0, 1, 0))]
+    while stack:
+        inside, place = stack.pop()
+        if "lineno" in inside._attributes:
+            line, column, end_line, end_column = place
+            line = inside.lineno = getattr(inside, "lineno", line)
+            column = inside.col_offset = getattr(inside, "col_offset", column)
+            found = getattr(inside, "end_lineno", None)
+            end_line = inside.end_lineno = end_line if found is None else found
+            found = getattr(inside, "end_col_offset", None)
+            end_column = inside.end_col_offset = end_column if found is None else found
+            place = line, column, end_line, end_column
+        stack += [(child, place) for child in children(inside)]
+    return node

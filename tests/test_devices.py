@@ -116,7 +116,7 @@ def _trained(module, function, given):
     return loss.detach(), [p.grad for p in module.parameters()], list(module.state_dict().values())
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m.name in ("MLP", "nanoGPT")], ids=lambda m: m.name)
+@pytest.mark.parametrize("model", [m for m in MODELS if m.name in ("MLP", "GPT")], ids=lambda m: m.name)
 def test_models_train_on_a_device(model):
     """On ``meta``, where all but the values is seen; test_gpu.py trains them on CUDA."""
     (eager, given), (mine, _) = model.made(training=True), model.made(training=True)

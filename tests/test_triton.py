@@ -169,6 +169,21 @@ def test_integer_powers_and_shifts_by_numbers(dtype):
     assert fusions(jitted)
 
 
+def scans(x):
+    y = np.cumsum(x * 2, 1)
+    return y + 1, np.cumsum(y, 0), np.cumprod(1 + x / 9, 1)[:, ::-1], np.cumsum(x[::-1].T) / 2, y.sum(0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8], ids=str)
+def test_scans(dtype):
+    x = (abs(matrix(6, 11)) % 3).astype(dtype)
+    f = jit(scans)
+    for mine, expected in zip(f(x), scans(x)):
+        assert mine.dtype == expected.dtype
+        np.testing.assert_allclose(mine, expected, rtol=2e-2 if dtype is np.float16 else 1e-5)
+    assert len(fusions(f)) == 1
+
+
 def test_numbers_are_not_rounded_to_float32():
     x = np.ones((2, 2))
     for number in (0.1, 1e300, -0.0, float("inf")):
@@ -285,6 +300,7 @@ AHEAD = [
     (regions.integers, (np.ones((4, 5), np.int32), np.ones((4, 5), np.int32))),
     (regions.booleans, (np.ones((4, 5), np.float32), np.ones((4, 5), np.float32))),
     (regions.with_numbers, (np.ones((4, 5)), 0.5, 3)),
+    (lambda x: np.cumsum(x * 2, 1) + 1, (np.ones((40, 50), np.float32),)),
 ]
 
 

@@ -153,7 +153,7 @@ def _native(text, name):
         with open(path, "w") as file:
             file.write("#include <cmath>\nusing namespace std;\n#define __device__ static inline\n" + text)
         library = path.replace(".cpp", ".so")
-        options = ["-O1", "-fwrapv", "-ffp-contract=off", "-w", "-shared", "-fPIC", "-std=c++14"]
+        options = ["-O0", "-fwrapv", "-ffp-contract=off", "-w", "-shared", "-fPIC", "-std=c++14"]
         done = _subprocess.run(["g++", *options, path, "-o", library], capture_output=True, text=True)
         if done.returncode:
             raise _CompileException(done.stderr, text, name, options, "g++")

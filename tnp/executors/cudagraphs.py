@@ -24,7 +24,7 @@ import torch
 
 from tnp.core import prims
 from tnp.core.bodies import is_control_flow
-from tnp.core.devices import DeviceType
+from tnp.core.devices import DeviceType, cpu
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
@@ -57,8 +57,9 @@ def why_not(trace: Trace) -> str | None:
     if any(isinstance(p, ObjectProxy) for p in trace.args):
         return "it is given an object that is no tensor"
     found = dict.fromkeys(p.device for p in arrays)
-    if any(d.devicetype not in DEVICES for d in found):
-        return "it computes on the host"
+    others = [d for d in found if d.devicetype not in DEVICES]
+    if others:
+        return f"it computes on {'the host' if others[0] is cpu else others[0]}"
     if len(found) > 1:
         return f"it computes on several devices, {' and '.join(map(str, found))}"
     for b in trace.body:

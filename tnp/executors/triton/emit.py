@@ -27,6 +27,8 @@ PERSISTENT_LIMIT = 8192
 TILE = 2048
 #: elements of a program without reductions
 BLOCK = 1024
+#: programs of a launch, at most: CUDA's grids count them in 31 bits
+MOST_PROGRAMS = 2**31 - 1
 #: offsets from here on need 64 bits
 WIDE = 2**31 - 2**20
 
@@ -152,15 +154,16 @@ class _Emitter:
             self.persistent, self.constants, self.num_warps = True, {"XBLOCK": BLOCK}, 4
             return
         width = _power_of_two(self.length)
-        side_by_side = self._rows_are_inner()
-        self.persistent = width <= PERSISTENT_LIMIT and not (side_by_side and width > TILE // 32)
+        scans = any(s.kind == "scan" for s in self.kernel.statements)
+        side_by_side = self._rows_are_inner() and not scans
+        self.persistent = scans or (width <= PERSISTENT_LIMIT and not (side_by_side and width > TILE // 32))
         if self.persistent:
             rows, columns = max(1, TILE // width), width
         elif side_by_side:
             rows, columns = 64, TILE // 64
         else:
             rows, columns = 1, TILE
-        rows = min(rows, _power_of_two(self.rows))
+        rows = max(min(rows, _power_of_two(self.rows)), _power_of_two(-(-self.rows // MOST_PROGRAMS)))
         self.constants = {"XBLOCK": rows, "RBLOCK": columns}
         self.num_warps = 8 if rows * columns >= 4096 else 4
 
@@ -323,6 +326,11 @@ class _Emitter:
         if s.kind == "position":
             text = self._block(s.at[0])
             return f"({text}).to({own})"
+        if s.kind == "scan" and s.node is not None:
+            wide = self._accumulated(s.dtype)
+            block = f"tl.broadcast_to({s.operands[0]}.to({scalars.triton_dtype(wide)}), [XBLOCK, RBLOCK])"
+            text = f"tl.{s.node.parameters['name']}({block}, 1)"
+            return text if wide is s.dtype else f"{text}.to({own})"
         if s.kind == "random" and s.node is not None:
             drawn = s.node.parameters
             function, place = f"{drawn['name']}_{s.dtype.bits}", self._block(s.at[0], s.depends)
@@ -405,11 +413,15 @@ class _Emitter:
         dtype = s.node.sources[0].dtype
         if dtype.kind == "b" and not name.startswith("arg"):
             return {"sum": "any", "amax": "any", "prod": "all", "amin": "all"}.get(name, name), dtypes.int32
+        return name, self._accumulated(dtype)
+
+    def _accumulated(self, dtype: DType) -> DType:
+        """In which dtype values are added up."""
         if dtype.kind == "f":
-            return name, scalars.compute_dtype(dtype)
+            return scalars.compute_dtype(dtype)
         if dtype.kind == "b" or dtype.bits < 32:
-            return name, dtypes.uint32 if dtype.kind == "u" else dtypes.int32
-        return name, dtype
+            return dtypes.uint32 if dtype.kind == "u" else dtypes.int32
+        return dtype
 
     def _identity(self, name: str, dtype: DType) -> str:
         if name in ("sum", "any"):

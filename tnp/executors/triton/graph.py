@@ -400,6 +400,31 @@ def _pad(output: TensorProxy, a: Node, value: Any, config: Sequence[tuple[int, i
     return a
 
 
+# Scans: rows that a tile holds
+
+
+#: elements of a row that a scan takes
+MOST_SCANNED = 2**13
+
+
+def _is_short(bsym: BoundSymbol) -> bool:
+    a, dim = bsym.args
+    return a.ndim > 0 and a.shape[dim] <= MOST_SCANNED and a.dtype.kind in "iuf"
+
+
+def _scan(name: str) -> Rule:
+    def lower(output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return Node("copy", a.shape, a.dtype, (a,))
+        return Node("scan", a.shape, a.dtype, (a,), name=name, dim=dim % len(a.shape))
+
+    return lower
+
+
+for _name in ("cumsum", "cumprod"):
+    rule(_name, checker=_is_short)(_scan(_name))
+
+
 # Looking up
 
 

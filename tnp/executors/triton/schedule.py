@@ -172,6 +172,10 @@ class _Body:
         if node.op == "random":
             where = (offset_of(at, row_major(node.shape)),)
             return self.add(key, "random", node.dtype, node=node, at=where)
+        if node.op == "scan":
+            if at != self.kernel.coordinates or self.kernel.reduced != (node.parameters["dim"],) or guards:
+                raise _NotHere
+            return self.add(key, "scan", node.dtype, (self.value(node.sources[0], at),), node=node, at=at)
         if node.op == "select":
             return self.select(node, at, guards, key)
         if node.op == "lookup":
@@ -226,7 +230,7 @@ class _Body:
 
 def schedule(graph: Graph) -> list[Kernel]:
     """The kernels of a region, in the order in which they run."""
-    with_memory = set(graph.outputs)
+    with_memory = {*graph.outputs, *(n for n in graph.nodes if n.op == "scan")}
     while True:
         try:
             return _schedule(graph, with_memory)
@@ -248,7 +252,9 @@ def _schedule(graph: Graph, with_memory: set[Node]) -> list[Kernel]:
                 break
         else:
             shape = node.sources[0].shape if node.op == "reduce" else node.shape
-            kernel = Kernel(len(kernels), shape, node.parameters["dims"] if node.op == "reduce" else ())
+            along = {"reduce": "dims", "scan": "dim"}.get(node.op)
+            dims = node.parameters[along] if along else ()
+            kernel = Kernel(len(kernels), shape, dims if isinstance(dims, tuple) else (dims,))
             made = _joined(kernel, node, stored, graph, made_in)
             assert made is not None
             kernels.append(made)

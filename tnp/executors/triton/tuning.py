@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from tnp.executors.llvm import cache
-from tnp.executors.triton.emit import Launch
+from tnp.executors.triton.emit import MOST_PROGRAMS, Launch
 
 __all__ = ["best", "seconds", "variants"]
 
@@ -45,7 +45,9 @@ def variants(launch: Launch) -> list[Launch]:
         if x * (r or 1) <= MOST_ELEMENTS:
             sizes = {"XBLOCK": x} if r is None else {"XBLOCK": x, "RBLOCK": r}
             other = replace(launch, constants=sizes, num_warps=w)
-            if all((other.constants, other.num_warps) != (m.constants, m.num_warps) for m in made):
+            if other.grid[0] <= MOST_PROGRAMS and all(
+                (other.constants, other.num_warps) != (m.constants, m.num_warps) for m in made
+            ):
                 made.append(other)
     return made
 

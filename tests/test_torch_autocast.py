@@ -180,8 +180,7 @@ def test_values_that_tracing_asks_for():
         assert_same(f(x), asks_for_a_value(x))
 
 
-@pytest.mark.parametrize("dtype", [HALF, torch.float16])
-def test_training(dtype):
+def test_training():
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64, 8),
@@ -193,13 +192,13 @@ def test_training(dtype):
     for f in (jitted, model):
         model.zero_grad()
         model[1].reset_running_stats()
-        with torch.autocast("cpu", dtype=dtype):
+        with torch.autocast("cpu"):
             out = f(x)
             loss = F.cross_entropy(out, target)
         loss.backward()
         found.append((out.detach(), [p.grad.clone() for p in model.parameters()], model[1].running_var.clone()))
     (out, grads, running), expected = found
-    assert out.dtype == dtype
+    assert out.dtype == HALF
     torch.testing.assert_close((out, running), (expected[0], expected[2]))
     for got, want in zip(grads, expected[1], strict=True):  # sums of half precision may be in another order
         torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-3)

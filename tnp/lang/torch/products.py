@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, prims
+from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.operands import known, tensor_only
@@ -15,11 +15,16 @@ from tnp.lang.torch.registry import torchsymbol
 __all__ = ["matmul"]
 
 
-def _alike(*xs: Any) -> None:
+def _alike(*xs: Any, half: bool = False) -> None:
     """Leaves to torch what is not products of floating tensors of one dtype: it refuses most of it."""
     tensor_only(*xs)
     for x in xs:
-        if x.dtype is not xs[0].dtype or x.dtype.kind != "f" or x.dtype.bits == 16 or 0 in x.shape:
+        if (
+            x.dtype is not xs[0].dtype
+            or x.dtype.kind != "f"
+            or (x.dtype.bits == 16 and not (half and x.dtype is dtypes.bfloat16))
+            or 0 in x.shape
+        ):
             raise NeedsOpaque("a product of other numbers")
 
 
@@ -32,6 +37,11 @@ def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
     _alike(input, other)
+    return _product(input, other)
+
+
+def _product(input: TensorProxy, other: TensorProxy) -> TensorProxy:
+    """:func:`matmul` of tensors of one dtype."""
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError("both arguments to matmul need to be at least 1D")
     a = clang.expand_dims(input, (0,)) if input.ndim == 1 else input
@@ -140,12 +150,12 @@ _plus("baddbmm", bmm)
 
 @torchsymbol(torch.nn.functional.linear, row_major="always")
 def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
-    """``input @ weight.T + bias``."""
-    _alike(input, weight, *(() if bias is None else (bias,)))
+    """``input @ weight.T + bias``. In bfloat16 it is torch's call, which rounds once; only the gradient is made of parts."""
+    _alike(input, weight, *(() if bias is None else (bias,)), half=True)
     if weight.ndim != 2 or input.ndim == 0:
         raise NeedsOpaque("a weight that is no matrix")
     _fits(input.shape[-1] == weight.shape[1], input, weight)
-    product = matmul(input, clang.matrix_transpose(weight))
+    product = _product(input, clang.matrix_transpose(weight))
     return product if bias is None else clang.add(product, bias)
 
 

@@ -48,6 +48,33 @@ def test_pages(path):
     assert failures == 0
 
 
+def squeezed(text):
+    """Code without what a formatter may change, and without the brackets that make a row of a table a statement."""
+    return re.sub(r"[\s,()]", "", text)
+
+
+def test_what_contributing_quotes_is_the_code():
+    code = squeezed("".join(path.read_text() for path in (ROOT / "tnp").rglob("*.py")))
+    quoted = re.findall(r"^```python\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert len(quoted) > 5
+    for block in quoted:
+        assert squeezed(block.strip().strip("{}")) in code, block
+
+
+@pytest.mark.parametrize(
+    "path", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_files_and_targets_that_pages_name_exist(path):
+    text = (ROOT / path).read_text()
+    targets = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()
+    assert not set(re.findall(r"(?:`|^)make ([\w-]+)", text, re.MULTILINE)) - set(targets)
+    for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
+        assert ((ROOT / path).parent / link).exists(), link
+    for folder in ("benchmarks", "examples", "tests", "docs"):
+        for name in re.findall(rf"`({folder}/[\w/]+\.(?:py|md))\b", text):
+            assert (ROOT / name).exists(), name
+
+
 # What every public name says of itself
 
 

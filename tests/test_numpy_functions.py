@@ -221,3 +221,25 @@ def test_a_broadcast_constant_is_memory_of_its_own():
     result = tnp.jit(lambda x: np.tile(x, 3), executors=("numpy_prims",))(1.5)
     result[0] = 7
     assert result.tolist() == [7, 1.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda x: np.rec.array([(1, 2.0)])["f1"] + x[0, 0], "it makes a recarray"),
+        (lambda x: np.less(x, x, dtype=object).shape, "dtype object"),
+    ],
+)
+def test_arrays_of_other_kinds_made_inside_run_eagerly(function, reason):
+    with pytest.warns(tnp.EagerFallbackWarning, match=reason):
+        actual = tnp.jit(function)(X)
+    np.testing.assert_array_equal(actual, function(X))
+    assert type(actual) is type(function(X))
+
+
+def test_answers_about_dtypes():
+    check(lambda x, y: (np.can_cast(x, "f4"), np.can_cast(x.dtype, y.dtype), np.common_type(x, y, 1j)), X, X[0])
+    check(lambda x: np.can_cast(x, x), X)
+    check(lambda x: np.common_type(x, 3), X)
+    check(lambda x: np.common_type(x, [3]), X)
+    check(lambda x, y: np.common_type(x, y), X, np.float32(1))

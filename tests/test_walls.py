@@ -1,6 +1,7 @@
 """The walls between the layers: who may import whom, and that importing tnp is light."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -23,8 +24,13 @@ ALLOWED = {
 }
 
 
+@functools.cache
 def _imports(path):
     """(imported module, whether it stands at the module's level) of each import."""
+    return list(_imports_of(path))
+
+
+def _imports_of(path):
     tree = ast.parse(path.read_text())
     top = {id(n) for n in tree.body}
     for node in ast.walk(tree):

@@ -25,7 +25,13 @@ def _empty(x: Any) -> Any:
 
 
 def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    if type(to) is TracedArray:
+        raise TypeError("Cannot construct a dtype from an array")
     return np.can_cast(_dtype_or_number(from_), _dtype_or_number(to), casting)
+
+
+def _common_type(*arrays: Any) -> Any:
+    return np.common_type(*(np.empty(0, x.dtype) if type(x) is TracedArray else _dtype_or_number(x) for x in arrays))
 
 
 def _min_scalar_type(a: Any) -> Any:
@@ -48,7 +54,7 @@ def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
 #: of a function: what it answers for arguments with handles among them
 ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
-    np.common_type: lambda *arrays: np.common_type(*map(_empty, arrays)),
+    np.common_type: _common_type,
     np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
     np.isscalar: lambda x: type(x) is TracedNumber or (type(x) is TracedArray and x.scalar),
     np.isrealobj: lambda x: np.isrealobj(_empty(x)),

@@ -299,6 +299,8 @@ _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 def _fresh(x: Any) -> Any:
     """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
     if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(x).__name__}")
         tracer = state.current()
         made = tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
         if x.flags.c_contiguous:

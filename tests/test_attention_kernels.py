@@ -446,8 +446,7 @@ def triton_cross_entropy(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("reduction", ["mean", "none"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize(("reduction", "weighted"), [("mean", False), ("none", True)])
 def test_cross_entropy_by_triton_in_half_precision(dtype, reduction, weighted, triton_cross_entropy):
     (x,) = tensors(dtype, (4, 37))
     weight = torch.linspace(0.5, 1.5, 37, dtype=dtype) if weighted else None

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(
 
 #: programs of the random test
 EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "12"))
-#: samples of each operation and dtype; unless it is set, one of one dtype of every third operation
+#: samples of each operation and dtype; unless it is set, one of one dtype of every fifth operation
 SAMPLES = int(os.environ.get("TNP_NVFUSER_SAMPLES", "0"))
 
 
@@ -277,7 +277,7 @@ def another(monkeypatch):
     library.load.cache_clear()
 
 
-@pytest.mark.parametrize("version", ["0.2.34", "0.2.36+git81c4b22fd", "0.3", "1.0.0"])
+@pytest.mark.parametrize("version", ["0.2.34", "0.2.36+git81c4b22fd", "1.0.0"])
 def test_versions_that_do(version, another):
     another(version)
     f = jit(regions.chain)
@@ -287,7 +287,7 @@ def test_versions_that_do(version, another):
     assert registry.availability()["nvfuser"] == ""
 
 
-@pytest.mark.parametrize("version", ["0.2.33", "0.2.8", "0.1", ""])
+@pytest.mark.parametrize("version", ["0.2.33", "0.2.8", ""])
 def test_older_versions_are_left_alone(version, another):
     another(version)
     f = jit(regions.chain)
@@ -378,7 +378,7 @@ def test_a_lost_device_is_said():
 OPERATIONS = [i for i in opinfos if i.executors is None and i.torch_reference is None]
 
 
-@pytest.mark.parametrize("info", OPERATIONS if SAMPLES else OPERATIONS[::3], ids=lambda i: i.name)
+@pytest.mark.parametrize("info", OPERATIONS if SAMPLES else OPERATIONS[::5], ids=lambda i: i.name)
 def test_operations(info, monkeypatch):
     monkeypatch.setitem(EXECUTORS, "nvfuser", ("nvfuser_everything",))
     monkeypatch.setenv("TNP_CHECK", "0")

@@ -99,6 +99,36 @@ def test_a_number_of_the_cpu_takes_part_and_more_is_torchs_own_error():
         assert errors[0] == errors[1]
 
 
+def test_autocast_of_the_cpu_casts_what_is_there():
+    def f(x, y):
+        with torch.autocast("cpu", torch.bfloat16):
+            return x @ x, y @ y
+
+    args = meta(3, 3), torch.ones(3, 3)
+    same_but_for_values(tnp.jit(f)(*args), f(*args))
+    assert f(*args)[0].dtype is torch.float32
+
+
+def test_autocast_of_cuda_runs_eagerly():
+    def f(x):
+        torch.set_autocast_enabled("cuda", True)
+        try:
+            return x @ x
+        finally:
+            torch.set_autocast_enabled("cuda", False)
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="autocast"):
+        same_but_for_values(tnp.jit(f)(meta(3, 3)), f(meta(3, 3)))
+    jitted, x = tnp.jit(lambda x: x @ x), meta(3, 3)
+    jitted(x)
+    torch.set_autocast_enabled("cuda", True)
+    try:
+        with pytest.warns(tnp.EagerFallbackWarning, match="mode of torch's"):
+            jitted(x)
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+
+
 def test_what_only_the_host_does_is_torchs_own_error():
     for function in (lambda t: t.numpy(), lambda t: np.sin(t), lambda t: t.sum().item()):
         f = tnp.jit(function)

@@ -8,6 +8,7 @@ is such a function, too; what it reads of the program's own values are results o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -126,7 +127,8 @@ class _Function(torch.autograd.Function):
         if ctx.kept is not None:
             tensors = iter(saved)
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
-        with torch.autocast("cpu", enabled=False):
+        on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()
+        with torch.autocast("cpu", enabled=False), on_cuda:
             return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))
 
 

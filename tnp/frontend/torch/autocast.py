@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from tnp.core import dtypes
+from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager
 from tnp.frontend.handles import TracedArray
 from tnp.lang.torch import autocast
 from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype
@@ -38,6 +40,8 @@ class Casts:
 
     @property
     def dtype(self) -> torch.dtype | None:
+        if torch.is_autocast_enabled("cuda"):
+            raise NeedsEager("it turns torch.autocast on for CUDA")
         found = autocast.dtype_now()
         if found is None and not self._is_off:
             self._kept.clear()
@@ -89,8 +93,9 @@ class Casts:
 
 
 def _is_eligible(a: TracedArray) -> bool:
-    """Whether autocast casts a tensor: floating ones, but none of float64."""
-    return a.library is not None and a._element_type.kind == "f" and a._element_type is not dtypes.float64
+    """Whether autocast casts a tensor: floating ones on the CPU, but none of float64."""
+    is_floating = a._element_type.kind == "f" and a._element_type is not dtypes.float64
+    return a.library is not None and is_floating and a._proxy.device is cpu
 
 
 def _widest(lower: DType, x: Any) -> DType:

@@ -224,6 +224,39 @@ def test_what_no_kernel_takes_is_torchs():
     assert "it takes tensors of 4 dimensions" in tnp.explain(f)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_kernels_for_cuda_on_fake_tensors(dtype, monkeypatch):
+    """torch's own shape functions of its kernels for CUDA agree with what programs are told of them."""
+    from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+
+    from tnp.frontend.torch import inputs
+
+    with FakeTensorMode():
+        query, key, value = (torch.empty(s, dtype=dtype, device="cuda") for s in SAME)
+        mask = torch.empty(12, 12, dtype=dtype, device="cuda")
+        g = torch.empty_like(query)
+        if dtype is torch.float16:
+            out, rows = sdpa._flash(query, key, value, True, 0.3)
+            found = sdpa._flash_backward(g, query, key, value, out, rows, True, 0.3)
+        else:
+            out, rows = sdpa._efficient(query, key, value, mask, False, 0.3)
+            *found, of_mask = sdpa._efficient_backward(g, query, key, value, mask, out, rows, False, 0.3, True)
+            assert of_mask.shape == mask.shape
+    meta, masks = (sdpa._flash_meta, ()) if dtype is torch.float16 else (sdpa._efficient_meta, (None,))
+    kind = dtypes.by_name(str(dtype).removeprefix("torch."))
+    p = TensorProxy("p", shape=SAME[0], dtype=kind, device=Device("cuda"))
+    expected = meta(p, p, p, *masks, True, 0.3)
+    assert [(tuple(t.shape), str(t.dtype), str(t.device)) for t in (out, rows)] == [
+        (p.shape, f"torch.{p.dtype.name}", str(p.device)) for p in expected
+    ]
+    assert [(t.shape, t.dtype) for t in found] == [(query.shape, dtype)] * 3
+    if dtype is torch.float32:  # torch without CUDA has no dry run of attention in half precision
+        monkeypatch.setattr(inputs, "TENSORS", (*inputs.TENSORS, FakeTensor))
+        f = tnp.jit(causal, executors=["sdpa"])
+        assert f(query, key, value).device == torch.device("cuda:0")
+        assert "efficient_attention" in names(f)
+
+
 def test_tensors_of_several_devices_are_refused():
     def proxies(*devices):
         return [

@@ -53,10 +53,15 @@ def _padded(a: torch.Tensor) -> torch.Tensor:
     return F.pad(a, (0, rest)) if rest else a
 
 
+def _cut(a: torch.Tensor, n: int) -> torch.Tensor:
+    """The first ``n`` elements of each row."""
+    return a if a.shape[-1] == n else a.narrow(-1, 0, n)
+
+
 def _flash(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
     padded = map(_padded, (query, key, value))
     out, rows, *_ = _aten._scaled_dot_product_flash_attention(*padded, 0.0, is_causal, False, scale=scale)
-    return out[..., : query.shape[-1]], rows
+    return _cut(out, query.shape[-1]), rows
 
 
 def _flash_backward_meta(
@@ -74,7 +79,7 @@ def _flash_backward(
     found = _aten._scaled_dot_product_flash_attention_backward(
         g, q, k, v, o, rows, None, None, query.shape[2], key.shape[2], 0.0, is_causal, *state, scale=scale
     )
-    return tuple(d[..., : query.shape[-1]] for d in found)
+    return tuple(_cut(d, query.shape[-1]) for d in found)
 
 
 flash_attention = executor.register_operator("flash_attention", meta=_flash_meta, fn=_flash)
@@ -100,7 +105,7 @@ def _bias(mask: torch.Tensor | None, query: torch.Tensor, key: torch.Tensor) -> 
     if mask is None:
         return None
     n = key.shape[2]
-    mask = F.pad(mask.expand(*mask.shape[:-1], n), (0, -n % 16))[..., :n]
+    mask = _cut(F.pad(mask.expand(*mask.shape[:-1], n), (0, -n % 16)), n)
     return mask.expand(*query.shape[:3], n)
 
 

@@ -175,7 +175,9 @@ def _log_softmax(g: TensorProxy, out: TensorProxy, input: Any, dim: Any = None, 
 
 @rule(FUNCTIONAL + "linear")
 def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: TensorProxy, bias: Any = None) -> Any:
-    """``g @ weight``, ``g.T @ input`` and the sum of the rows of ``g``, over all rows at once."""
+    """``g @ weight``, ``g.T @ input`` and the sum of the rows of ``g``, over all rows at once: the parts have one product a batch."""
+    if input.dtype.kind != "f":
+        return NotImplemented
     rows = clang.reshape(g, (-1, weight.shape[0]))
 
     def of_input() -> TensorProxy:
@@ -185,6 +187,18 @@ def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: Tensor
         return prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, weight.shape[1])))
 
     return of_input, of_weight, lambda: summed_to(prims.sum(rows, (0,)), bias.shape)
+
+
+@rule("torch.matmul", "numpy.matmul")
+def _matmul(g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, *rest: Any, **options: Any) -> Any:
+    """Of stacks of matrices times one matrix: one product over all rows, as of :func:`_linear`."""
+    if a.ndim < 3 or b.ndim != 2 or a.dtype.kind != "f" or b.dtype is not a.dtype or rest or options:
+        return NotImplemented
+    rows = clang.reshape(g, (-1, g.shape[-1]))
+    return (
+        lambda: clang.reshape(prims.matmul(rows, clang.matrix_transpose(b)), a.shape),
+        lambda: prims.matmul(clang.matrix_transpose(clang.reshape(a, (-1, a.shape[-1]))), rows),
+    )
 
 
 # Normalisation and losses: what the way back needs is computed again from the input, and only that is saved
@@ -275,31 +289,3 @@ def _embedding(
         return prims.index_put(clang.full_like(weight, 0), [input], rows, True)
 
     return None, of_weight
-
-
-# Products
-
-
-@rule(FUNCTIONAL + "linear")
-def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: TensorProxy, bias: Any = None) -> Any:
-    """Of the weight one product over all rows: its parts have one of each batch's, which are added up."""
-    if input.ndim < 2 or input.dtype.kind != "f":
-        return NotImplemented
-    rows = clang.reshape(g, (-1, g.shape[-1]))
-    return (
-        lambda: clang.reshape(prims.matmul(rows, weight), input.shape),
-        lambda: prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, input.shape[-1]))),
-        None if bias is None else lambda: prims.sum(rows, (0,)),
-    )
-
-
-@rule("torch.matmul", "numpy.matmul")
-def _matmul(g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, *rest: Any, **options: Any) -> Any:
-    """Of stacks of matrices times one matrix, as of :func:`_linear`."""
-    if a.ndim < 3 or b.ndim != 2 or a.dtype.kind != "f" or b.dtype is not a.dtype or rest or options:
-        return NotImplemented
-    rows = clang.reshape(g, (-1, g.shape[-1]))
-    return (
-        lambda: clang.reshape(prims.matmul(rows, clang.matrix_transpose(b)), a.shape),
-        lambda: prims.matmul(clang.matrix_transpose(clang.reshape(a, (-1, a.shape[-1]))), rows),
-    )

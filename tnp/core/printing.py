@@ -7,10 +7,12 @@ What a constant looks like is a table keyed by type, to which languages add thei
 from __future__ import annotations
 
 import builtins
+import functools
 import itertools
 import linecache
 import math
 from collections.abc import Callable, Iterable, Iterator
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import check
@@ -280,10 +282,16 @@ _counter = itertools.count()
 
 def compile_source(source: str, name: str, context: dict[str, Any]) -> Callable[..., Any]:
     """The function ``name`` that ``source`` defines. Its lines show in tracebacks and debuggers."""
-    filename = f"<tnp program {next(_counter)}>"
     scope = dict(context)
-    exec(compile(source, filename, "exec"), scope)
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    exec(_code_of(source), scope)
     function = scope[name]
     function.__tnp_source__ = source
     return function  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=512)
+def _code_of(source: str) -> CodeType:
+    """The code of a module, compiled once: functions with parameters of the same names are called in the same way."""
+    filename = f"<tnp program {next(_counter)}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return compile(source, filename, "exec")

@@ -40,27 +40,6 @@ def fusions(f):
     return [b for b in tnp.last_traces(f)[-1].body if "triton" in b.sym.name]
 
 
-def matrix(rows, columns, dtype=np.float32):
-    values = np.sin(np.arange(rows * columns)).reshape(rows, columns) * 9
-    return values.astype(dtype)
-
-
-PROGRAMS = [
-    (regions.chain, lambda d: (np.abs(matrix(30, 40, d)), np.abs(matrix(30, 40, d)))),
-    (regions.softmax, lambda d: (matrix(7, 33, d),)),
-    (regions.layer_norm, lambda d: (matrix(7, 33, d), matrix(1, 33, d)[0], matrix(1, 33, d)[0])),
-    (regions.reductions, lambda d: (matrix(7, 13, d),)),
-    (regions.with_numbers, lambda d: (matrix(3, 5, d), 0.1, 2)),
-    (regions.lookups, lambda d: (matrix(6, 5, d), np.array([0, -1, 3, 3, 2, -6]))),
-    (regions.stencil, lambda d: (matrix(9, 11, d),)),
-    (regions.many_stencils, lambda d: (matrix(20, 21, d),)),
-    (regions.joined, lambda d: (matrix(4, 5, d), matrix(4, 6, d))),
-    (regions.positions, lambda d: (matrix(4, 5, d),)),
-    (regions.transposed, lambda d: (matrix(4, 5, d), matrix(4, 5, d))),
-    (regions.booleans, lambda d: (matrix(4, 5, d), -matrix(4, 5, d))),
-]
-
-
 @pytest.fixture(params=["as chosen", "loops", "small tiles"])
 def schedules(request, monkeypatch):
     """Each schedule on arrays so small that only one of them would be chosen."""
@@ -73,7 +52,7 @@ def schedules(request, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
-@pytest.mark.parametrize(("function", "arguments"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
+@pytest.mark.parametrize(("function", "arguments"), regions.PROGRAMS, ids=[f.__name__ for f, _ in regions.PROGRAMS])
 def test_programs(function, arguments, dtype, schedules):
     f = jit(function)
     assert_same(f(*arguments(dtype)), function(*arguments(dtype)))
@@ -81,7 +60,7 @@ def test_programs(function, arguments, dtype, schedules):
 
 
 def test_a_chain_is_bitwise_that_of_numpy():
-    a, b = np.abs(matrix(30, 40)), np.abs(matrix(30, 40))
+    a, b = np.abs(regions.matrix(30, 40)), np.abs(regions.matrix(30, 40))
     assert_same(jit(regions.chain)(a, b), regions.chain(a, b), exact=True)
 
 
@@ -102,13 +81,13 @@ def test_conversions(dtype):
 
 
 def test_half_precision_rounds_each_operation():
-    a, b = np.abs(matrix(30, 40, np.float16)), np.abs(matrix(30, 40, np.float16))
+    a, b = np.abs(regions.matrix(30, 40, np.float16)), np.abs(regions.matrix(30, 40, np.float16))
     assert_same(jit(regions.chain)(a, b), regions.chain(a, b), exact=True)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_special_values_in_reductions(bad, schedules):
-    x = matrix(6, 9)
+    x = regions.matrix(6, 9)
     x[2, 3] = x[2, 7] = x[4, 0] = bad
     with np.errstate(all="ignore"):
         assert_same(jit(regions.reductions)(x), regions.reductions(x))
@@ -133,14 +112,14 @@ def test_reductions_in_parts(size, monkeypatch):
 
 @pytest.mark.parametrize("order", ["F", "reversed", "stepped", "broadcast"])
 def test_strides(order):
-    a = matrix(12, 10)
+    a = regions.matrix(12, 10)
     a = {"F": np.asfortranarray(a), "reversed": a[::-1], "stepped": a[::2, ::3], "broadcast": np.broadcast_to(a[0], (12, 10))}[order]  # fmt: skip
     assert_same(jit(regions.softmax)(a), regions.softmax(a))
 
 
 def test_layouts_take_turns():
     f = jit(regions.chain)
-    a = np.abs(matrix(8, 8))
+    a = np.abs(regions.matrix(8, 8))
     for x in (a, a.T, a):
         assert_same(f(x, a), regions.chain(x, a))
 
@@ -151,7 +130,7 @@ def padded(x, t):
 
 
 def test_padding_and_cutting():
-    x, t = matrix(3, 4), torch.ones(3, 4)
+    x, t = regions.matrix(3, 4), torch.ones(3, 4)
     f = jit(padded)
     for mine, eagers in zip(f(x, t), padded(x, t)):
         assert_same(mine, eagers, exact=True)
@@ -176,7 +155,7 @@ def scans(x):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8], ids=str)
 def test_scans(dtype):
-    x = (abs(matrix(6, 11)) % 3).astype(dtype)
+    x = (abs(regions.matrix(6, 11)) % 3).astype(dtype)
     f = jit(scans)
     for mine, expected in zip(f(x), scans(x)):
         assert mine.dtype == expected.dtype
@@ -206,7 +185,7 @@ def test_an_index_out_of_bounds_raises_as_eager_does():
         return x[i] * 2 + 1
 
     f = jit(look)
-    x = matrix(5, 2)
+    x = regions.matrix(5, 2)
     assert_same(f(x, np.array([4, -5])), look(x, np.array([4, -5])))
     for bad in (5, -6):
         with pytest.raises(IndexError, match="out of bounds"):
@@ -228,7 +207,7 @@ def test_tensors():
 def test_a_kernel_that_does_not_compile_is_reported_once_and_does_without(monkeypatch):
     monkeypatch.setattr(launch, "load_source", lambda source: {"fusion_0": None, "triton_everything_fusion0_0": None})
     f = jit(regions.chain)
-    a = np.abs(matrix(3, 4))
+    a = np.abs(regions.matrix(3, 4))
     with pytest.warns(RuntimeWarning, match=r"its Triton kernels \(.*triton_\w+\.py\) failed"):
         assert_same(f(a, a), regions.chain(a, a))
     assert_same(f(a, a), regions.chain(a, a))

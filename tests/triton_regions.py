@@ -96,3 +96,25 @@ def booleans(a, b):
 
 def conversions(a):
     return [a.astype(d) for d in (np.float64, np.float32, np.float16, np.int64, np.int32, np.int8, np.uint8, bool)]
+
+
+def matrix(rows, columns, dtype=np.float32):
+    values = np.sin(np.arange(rows * columns)).reshape(rows, columns) * 9
+    return values.astype(dtype)
+
+
+#: functions, and what they are called with in a dtype
+PROGRAMS = [
+    (chain, lambda d: (np.abs(matrix(30, 40, d)), np.abs(matrix(30, 40, d)))),
+    (softmax, lambda d: (matrix(7, 33, d),)),
+    (layer_norm, lambda d: (matrix(7, 33, d), matrix(1, 33, d)[0], matrix(1, 33, d)[0])),
+    (reductions, lambda d: (matrix(7, 13, d) % 1,)),
+    (with_numbers, lambda d: (matrix(3, 5, d), 0.1, 2)),
+    (lookups, lambda d: (matrix(6, 5, d), np.array([0, -1, 3, 3, 2, -6]))),
+    (stencil, lambda d: (matrix(9, 11, d),)),
+    (many_stencils, lambda d: (matrix(20, 21, d),)),
+    (joined, lambda d: (matrix(4, 5, d), matrix(4, 6, d))),
+    (positions, lambda d: (matrix(4, 5, d),)),
+    (transposed, lambda d: (matrix(4, 5, d), matrix(4, 5, d))),
+    (booleans, lambda d: (matrix(4, 5, d), -matrix(4, 5, d))),
+]

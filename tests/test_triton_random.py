@@ -1,9 +1,6 @@
 """Random numbers in Triton's kernels, which launches are best, and arrays beyond 31 bits: in the interpreter, on sources, and as PTX."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ pytest.importorskip("triton", reason="the extra 'triton' is not installed", exc_
 torch = pytest.importorskip("torch", exc_type=ImportError)
 
 import triton  # noqa: E402
-from test_triton import COMPILE, signature_of  # noqa: E402
+from test_triton import check_compiles, signature_of  # noqa: E402
 
 import tnp  # noqa: E402
 from tnp.core import dtypes  # noqa: E402
@@ -254,12 +251,7 @@ def test_large_arrays_compile_to_ptx_that_computes_addresses_in_64_bits(tmp_path
     language = tnp.lang.numpy.language
     x = TensorProxy("x", shape=(300,), dtype=dtypes.float32, device=Device("cuda"), lang=language)
     kernels += [_random_kernel(x)]
-    environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", COMPILE], input=json.dumps(kernels), capture_output=True, text=True, env=environment, check=False
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert len(done.stdout.splitlines()) == 2 * len(kernels)
+    check_compiles(kernels, tmp_path)
 
 
 def _random_kernel(x):

@@ -67,6 +67,7 @@ OF_A_LIBRARY = (
     "executors/cupy",
     "executors/nvfuser",
     "executors/sdpa",
+    "executors/singly",
     "executors/torch",
     "executors/transformer_engine",
     "executors/triton",

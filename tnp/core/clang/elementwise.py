@@ -62,7 +62,8 @@ def convert(a: TensorProxy | Number, dtype: DType) -> TensorProxy:
     if isinstance(a, TensorProxy) and a.dtype is dtype:
         return a
     if is_number(a) and not isinstance(a, NumberProxy):
-        return prims.full((), a, device=devices.current(), dtype=dtype)  # type: ignore[no-any-return]
+        number: TensorProxy = prims.full((), a, device=devices.current(), dtype=dtype)
+        return number
     return prims.convert_element_type(a, dtype)  # type: ignore[no-any-return]
 
 
@@ -75,7 +76,8 @@ def where(condition: TensorProxy, a: TensorProxy | Number, b: TensorProxy | Numb
 
 def full(shape: Shape, value: Number, *, dtype: DType, device: Device | None = None) -> TensorProxy:
     """An array of ``value``, by default on the current device."""
-    return prims.full(shape, value, device=devices.current() if device is None else device, dtype=dtype)  # type: ignore[no-any-return]
+    made: TensorProxy = prims.full(shape, value, device=devices.current() if device is None else device, dtype=dtype)
+    return made
 
 
 def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> TensorProxy:
@@ -85,4 +87,5 @@ def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> T
 
 def arange(length: int, *, dtype: DType, device: Device | None = None) -> TensorProxy:
     """0, 1, … below ``length``, by default on the current device."""
-    return prims.iota(length, device=devices.current() if device is None else device, dtype=dtype)  # type: ignore[no-any-return]
+    made: TensorProxy = prims.iota(length, device=devices.current() if device is None else device, dtype=dtype)
+    return made

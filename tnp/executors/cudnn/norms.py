@@ -6,7 +6,7 @@ cuDNN's norms are of images: rows are a batch, the normalised elements its chann
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -145,33 +145,37 @@ def _takes(
     return Refusal(reason) if reason is not None else True
 
 
+class _Call(NamedTuple):
+    """The arguments of ``F.layer_norm``."""
+
+    input: Any
+    normalized_shape: Any
+    weight: Any = None
+    bias: Any = None
+    eps: Any = 1e-05
+    cudnn_enable: Any = None
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions are normalised, the last ones."""
+        return len(tuple(self.normalized_shape))
+
+
 def register(executor: OperatorExecutor, function: str) -> None:
     """Adds layer norm to the executor."""
     forward = executor.register_operator("cudnn_layer_norm", meta=_meta, fn=_forward)
     training = executor.register_operator("cudnn_layer_norm_training", meta=_training_meta, fn=_training)
     backward = executor.register_operator("cudnn_layer_norm_backward", meta=_backward_meta, fn=_backward)
 
-    def transform(
-        input: Any,
-        normalized_shape: Any,
-        weight: Any = None,
-        bias: Any = None,
-        eps: Any = 1e-05,
-        cudnn_enable: Any = None,
-    ) -> Any:
-        return forward(input, len(tuple(normalized_shape)), weight, bias, eps)
+    def transform(*args: Any, **kwargs: Any) -> Any:
+        call = _Call(*args, **kwargs)
+        return forward(call.input, call.rank, call.weight, call.bias, call.eps)
 
-    def grad(
-        input: Any,
-        normalized_shape: Any,
-        weight: Any = None,
-        bias: Any = None,
-        eps: Any = 1e-05,
-        cudnn_enable: Any = None,
-    ) -> Any:
-        count = len(tuple(normalized_shape))
-        y, mean, inverse = training(input, count, weight, bias, eps)
-        put_grads((input, weight, bias), backward(get_grad(y), input, count, weight, mean, inverse))
+    def grad(*args: Any, **kwargs: Any) -> Any:
+        call = _Call(*args, **kwargs)
+        y, mean, inverse = training(call.input, call.rank, call.weight, call.bias, call.eps)
+        found = backward(get_grad(y), call.input, call.rank, call.weight, mean, inverse)
+        put_grads((call.input, call.weight, call.bias), found)
         return y
 
     executor.register_implementation(function, checker=_takes, execution_transform=transform, grad_transform=grad)

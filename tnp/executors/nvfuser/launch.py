@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -20,6 +19,7 @@ from tnp.executors.failures import raise_if_device_failed
 from tnp.executors.nvfuser.library import MODULE, load
 from tnp.executors.nvfuser.writer import Definition
 from tnp.executors.reporting import report_failure, written
+from tnp.executors.singly import Singly
 
 __all__ = ["CupyRegion", "FusedRegion"]
 
@@ -63,7 +63,7 @@ class FusedRegion:
         self.definition = definition
         self.sources: dict[Any, str] = {}
         self._failed: set[Any] = set()
-        self._alone: Any = None
+        self._run_singly = Singly(region, lambda: str(self._device))
         self._device = next((p.device for p in region.outputs if isinstance(p, TensorProxy)), None)
 
     def __call__(self, *args: Any) -> Any:
@@ -111,18 +111,6 @@ class FusedRegion:
             taken.add(place)
         return made
 
-    def _run_singly(self, *args: Any) -> Any:
-        """By the operations of other executors, which raise what there is to raise."""
-        if self._alone is None:
-            assert self.region.run_singly is not None
-            self._alone = self.region.run_singly({})
-        arrays = [a.cpu().numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
-        with np.errstate(all="ignore"):
-            result = self._alone(*arrays)
-        results = result if isinstance(result, tuple) else (result,)
-        device = next((a.device for a in args if isinstance(a, torch.Tensor)), str(self._device))
-        return tuple((r if isinstance(r, torch.Tensor) else torch.from_numpy(np.array(r))).to(device) for r in results)
-
 
 class CupyRegion(FusedRegion):
     """A region that takes and gives CuPy arrays: the tensors of DLPack look at the same memory, on the same stream."""
@@ -132,10 +120,6 @@ class CupyRegion(FusedRegion):
 
         tensors = [torch.from_dlpack(a) if isinstance(a, cupy.ndarray) else a for a in args]
         return tuple(cupy.from_dlpack(t) for t in super().__call__(*tensors))
-
-
-def _is_ndarray(p: Any) -> bool:
-    return isinstance(p, TensorProxy) and p.lang.name == "numpy"
 
 
 def _fits(p: Any, x: Any, limits: tuple[int, int] | None) -> bool:

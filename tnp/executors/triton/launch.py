@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.proxies import NumberProxy
 from tnp.executors.base import Region
 from tnp.executors.reporting import report_failure, written
+from tnp.executors.singly import Singly
 from tnp.executors.triton import tuning
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
@@ -74,7 +75,7 @@ class FusedRegion:
         self.sources: dict[Any, str] = {}
         self._programs: dict[Any, Callable[..., Any]] = {}
         self._lock = threading.Lock()
-        self._alone: Callable[..., Any] | None = None
+        self._run_singly = Singly(region, _device)
         self._has_failed = False
         #: whether a call waits for the device, to look at what its kernels found
         self.reads_host = graph.looks_up
@@ -113,18 +114,6 @@ class FusedRegion:
                 self._programs[key] = _program(self.graph, launches, [scope[launch.name] for launch in launches])
             return self._programs[key]
 
-    def _run_singly(self, *args: Any) -> Any:
-        """By the operations of other executors, which raise what there is to raise."""
-        if self._alone is None:
-            assert self.region.run_singly is not None
-            self._alone = self.region.run_singly({})
-        arrays = [a.cpu().numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
-        with np.errstate(all="ignore"):
-            result = self._alone(*arrays)
-        results = result if isinstance(result, tuple) else (result,)
-        device = next((a.device for a in args if isinstance(a, torch.Tensor)), None) or _device()
-        return tuple(_as_tensor(r).to(device) for r in results)
-
     def _warn(self, key: Any, error: Exception) -> None:
         """Says once that the region runs without its kernels, and where their source is."""
         self._programs[key] = self._run_singly
@@ -160,14 +149,6 @@ def _on_stream(stream: Any) -> Any:
     if interprets() or stream.ptr == torch.cuda.current_stream().cuda_stream:
         return nullcontext()
     return torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr))
-
-
-def _is_ndarray(p: Any) -> bool:
-    return isinstance(p, TensorProxy) and p.lang.name == "numpy"
-
-
-def _as_tensor(x: Any) -> Any:
-    return x if isinstance(x, torch.Tensor) else torch.from_numpy(np.array(x))
 
 
 def _limits(node: Node, graph: Graph) -> tuple[int, int] | None:

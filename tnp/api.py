@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from tnp.core.collector import collected_rarely
 from tnp.core.errors import (
     NeedsEager,
     TraceError,
@@ -137,7 +138,8 @@ def trace() -> Callable[..., Trace]:
         form, values = jitted._formed(args, kwargs)
         prologue = Prologue(form.parameters)
         try:
-            return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
+            with collected_rarely():
+                return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 

@@ -234,8 +234,10 @@ def user_location() -> UserLocation:
     """The innermost line being executed that is neither tnp's nor an array library's."""
     frame: FrameType | None = sys._getframe(1)
     last = frame
+    known = _is_internal  # looked at here, as every recorded operation comes by for each frame below the program's
     while frame is not None:
-        if not is_internal(frame.f_code.co_filename):
+        filename = frame.f_code.co_filename
+        if not (known[filename] if filename in known else is_internal(filename)):
             break
         last, frame = frame, frame.f_back
     found = frame if frame is not None else last

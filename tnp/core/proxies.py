@@ -203,6 +203,14 @@ class TensorProxy(Proxy):
         self.lang: Language = langs.current() if lang is None else lang
         self.scalar = scalar
 
+    def renamed(self, name: str) -> TensorProxy:
+        """An array of the same kind under another name."""
+        made = object.__new__(TensorProxy)
+        made.name = name
+        made.shape, made.dtype, made.device = self.shape, self.dtype, self.device
+        made.lang, made.scalar = self.lang, self.scalar
+        return made
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""

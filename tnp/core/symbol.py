@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tnp.core import devices, langs
 from tnp.core.current import state
 from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+
+if TYPE_CHECKING:
+    from tnp.core.templates import Templates
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "id_of", "map_proxies"]
 
@@ -132,6 +135,8 @@ class Symbol:
     pulls_back: Symbol | None = None
     #: of a compiled region that writes to its inputs, which of its outputs are in the memory of which of them
     updates: Mapping[int, int] | None = None
+    #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
+    templates: Templates | None = None
     #: by tags, what :meth:`with_tags` made
     _tagged: Mapping[frozenset[OpTags], Symbol] = MappingProxyType({})
 
@@ -175,6 +180,12 @@ class Symbol:
                     output = self.meta(*args, **kwargs)
             trace.record(BoundSymbol(self, args, kwargs, output))
             return output
+        templates = None if kwargs else self.templates
+        if templates is not None:
+            known = templates.use(trace, self, args)
+            if known is not None:
+                trace.record(known)
+                return known.output
         before = None if language is None else langs.set_current(language)
         scope = trace.push_scope()
         kept: list[BoundSymbol] = []
@@ -190,7 +201,10 @@ class Symbol:
             if before is not None:
                 langs.set_current(before)
         if scope or OpTags.EFFECT in self.tags or not self._returns_its_input(args, kwargs, output):
-            trace.record(BoundSymbol(self, args, kwargs, output, scope))
+            bsym = BoundSymbol(self, args, kwargs, output, scope)
+            trace.record(bsym)
+            if templates is not None:
+                templates.learn(bsym)
         return output
 
     @staticmethod

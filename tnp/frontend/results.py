@@ -19,6 +19,10 @@ from tnp.lang.numpy.registry import Returns
 __all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
 
 
+#: how an array is seen that is all of its memory
+_WHOLE = Path()
+
+
 def another_handle(known: TracedArray) -> TracedArray:
     """Another object for the same elements: a view of all of an array."""
     return TracedArray(known.storage, known.path, known._proxy, known.strides_)
@@ -28,12 +32,12 @@ def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: b
     """A result in memory of its own, in row-major order if the operation lays it out so and its arguments are (or
     ``"always"``)."""
     if row_major == "always":
-        return TracedArray(Storage(result, writable=not result.scalar), Path(), result, ROW_MAJOR)
-    strides: Strides = ROW_MAJOR if row_major or result.ndim < 2 else None
+        return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, ROW_MAJOR)
+    strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
     for h in seen.values():
         if h.shape_ and not h.contiguous_:
             strides = None
-    return TracedArray(Storage(result, writable=not result.scalar), Path(), result, strides)
+    return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
 
 
 def view_handle(

@@ -73,6 +73,8 @@ class Runtime(ControlFlow):
         tracer = state.running()
         if tracer is None or is_traced(value):
             return value
+        if tracer.loaded.get((self, name), _MISSING) is value:
+            return value
         constant = tracer.inputs.prologue.constant
         cell = self.cells.get(name)
         if cell is not None:
@@ -81,7 +83,10 @@ class Runtime(ControlFlow):
             source = Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}")
         else:
             return value
-        return tracer.inputs.lift(value, source)
+        lifted = tracer.inputs.lift(value, source)
+        if lifted is value:  # it is guarded, which holds for as long as the name is bound to it
+            tracer.loaded[self, name] = value
+        return lifted
 
     def attribute(self, owner: Any, name: str) -> Any:
         """``owner.name``; the data of a user's module or class becomes an input of the trace."""

@@ -8,7 +8,6 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +70,8 @@ class Tracer:
         self.inputs = inputs
         self.strict = strict
         inputs.tracer = self
+        #: by runtime and name, values of global and closure names that stand for themselves and are guarded
+        self.loaded: dict[tuple[Any, str], Any] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
         self.must_run_eagerly: NeedsEager | None = None
@@ -182,18 +183,18 @@ class Tracer:
             self.gradients.sync()
         library = library_of_language(symbol.language)
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
-        if _has_either(args) or (kwargs and _has_either(kwargs.values())):
+        kinds = set(map(type, args))
+        if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
             args, kwargs = either.as_operands(info is not None and isinstance(info.function, np.ufunc), args, kwargs)
         out = _BY_KEYWORD if info is None or library is not None else info.out
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
-        may_raise = (
-            OpTags.MAY_RAISE in symbol.tags or _may_fail_by_size(symbol, args) or _is_negative_power(symbol, args)
-        )
-        if may_raise or _makes_array_of_scalars(symbol, args) or OpTags.EFFECT in symbol.tags:
-            self.before_effect(may_raise=may_raise or OpTags.EFFECT not in symbol.tags)
+        tags = symbol.tags
+        may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args) or _is_negative_power(symbol, args)
+        if may_raise or OpTags.EFFECT in tags or _makes_array_of_scalars(symbol, args):
+            self.before_effect(may_raise=may_raise or OpTags.EFFECT not in tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
         keywords = {k: self.value(a, seen) for k, a in kwargs.items()} if kwargs else kwargs
@@ -458,13 +459,6 @@ _PLAIN = frozenset(
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 
 
-def _has_either(args: Iterable[Any]) -> bool:
-    for a in args:
-        if type(a) is TracedEither:
-            return True
-    return False
-
-
 #: operations that arrays of any size have
 _OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "getitem", "mean", "prod", "ravel", "sum"))
 
@@ -472,7 +466,11 @@ _OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "geti
 def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     """Whether an operation may raise because sizes that are known at run time only do not fit."""
     for a in args:
-        if not (sizes.is_known(a.shape_) if type(a) is TracedArray else all(map(sizes.is_known, shapes_in(a)))):
+        kind = type(a)
+        if kind is TracedArray:
+            if not sizes.is_known(a.shape_):
+                break
+        elif kind not in _PLAIN and not all(map(sizes.is_known, shapes_in(a))):
             break
     else:
         return False

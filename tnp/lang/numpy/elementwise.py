@@ -13,6 +13,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
+from tnp.core.templates import Templates
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol
@@ -112,7 +113,9 @@ def _symbol_of(row: Row) -> Symbol:
 
     meta.__name__ = row.numpy
     meta.__doc__ = getattr(np, row.numpy).__doc__
-    return npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,), out=ufunc_out(row.nargs))(meta)
+    symbol = npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,), out=ufunc_out(row.nargs))(meta)
+    symbol.templates = Templates()
+    return symbol
 
 
 #: comparisons, and the same with the sides exchanged

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import sys
 import threading
 import time
@@ -32,7 +31,6 @@ from tnp.core.errors import (
     hide_frames_of,
     user_stack_level,
 )
-from tnp.core.printing import compile_source
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
@@ -43,6 +41,7 @@ from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
 from tnp.frontend.libraries import loaded_libraries
 from tnp.frontend.sources import MISS, Prologue
+from tnp.signatures import binder, check_compilable, signature_of
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.training import Training, without_autocast, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
@@ -110,7 +109,7 @@ class Jitted:
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
         fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False,
     ) -> None:  # fmt: skip
-        _check_compilable(function)
+        check_compilable(function)
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
         self._executors = _executors_named(executors)
@@ -139,8 +138,8 @@ class Jitted:
             _alive.add(self)
 
     def _make_binder(self) -> None:
-        signature = _signature(self.__tnp_function__)
-        self._bind, apply, self._positional = _binder(signature, getattr(self, "__name__", "function"))
+        signature = signature_of(self.__tnp_function__)
+        self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
         self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
@@ -517,82 +516,6 @@ def _for_cloudpickle() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def _check_compilable(function: Any) -> None:
-    if not callable(function):
-        raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
-    kinds: dict[str, Callable[[Any], bool]] = {
-        "a generator": inspect.isgeneratorfunction,
-        "a coroutine": inspect.iscoroutinefunction,
-        "an asynchronous generator": inspect.isasyncgenfunction,
-        "a class": inspect.isclass,
-    }
-    for kind, is_it in kinds.items():
-        if is_it(function):
-            code = getattr(function, "__code__", None)
-            where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-            raise TraceError(
-                f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
-                "jit the functions that it calls"
-            )
-
-
-def _signature(function: Any) -> inspect.Signature:
-    """Its signature, or ``(*args, **kwargs)`` if it has none, or defaults that are not to be passed: those of functions written in
-    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value."""
-    behind = inspect.unwrap(function)
-    while isinstance(behind, functools.partial):
-        behind = inspect.unwrap(behind.func)
-    if hasattr(behind, "__code__") or hasattr(type(behind).__call__, "__code__"):
-        signature = inspect.signature(function)
-        if not any(p.default is np._NoValue for p in signature.parameters.values()):
-            return signature
-    kinds = {"args": inspect.Parameter.VAR_POSITIONAL, "kwargs": inspect.Parameter.VAR_KEYWORD}
-    return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds.items()])
-
-
-def _binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
-    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
-    ``apply(f, values)``, and how many positional arguments need no binding."""
-    parts: list[str] = []
-    passed: list[str] = []
-    context: dict[str, Any] = {}
-    seen_star = seen_positional_only = False
-    plain = 0
-    for i, p in enumerate(signature.parameters.values()):
-        if p.kind is p.POSITIONAL_ONLY:
-            seen_positional_only = True
-        elif seen_positional_only:
-            parts.append("/")
-            seen_positional_only = False
-        if p.kind is p.VAR_POSITIONAL:
-            parts.append(f"*{p.name}")
-            passed.append(f"*values[{i}]")
-            seen_star = True
-            continue
-        if p.kind is p.VAR_KEYWORD:
-            parts.append(f"**{p.name}")
-            passed.append(f"**values[{i}]")
-            continue
-        if p.kind is p.KEYWORD_ONLY and not seen_star:
-            parts.append("*")
-            seen_star = True
-        text = p.name
-        if p.default is not p.empty:
-            context[f"_default_{i}"] = p.default
-            text += f"=_default_{i}"
-        parts.append(text)
-        passed.append(f"{p.name}=values[{i}]" if p.kind is p.KEYWORD_ONLY else f"values[{i}]")
-        plain += p.kind is not p.KEYWORD_ONLY
-    if seen_positional_only:
-        parts.append("/")
-    names = "".join(f"{p}, " for p in signature.parameters)
-    simple = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values())
-    function_name = name if name.isidentifier() else "function"
-    bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
-    apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
-    return bind, apply, plain if simple else -1
 
 
 def _located(error: Exception, function: Any) -> Exception:

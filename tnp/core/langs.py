@@ -40,6 +40,8 @@ class Language:
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
+        #: what the frontend knows of the arrays of a library of that name; ``None`` for NumPy's, which it has for its own
+        self.library: Any = None
         _languages[name] = self
 
     def method(self, name: str) -> Callable[..., Any]:

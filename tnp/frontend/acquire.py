@@ -22,7 +22,7 @@ from tnp.frontend.either import TracedEither
 from tnp.frontend.guards import guard_numbers
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
-from tnp.frontend.libraries import capturing, library_of_language, library_of_value
+from tnp.frontend.libraries import capturing, library_of_value
 from tnp.frontend.objects import (
     Construct,
     attributes_of,
@@ -172,7 +172,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         gradients.check_results()
     tracer.flush()
     for storage in inputs.storages:
-        library = library_of_language(storage.value.lang) if storage.dirty else None
+        library = storage.value.lang.library if storage.dirty else None
         if library is not None:
             library.written(storage.value)
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())

@@ -22,7 +22,6 @@ from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
 from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
-from tnp.frontend.libraries import library_of_language
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
@@ -141,7 +140,7 @@ class TracedArray:
         self._strides = strides
         self._proxy = proxy
         self._version = storage.version
-        self.library = library_of_language(proxy.lang)
+        self.library = proxy.lang.library
 
     # Values
 

@@ -27,6 +27,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Path
 from tnp.frontend import cupy_arrays
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.frontend.layout import ROW_MAJOR, Strides
 from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
 from tnp.frontend.rewriter import is_library_class
@@ -267,9 +268,10 @@ class Inputs:
             raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
         proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
         self.trace.host_arrays.add(proxy.name)
-        strides = tuple(s // value.itemsize for s in value.strides) if value.itemsize else None
-        if any(s % value.itemsize for s in value.strides):
-            strides = None
+        strides: Strides = ROW_MAJOR
+        if not value.flags.c_contiguous:
+            whole = not any(s % value.itemsize for s in value.strides)
+            strides = tuple(s // value.itemsize for s in value.strides) if whole else None
         return self.add_array(
             value,
             source,
@@ -515,6 +517,7 @@ def _equality(expression: str, value: Any) -> str:
     return f"{expression} == {value!r}"
 
 
+@functools.lru_cache(1_000)
 def _identifier(description: str) -> str:
     name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
     return name if name.isidentifier() and not _taken(name) else f"x_{name}" if name else "x"

@@ -26,7 +26,6 @@ __all__ = [
     "Library",
     "capturing",
     "library_of_function",
-    "library_of_language",
     "library_of_value",
     "loaded_libraries",
     "uncaptured",
@@ -42,7 +41,7 @@ class Library:
 
     def __init__(self, language: langs.Language) -> None:
         self.language = language
-        _libraries[language.name] = self
+        language.library = _libraries[language.name] = self
 
     def uncaptured(self) -> AbstractContextManager[Any]:
         """Around what is no part of the program that is being traced."""
@@ -121,11 +120,6 @@ class Library:
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
         """``a`` as an array of NumPy's on the same memory."""
         raise NotImplementedError
-
-
-def library_of_language(language: langs.Language | None) -> Library | None:
-    """The library whose language that is; ``None`` for NumPy's and the core language."""
-    return None if language is None else _libraries.get(language.name)
 
 
 def library_of_value(value: Any) -> Library | None:

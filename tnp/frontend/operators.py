@@ -58,18 +58,24 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             tracer.before_raising()
         result = langs.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
+    scalar = other = False
     for x in args:
-        if type(x) is TracedArray and x.library is not None:
-            return x.library.operate(tracer, method, *args)
-    has_scalar = any(map(_is_scalar, args))
-    if method == "mul" and has_scalar and any(isinstance(x, (list, tuple)) for x in args):
+        if type(x) is TracedArray:
+            if x.library is not None:
+                return x.library.operate(tracer, method, *args)
+            if x.scalar:
+                scalar = True
+            else:
+                other = True
+        elif type(x) not in _NUMBERS:
+            other = True
+    if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
         raise NeedsEager("it multiplies a list by a scalar, which repeats it")
     if method == "pow":
         symbol, args = _power(tracer, args)
     else:
         symbol = lnp.language.method(method)
-    scalars = has_scalar and all(_is_scalar(x) or type(x) in _NUMBERS for x in args)
-    return tracer.call(lnp.operator_of(symbol) if scalars else symbol, args, {})
+    return tracer.call(lnp.operator_of(symbol) if scalar and not other else symbol, args, {})
 
 
 def _power(tracer: Tracer, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
@@ -109,8 +115,3 @@ def is_operand(x: Any) -> bool:
 def _is_complex(x: Any) -> bool:
     """Whether ``x`` is, or stands for, a Python complex number."""
     return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)
-
-
-def _is_scalar(x: Any) -> bool:
-    """Whether ``x`` stands for a NumPy scalar."""
-    return type(x) is TracedArray and x.scalar

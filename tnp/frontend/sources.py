@@ -6,6 +6,7 @@ A prologue is a generated function with the user's parameters. It checks guards,
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -63,6 +64,10 @@ class ArrayKind(NamedTuple):
 
 def _find(x: str, items: list[str]) -> int | None:
     return items.index(x) if x in items else None
+
+
+#: what a dtype prints as, which NumPy takes long to find
+_text_of = functools.lru_cache(100)(str)
 
 
 class Flags(NamedTuple):
@@ -161,7 +166,7 @@ class Prologue:
         e = source.expression
         dtype = self.constant(kind.dtype, "dtype")
         self.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
-        self.guard(f"{e}.dtype == {dtype}", f"{source.description} has dtype {kind.dtype}")
+        self.guard(f"{e}.dtype == {dtype}", f"{source.description} has dtype {_text_of(kind.dtype)}")
         self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
         if is_c_contiguous:
             self.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")

@@ -26,7 +26,7 @@ from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
-from tnp.frontend.libraries import library_of_function, library_of_language, library_of_value
+from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
@@ -181,7 +181,7 @@ class Tracer:
         """Records ``symbol`` on handles and gives handles of its results."""
         if self.gradients is not None:
             self.gradients.sync()
-        library = library_of_language(symbol.language)
+        library = None if symbol.language is None else symbol.language.library
         info = by_id.get(symbol.id) if library is None else library.info(symbol)
         kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
@@ -192,8 +192,10 @@ class Tracer:
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
-        may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args) or _is_negative_power(symbol, args)
-        if may_raise or OpTags.EFFECT in tags or _makes_array_of_scalars(symbol, args):
+        may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args)
+        if symbol.name in _POWERS:
+            may_raise = may_raise or _is_negative_power(args)
+        if may_raise or OpTags.EFFECT in tags or (symbol.name in _FROM_LISTS and _is_list_of_scalars(args)):
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
@@ -480,9 +482,14 @@ def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     return symbol.name not in _OF_ANY_SIZE
 
 
-def _is_negative_power(symbol: Symbol, args: Any) -> bool:
+#: operations that refuse some integers, and those that may refuse scalars in lists
+_POWERS = frozenset(("pow", "power"))
+_FROM_LISTS = frozenset(("array", "asarray"))
+
+
+def _is_negative_power(args: Any) -> bool:
     """Whether integers are raised to a power that may be negative, which NumPy refuses."""
-    if symbol.name not in ("pow", "power") or len(args) < 2:
+    if len(args) < 2:
         return False
     base, exponent = args[:2]
     kinds = [_kind_of_elements(x) for x in (base, exponent)]
@@ -498,8 +505,6 @@ def _kind_of_elements(x: Any) -> str:
     return known or getattr(getattr(x, "dtype", None), "kind", "i")
 
 
-def _makes_array_of_scalars(symbol: Symbol, args: Any) -> bool:
-    """Whether an operation makes an array of a list in which there are scalars, which may not fit a dtype that it is given."""
-    return (
-        symbol.name in ("array", "asarray") and bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])
-    )
+def _is_list_of_scalars(args: Any) -> bool:
+    """Whether an array is made of a list in which there are scalars, which may not fit a dtype that it is given."""
+    return bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])

@@ -1,0 +1,92 @@
+"""How a function is called: which values its parameters have in a call, and how it is called with values of them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.core.errors import TraceError
+from tnp.core.printing import compile_source
+
+__all__ = ["binder", "check_compilable", "signature_of"]
+
+
+def check_compilable(function: Any) -> None:
+    """Raises what says why a function cannot be compiled: ``TypeError`` for what is none, :class:`TraceError` for kinds that have no trace."""
+    if not callable(function):
+        raise TypeError(f"tnp.jit takes a function, not {type(function).__name__}")
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "a generator": inspect.isgeneratorfunction,
+        "a coroutine": inspect.iscoroutinefunction,
+        "an asynchronous generator": inspect.isasyncgenfunction,
+        "a class": inspect.isclass,
+    }
+    for kind, is_it in kinds.items():
+        if is_it(function):
+            code = getattr(function, "__code__", None)
+            where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+            raise TraceError(
+                f"{getattr(function, '__qualname__', function)}{where} is {kind}, which tnp does not compile; "
+                "jit the functions that it calls"
+            )
+
+
+def signature_of(function: Any) -> inspect.Signature:
+    """Its signature, or ``(*args, **kwargs)`` if it has none, or defaults that are not to be passed: those of functions written in
+    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value."""
+    behind = inspect.unwrap(function)
+    while isinstance(behind, functools.partial):
+        behind = inspect.unwrap(behind.func)
+    if hasattr(behind, "__code__") or hasattr(type(behind).__call__, "__code__"):
+        signature = inspect.signature(function)
+        if not any(p.default is np._NoValue for p in signature.parameters.values()):
+            return signature
+    kinds = {"args": inspect.Parameter.VAR_POSITIONAL, "kwargs": inspect.Parameter.VAR_KEYWORD}
+    return inspect.Signature([inspect.Parameter(name, kind) for name, kind in kinds.items()])
+
+
+def binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any], Callable[..., Any], int]:
+    """From a signature: a function from its arguments to the tuple of its parameters' values, its inverse
+    ``apply(f, values)``, and how many positional arguments need no binding."""
+    parts: list[str] = []
+    passed: list[str] = []
+    context: dict[str, Any] = {}
+    seen_star = seen_positional_only = False
+    plain = 0
+    for i, p in enumerate(signature.parameters.values()):
+        if p.kind is p.POSITIONAL_ONLY:
+            seen_positional_only = True
+        elif seen_positional_only:
+            parts.append("/")
+            seen_positional_only = False
+        if p.kind is p.VAR_POSITIONAL:
+            parts.append(f"*{p.name}")
+            passed.append(f"*values[{i}]")
+            seen_star = True
+            continue
+        if p.kind is p.VAR_KEYWORD:
+            parts.append(f"**{p.name}")
+            passed.append(f"**values[{i}]")
+            continue
+        if p.kind is p.KEYWORD_ONLY and not seen_star:
+            parts.append("*")
+            seen_star = True
+        text = p.name
+        if p.default is not p.empty:
+            context[f"_default_{i}"] = p.default
+            text += f"=_default_{i}"
+        parts.append(text)
+        passed.append(f"{p.name}=values[{i}]" if p.kind is p.KEYWORD_ONLY else f"values[{i}]")
+        plain += p.kind is not p.KEYWORD_ONLY
+    if seen_positional_only:
+        parts.append("/")
+    names = "".join(f"{p}, " for p in signature.parameters)
+    simple = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in signature.parameters.values())
+    function_name = name if name.isidentifier() else "function"
+    bind = compile_source(f"def {function_name}({', '.join(parts)}):\n  return ({names})\n", function_name, context)
+    apply = compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
+    return bind, apply, plain if simple else -1

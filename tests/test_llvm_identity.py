@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.core import disk
 from tnp.executors import llvm
-from tnp.executors.llvm import cache, identity, region
+from tnp.executors.llvm import identity, region
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
@@ -89,7 +90,7 @@ def test_a_kernel_found_on_disk_is_explained(emitted):
 
 def test_what_is_lost_or_was_written_by_other_source_is_made_again(emitted, monkeypatch):
     run(scaled)
-    for file in cache.folder().glob("*.o"):
+    for file in disk.folder().glob("*.o"):
         if b'"interface"' not in file.read_bytes():
             file.unlink()  # the objects; what leads to them stays
     run(scaled)

@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from tnp.executors.llvm import cache, engine, threads
+from tnp.core import disk
+from tnp.executors.llvm import engine, threads
 
 try:
     engine.target()
@@ -236,7 +237,7 @@ def flip_last_byte(content):
     [
         flip_last_byte,
         lambda content: content[:-10],
-        lambda content: content[: len(cache.MAGIC) + 5],
+        lambda content: content[: len(disk.MAGIC) + 5],
         lambda content: b"",
         lambda content: b"x" + content,
     ],
@@ -267,7 +268,7 @@ def test_a_renamed_entry_is_not_used(folder):
 def test_an_entry_that_does_not_link_is_made_anew(folder):
     add(1)
     (entry,) = entries(folder)
-    cache.store(entry.stem, b"no object file")
+    disk.store(entry.stem, b"no object file")
     assert call(add(1)) == 2
     assert add(1).from_cache
 
@@ -291,7 +292,7 @@ def test_a_folder_of_another_user_is_not_used(folder, monkeypatch):
 
 def test_a_folder_that_cannot_be_made_is_no_error(folder):
     folder.write_text("a file in its place")
-    assert cache.folder() is None
+    assert disk.folder() is None
     assert call(add(1)) == 2
 
 
@@ -302,7 +303,7 @@ def test_a_folder_that_cannot_be_written_is_read(folder, monkeypatch):
         raise OSError(errno.EROFS, "read-only file system")
 
     # root may write where the mode forbids it: refuse the system's calls instead
-    monkeypatch.setattr(cache.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(disk.tempfile, "mkstemp", refuse)
     monkeypatch.setattr(os, "utime", refuse)
     assert add(1).from_cache
     assert call(add(2)) == 3
@@ -330,12 +331,12 @@ def test_entries_not_used_for_longest_go_first(folder, monkeypatch):
     monkeypatch.setenv("TNP_CACHE_SIZE", "1")
     image = bytes(100_000)
     for i in range(5):
-        cache.store(f"{i:064}", image)
+        disk.store(f"{i:064}", image)
         os.utime(folder / f"{i:064}.o", (1000 + i, 1000 + i))
-    assert cache.load(f"{0:064}") == image  # used now: the first to go is 1
+    assert disk.load(f"{0:064}") == image  # used now: the first to go is 1
     for i in range(5, 12):
-        cache.store(f"{i:064}", image)
-    kept = [i for i in range(12) if cache.load(f"{i:064}") is not None]
+        disk.store(f"{i:064}", image)
+    kept = [i for i in range(12) if disk.load(f"{i:064}") is not None]
     assert sum(p.stat().st_size for p in entries(folder)) <= 2**20
     assert {0, 11} <= set(kept)
     assert 1 not in kept
@@ -368,7 +369,7 @@ def test_the_folder_follows_the_environment(tmp_path, monkeypatch, environment, 
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert cache._configured() == tmp_path / place
+    assert disk._configured() == tmp_path / place
 
 
 # Parallel loops

@@ -313,10 +313,10 @@ def test_run_refuses_what_is_no_file(tmp_path):
 
 
 def test_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
-    from tnp.executors.llvm import cache
+    from tnp.core import disk
 
     monkeypatch.setenv("TNP_CACHE_DIR", str(tmp_path / "cache"))
-    cache.store("a", b"x" * 5000)
+    disk.store("a", b"x" * 5000)
     (tmp_path / "cache" / "mine.txt").write_text("kept")
     main(["cache"])
     assert re.search(r"cache: \S+cache, 1 objects, 0.0 MiB", capsys.readouterr().out)

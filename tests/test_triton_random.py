@@ -12,11 +12,10 @@ import triton  # noqa: E402
 from test_triton import check_compiles, signature_of  # noqa: E402
 
 import tnp  # noqa: E402
-from tnp.core import dtypes  # noqa: E402
+from tnp.core import disk, dtypes  # noqa: E402
 from tnp.core.devices import Device  # noqa: E402
 from tnp.core.langs import language_context  # noqa: E402
 from tnp.core.proxies import TensorProxy  # noqa: E402
-from tnp.executors.llvm import cache  # noqa: E402
 from tnp.executors.triton import emit, tuning  # noqa: E402
 from tnp.executors.triton.graph import lower  # noqa: E402
 from tnp.executors.triton.index import row_major  # noqa: E402
@@ -173,14 +172,14 @@ def test_the_fastest_launch_is_taken_and_kept_on_the_disk(device, monkeypatch):
     assert timed[0] is found
     assert tuning.best(found, started.append, device) == best
     assert len(timed) == len(started), "the second time the disk knows"
-    (kept,) = [p for p in cache.folder().iterdir() if p.name.startswith("tuned_")]
+    (kept,) = [p for p in disk.folder().iterdir() if p.name.startswith("tuned_")]
     kept.write_bytes(kept.read_bytes()[:-3] + b"999")
     assert tuning.best(found, started.append, device) == best
     assert len(timed) == 2 * len(tuning.variants(found)), "what was damaged is measured again"
     for wrong in (b"{}", b"[1]", json.dumps({"best": 77}).encode(), json.dumps({"best": True}).encode()):
-        cache.store(tuning._key(found, device), wrong)
+        disk.store(tuning._key(found, device), wrong)
         assert tuning._loaded(tuning._key(found, device), 6) is None
-    cache.folder().chmod(0o777)
+    disk.folder().chmod(0o777)
     assert tuning._loaded(tuning._key(found, device), 6) is None, "anybody may have written it"
 
 

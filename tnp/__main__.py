@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tnp
-from tnp.core import logs
+from tnp.core import disk, logs
 from tnp.executors import registry
-from tnp.executors.llvm import cache, engine
+from tnp.executors.llvm import engine
 
 #: packages whose versions matter, by the names that they are installed under
 _PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
@@ -66,11 +66,11 @@ def info() -> None:
 
 
 def _print_cache() -> None:
-    path = cache.folder()
+    path = disk.folder()
     if path is None:
         print("cache: off (TNP_DISABLE_CACHE, TNP_CACHE_SIZE=0, or no folder that only you can write to)")
         return
-    count, size = cache.usage()
+    count, size = disk.usage()
     print(f"cache: {path}, {count} objects, {size / 2**20:.1f} MiB")
 
 
@@ -135,7 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
         run(chosen.script, chosen.arguments)
     else:
         if chosen.clear:
-            print(f"removed {cache.clear()} objects")
+            print(f"removed {disk.clear()} objects")
         _print_cache()
 
 

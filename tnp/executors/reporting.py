@@ -13,7 +13,7 @@ __all__ = ["report_failure", "written"]
 
 def written(source: str, executor: str, suffix: str) -> str:
     """The path of a file with ``source``, in the folder of the cache; where there is none, a name for it."""
-    from tnp.executors.llvm.cache import folder
+    from tnp.core.disk import folder
 
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]
     path = folder()

@@ -21,16 +21,22 @@ Each construct is one visitor method of :class:`_Rewriter`.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import hashlib
 import inspect
+import linecache
+import marshal
 import os
 import sys
 import sysconfig
 import threading
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from tnp.core import disk
 from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
@@ -375,6 +381,45 @@ def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any])
 
 
 def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
+    key = _key(f)
+    code = _from_disk(key)
+    if code is None:
+        code = _rewritten_source(f)
+        if code is None:
+            return None
+        if key is not None:
+            with contextlib.suppress(ValueError):  # something in it has no such form
+                disk.store(key, marshal.dumps(code))
+    return _renamed(code, code)
+
+
+def _key(f: types.FunctionType) -> str | None:
+    """The name on disk of what ``f`` is rewritten to: from its code and its source, which need not belong together."""
+    sources = disk.state_of_sources(Path(__file__).parent)
+    if sources is None or disk.folder() is None:
+        return None
+    try:
+        code = marshal.dumps(f.__code__, 2)  # later versions write what else refers to an object, too
+    except ValueError:
+        return None
+    lines = linecache.getlines(f.__code__.co_filename, f.__globals__)[
+        f.__code__.co_firstlineno - 1 : _last_line(f.__code__)
+    ]
+    text = f"{sys.version} {sys.flags.optimize} {sources} {lines}"
+    return hashlib.sha256(text.encode() + code).hexdigest()
+
+
+def _last_line(code: types.CodeType) -> int:
+    inside = [_last_line(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return max([code.co_firstlineno, *(line for _, _, line in code.co_lines() if line), *inside])
+
+
+def _from_disk(key: str | None) -> types.CodeType | None:
+    image = disk.load(key) if key is not None else None
+    return marshal.loads(image) if image is not None else None
+
+
+def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
     private = _private_names(f.__code__)
     node = _tree(f, private)
     if node is None:
@@ -389,8 +434,7 @@ def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
         hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
-    code = _compiled(node, f)
-    return None if code is None else _renamed(code, code)
+    return _compiled(node, f)
 
 
 def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:

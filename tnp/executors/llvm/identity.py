@@ -7,13 +7,12 @@ of this process decides what is written. Names of values do not count.
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tnp.core import dtypes, sizes
+from tnp.core import disk, dtypes, sizes
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -102,11 +101,6 @@ class _Writer:
         raise _Unknown
 
 
-@functools.cache
 def _sources() -> str | None:
-    """Which state of this executor's source writes the code: other files may write other code for the same region."""
-    found = []
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        status = file.stat()
-        found.append((file.name, status.st_mtime_ns, status.st_size))
-    return repr(found) if found else None
+    """Which state of this executor's source writes the code."""
+    return disk.state_of_sources(Path(__file__).parent)

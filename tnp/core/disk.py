@@ -1,4 +1,4 @@
-"""Compiled objects on disk, so that a program's second run does not compile.
+"""What was compiled, on disk, so that a program's second run does not compile: machine code, and users' functions with hooks in them.
 
 One file an object, named by the hash of everything that went into it. What is loaded gets executed, so the folder must
 belong to the user and be writable by no one else (otherwise there is no disk cache), and a file must carry the digest of
@@ -12,6 +12,7 @@ Settings, read at each use: ``TNP_DISABLE_CACHE=1`` switches the cache off; ``TN
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import stat
@@ -22,7 +23,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["clear", "folder", "load", "store", "usage"]
+__all__ = ["clear", "folder", "load", "state_of_sources", "store", "usage"]
 
 MAGIC = b"tnp object 1\n"
 DIGEST_BYTES = hashlib.sha256().digest_size
@@ -98,6 +99,16 @@ def store(key: str, image: bytes) -> None:
         _stored[path] = 0 if due else _stored[path] + _size_on_disk(len(image))
     if due:
         _trim(path)
+
+
+@functools.cache
+def state_of_sources(path: Path) -> str | None:
+    """Which state of the source files below a folder is running: another one may compile the same to something else. ``None`` if there are none."""
+    found = []
+    for file in sorted(path.rglob("*.py")):
+        status = file.stat()
+        found.append((file.name, status.st_mtime_ns, status.st_size))
+    return repr(found) if found else None
 
 
 def usage() -> tuple[int, int]:

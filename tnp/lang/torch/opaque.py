@@ -6,6 +6,7 @@ needs data (``torch.nonzero``), changes an argument or returns a view of one mak
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import nullcontext
@@ -244,43 +245,71 @@ generator_state = Symbol(
 )  # fmt: skip
 
 
+class _Pulling(Symbol):
+    """See :func:`pulling`."""
+
+    def __init__(self, name: str, short: str, function: Any) -> None:
+        self._of = name, short, function
+
+        def meta(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[TensorProxy]:
+            tensors = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+            return [TensorProxy(like=tensors[i], lang=language) for i in wanted]
+
+        def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
+            found = _pulled(function, cotangents, wanted, args, kwargs, keep_graph=False)
+            return [g.resolve_conj().resolve_neg() for g in found]
+
+        pull.__name__ = f"backward_of_{short.replace('.', '_')}"
+        super().__init__(
+            pull.__name__, meta, id=f"torch_opaque.private.{pull.__name__}_{name}", is_prim=True, tags=(OpTags.MAY_RAISE,),
+            language=language, fn=pull,
+        )  # fmt: skip
+
+    @functools.cached_property
+    def pulls_back(self) -> Symbol:
+        """The way back through the way back."""
+        name, short, function = self._of
+        return pulling(f"{self.name}_{name}", f"backward_of_{short}", functools.partial(_pulled, function))
+
+
 def pulling(name: str, short: str, function: Any) -> Symbol:
-    """The operation that pulls cotangents back through an opaque call: the function runs again, and torch's autograd back through it."""
+    """The operation that pulls cotangents back through an opaque call: the function runs again, and torch's autograd back through it.
 
-    def meta(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[TensorProxy]:
-        tensors = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
-        return [TensorProxy(like=tensors[i], lang=language) for i in wanted]
-
-    def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
-        with torch.enable_grad():
-            given: list[torch.Tensor] = []
-            args, kwargs = _detached(args, wanted, given), _detached(kwargs, wanted, given)
-            variables = [given[i] for i in wanted]
-            results = _tensors_in(function(*args, **kwargs))
-            pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if g is not None and y.requires_grad]
-            if not pairs:
-                return [torch.zeros_like(x) for x in variables]
-            outputs, given_back = zip(*pairs)
-            found = torch.autograd.grad(outputs, variables, given_back, allow_unused=True)
-        return [torch.zeros_like(x) if g is None else g for x, g in zip(variables, found)]
-
-    pull.__name__ = f"backward_of_{short.replace('.', '_')}"
-    return Symbol(
-        pull.__name__, meta, id=f"torch_opaque.private.{pull.__name__}_{name}", is_prim=True, tags=(OpTags.MAY_RAISE,), language=language,
-        fn=pull,
-    )  # fmt: skip
+    It is such a call itself, so there is one that pulls back through it, for derivatives of any order.
+    """
+    return _Pulling(name, short, function)
 
 
-def _detached(x: Any, wanted: Sequence[int], found: list[torch.Tensor]) -> Any:
-    """Arguments with tensors of which those numbered ``wanted`` require gradients; ``found`` collects all."""
+def _pulled(
+    function: Any, cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any, *, keep_graph: bool = True
+) -> list[torch.Tensor]:
+    """The cotangents of the ``wanted`` tensors among the arguments; with ``keep_graph`` as functions of all tensors that require gradients."""
+    with torch.enable_grad():
+        given: list[torch.Tensor] = []
+        args = _requiring(args, wanted, given, keep_graph)
+        kwargs = _requiring(kwargs, wanted, given, keep_graph)
+        variables = [given[i] for i in wanted]
+        results = _tensors_in(function(*args, **kwargs))
+        pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if g is not None and y.requires_grad]
+        if not pairs:
+            return [torch.zeros_like(x) for x in variables]
+        outputs, seeds = zip(*pairs)
+        found = torch.autograd.grad(outputs, variables, seeds, allow_unused=True, create_graph=keep_graph)
+    return [torch.zeros_like(x) if g is None else g for x, g in zip(variables, found)]
+
+
+def _requiring(x: Any, wanted: Sequence[int], found: list[torch.Tensor], attached: bool) -> Any:
+    """Arguments with tensors of which those numbered ``wanted`` require gradients, and, unless they stay ``attached`` to what they were
+    computed from, no others; ``found`` collects all."""
     if isinstance(x, torch.Tensor):
-        found.append(x.detach().requires_grad_(len(found) in wanted))
+        required = len(found) in wanted
+        found.append(x if attached and (x.requires_grad or not required) else x.detach().requires_grad_(required))
         return found[-1]
     if isinstance(x, (tuple, list)) and type(x) is not torch.Size:
-        items = [_detached(y, wanted, found) for y in x]
+        items = [_requiring(y, wanted, found, attached) for y in x]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
     if isinstance(x, dict):
-        return {k: _detached(v, wanted, found) for k, v in x.items()}
+        return {k: _requiring(v, wanted, found, attached) for k, v in x.items()}
     return x
 
 

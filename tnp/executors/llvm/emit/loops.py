@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
+from tnp.executors.llvm.emit.ahead import ask_for_beginning, next_rows
 from tnp.executors.llvm.emit.body import Body, Part, entry
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
@@ -276,6 +277,8 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
         _emit_blocks(body, group, loops[0], accumulators)
     else:
         last = len(loops) == 1 and not accumulators
+        if len(loops) == 1 and accumulators:
+            ask_for_beginning(body, next_rows(body, loops[0], group.statements))
         with innermost(body, loops[0], group.statements) if last else body.together(loops[0]):
             _emit_inner(body, group, loops[1:], accumulators)
     for statement in done:

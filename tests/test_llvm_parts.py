@@ -48,6 +48,36 @@ def test_every_number_of_columns(columns, dtype):
         assert np.array_equal(made, expected) and made.dtype == expected.dtype
 
 
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def spread(x):
+    return x.max(axis=1) - x.mean(axis=1), (x - x.mean(axis=1, keepdims=True) > 0).sum(axis=1)
+
+
+def above(x):
+    return x > x.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("f", [softmax, spread, above])
+def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
+    """Of large arrays; and there is no other result, at whatever length, order or place."""
+    texts = []
+    compile_ir = llvm.engine.compile_ir
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
+    r = np.random.default_rng(0)
+    for shape, dtype, asks in (((70, 1001), "float64", True), ((130, 2050), "float32", True), ((128, 600), "float64", True),
+                               ((9, 1000), "float64", False), ((2000, 60), "float64", False)):  # fmt: skip
+        x = r.integers(-9, 9, shape).astype(dtype)
+        found, expected = (out if isinstance(out, tuple) else (out,) for out in (tnp.jit(f)(x), f(x)))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert ("llvm.prefetch" in texts[-1]) == asks, shape
+
+
 @pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, vector, repeats):

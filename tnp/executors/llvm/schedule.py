@@ -3,7 +3,7 @@
 1. **What is stored** (:mod:`storage`) and the **statements** that compute it (:mod:`statements`).
 2. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows (:func:`_shared_depth`),
    and if they share all of them, their bodies: then a value goes from one to the next in a register. Nests that read each
-   other's neighbouring rows may follow each other row by row (:mod:`sliding`).
+   other's neighbouring rows may follow each other row by row (:mod:`sliding`, :mod:`following`).
 3. **Memory.** A value that only its own nest reads has memory for one iteration of the shared loops.
 """
 
@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tnp.executors.llvm.following import Following, follow
 from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan
 from tnp.executors.llvm.index import Var, disjoint
 from tnp.executors.llvm.layout import Strides
@@ -49,14 +50,25 @@ class Schedule:
     def describe(self) -> list[str]:
         """The nests as text: their loops, and inside those, what is computed."""
         lines = []
-        for nest in self.nests:
+        for nest, following in self._described():
             outer = " x ".join(str(v.limit) for v in nest.outer) or "once"
-            lines.append(f"loops {outer}")
+            lines.append(f"loops {outer}{following}")
             for group in nest.groups:
                 inner = " x ".join(str(v.limit) for v in group.inner(len(nest.outer)))
                 what = ", ".join(self._what(s.node) for s in group.statements)
                 lines.append(f"  {f'loops {inner}: ' if inner else ''}{what}")
         return lines
+
+    def _described(self) -> Iterator[tuple[Nest, str]]:
+        for nest in self.nests:
+            if isinstance(nest, Following):
+                yield nest.first, ""
+                yield (
+                    nest.second,
+                    f", row j after row j + {nest.high} of these" if nest.high else ", row by row with these",
+                )
+            else:
+                yield nest, ""
 
     def _what(self, node: Node) -> str:
         kind = f"{node.op} {node.dtype.shortname}[{', '.join(map(str, node.shape))}]"
@@ -241,7 +253,7 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     plan.store_what_updates_would_overwrite()
     outer = {plan.memory_of(n) for n in (*graph.outputs, *graph.errors, *graph.inputs)}
     nests = slide(_nests(plan, plan.statements()), plan.memory_of, outer)
-    result = Schedule(nests, plan)
+    result = Schedule(follow(nests, plan.memory_of, set(graph.errors)), plan)
     _plan_memory(plan, result)
     return result
 

@@ -20,7 +20,8 @@ from functools import partial
 from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
-from tnp.executors.llvm.emit.loops import emit_group_alone, emit_nest, emit_sliding
+from tnp.executors.llvm.emit.loops import emit_following, emit_group_alone, emit_nest, emit_sliding
+from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
 from tnp.executors.llvm.schedule import Schedule
@@ -211,6 +212,8 @@ class Module:
             errors = [s.node for s in nest.statements() if s.node in self.graph.errors]
             if isinstance(nest, Sliding):
                 steps.append(emit_sliding(self, nest))
+            elif isinstance(nest, Following):
+                steps += emit_following(self, nest)
             elif nest.outer:
                 steps.append(emit_nest(self, nest))
             else:

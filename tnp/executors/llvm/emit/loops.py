@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
+from tnp.executors.llvm.emit.ahead import ask_for_beginning, next_rows
 from tnp.executors.llvm.emit.body import Body, Part, entry
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
@@ -20,6 +21,7 @@ from tnp.executors.llvm.emit.parts import (
     vectors_that_fill,
     whole_vectors,
 )
+from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.sliding import Sliding
@@ -28,7 +30,7 @@ from tnp.executors.llvm.statements import Group, Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["emit_group_alone", "emit_nest"]
+__all__ = ["emit_following", "emit_group_alone", "emit_nest", "emit_sliding"]
 
 #: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
 SQUARE, LINE_BYTES = 64, 64
@@ -138,6 +140,76 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
     return module.call(body.finish(), lead.limit, cost / lead.limit, nest.rows_for_a_thread())
 
 
+def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code], None]]:
+    """The functions of two nests of which the second follows the first some rows behind; their calls.
+
+    A byte for each row of the second nest says whether it has been made.
+    """
+    first, second = (_rows(module, part) for part in nest.parts())
+    rows, limit = nest.first.outer[0].limit, nest.second.outer[0].limit
+    slot = module.temporary(limit)
+    cost = sum(s.cost() * s.iterations() for s in nest.statements())
+
+    def clear(code: Code) -> None:
+        _set_bytes(code, _pointer_in(code, slot), "0", str(limit), 0)
+
+    body = Body(module, nest)
+    code, made = body.code, _pointer_in(body.head, slot)
+    # rows of the second nest all of whose rows of the first one are this thread's
+    low = code.op(f"sub nsw i64 %begin, {nest.low}")
+    from_start = code.op("icmp eq i64 %begin, 0")
+    low = code.op(f"select i1 {from_start}, i64 0, i64 {_extreme(code, 'smax', low, '0')}")
+    high = code.op(f"sub nsw i64 %end, {nest.high}")
+    to_end = code.op(f"icmp eq i64 %end, {rows}")
+    high = code.op(f"select i1 {to_end}, i64 {limit}, i64 {_extreme(code, 'smin', high, str(limit))}")
+    with body.loop("%begin", "%end", maybe_empty=True) as i:
+        following = code.op(f"add nuw nsw i64 {i}, 1")
+        code.line(f"call void @{first}(ptr %ctx, i64 {i}, i64 {following})")
+        # after the thread's first row, all up to there; after its last one, all that are left
+        is_first, is_last = code.op(f"icmp eq i64 {i}, %begin"), code.op(f"icmp eq i64 {following}, %end")
+        begin, end = (code.op(f"sub nsw i64 {x}, {nest.high}") for x in (i, following))
+        begin = code.op(f"select i1 {is_first}, i64 {low}, i64 {_extreme(code, 'smax', begin, low)}")
+        end = code.op(f"select i1 {is_last}, i64 {high}, i64 {_extreme(code, 'smin', end, high)}")
+        code.line(f"call void @{second}(ptr %ctx, i64 {begin}, i64 {end})")
+    count = _extreme(code, "smax", code.op(f"sub nsw i64 {high}, {low}"), "0")
+    _set_bytes(code, made, low, count, 1)
+    together = module.call(body.finish(), rows, cost / rows, nest.rows_for_a_thread())
+
+    body = Body(module, nest)
+    code, made = body.code, _pointer_in(body.head, slot)
+    with body.loop("%begin", "%end", maybe_empty=True) as j:
+        done = code.op(f"load i8, ptr {code.op(f'getelementptr i8, ptr {made}, i64 {j}')}, align 1")
+        end = code.op(f"add nuw nsw i64 {j}, 1")
+        end = code.op(f"select i1 {code.op(f'icmp eq i8 {done}, 0')}, i64 {end}, i64 {j}")
+        code.line(f"call void @{second}(ptr %ctx, i64 {j}, i64 {end})")
+    rest = module.call(body.finish(), limit, cost / rows, nest.rows_for_a_thread())
+    yield from (clear, together, rest)
+
+
+def _rows(module: Module, nest: Nest) -> str:
+    """The function of a nest over rows of its outermost loop."""
+    body = Body(module, nest)
+    with body.loop("%begin", "%end", maybe_empty=True) as i:
+        body.known[-1][nest.outer[0]] = i
+        _emit_stage(body, nest)
+    return body.finish()
+
+
+def _pointer_in(code: Code, slot: int) -> str:
+    return code.op(f"load ptr, ptr {entry(code, '%ctx', slot)}")
+
+
+def _extreme(code: Code, name: str, a: str, b: str) -> str:
+    code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
+    return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
+
+
+def _set_bytes(code: Code, pointer: str, begin: str, count: str, value: int) -> None:
+    code.require("@llvm.memset", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    place = code.op(f"getelementptr i8, ptr {pointer}, i64 {begin}")
+    code.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 {value}, i64 {count}, i1 false)")
+
+
 def _emit_stage(body: Body, nest: Nest) -> None:
     """What a nest does in one iteration of its outermost loop."""
     runs = _runs(body.module, list(nest.statements()), nest.outer[1:])
@@ -205,6 +277,8 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
         _emit_blocks(body, group, loops[0], accumulators)
     else:
         last = len(loops) == 1 and not accumulators
+        if len(loops) == 1 and accumulators:
+            ask_for_beginning(body, next_rows(body, loops[0], group.statements))
         with innermost(body, loops[0], group.statements) if last else body.together(loops[0]):
             _emit_inner(body, group, loops[1:], accumulators)
     for statement in done:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tnp.executors.llvm import engine
+from tnp.executors.llvm.emit.ahead import LINE_BYTES, LINES, ask_for_part, next_rows
 from tnp.executors.llvm.emit.body import Body, Part
 from tnp.executors.llvm.graph import Update
 from tnp.executors.llvm.index import Var
@@ -115,6 +116,11 @@ def _overlapping(limit: int, vector: int) -> Parts:
     return min(found, key=lambda f: f[0])[1]
 
 
+def _of_lines(statements: Sequence[Statement]) -> int:
+    """Elements in as many lines of memory as are asked for at a time."""
+    return LINES * LINE_BYTES * 8 * _vector(statements) // engine.target().vector_bits
+
+
 def even_length(module: Module, statements: Sequence[Statement], limit: int) -> int | None:
     """The greatest length of parts that ``limit`` is a multiple of, if there is one near ``CHUNK``."""
     step = INTERLEAVED * _vector(statements)
@@ -127,13 +133,21 @@ def even_length(module: Module, statements: Sequence[Statement], limit: int) -> 
 @contextmanager
 def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -> Iterator[None]:
     """The loop over ``run``, inside others and around nothing else."""
-    parts = parts_of(body.module, statements, math.prod(v.limit for v in run))
+    limit = math.prod(v.limit for v in run)
+    parts = parts_of(body.module, statements, limit)
+    ahead = next_rows(body, run, statements) if _may_repeat(body.module, statements) else []
+    length = _of_lines(statements)
+    if ahead and length <= limit:
+        parts = Parts(limit, length, -(-limit // length), True)
     if not parts.overlaps:
         with body.together(run, vectors=parts.vectors):
             yield
         return
-    with body.loop("0", str(parts.count)) as i, body.together(run, parts.part(body, i)):
-        yield
+    with body.loop("0", str(parts.count)) as i:
+        part = parts.part(body, i)
+        ask_for_part(body, ahead, part.begin, parts.length)
+        with body.together(run, part):
+            yield
 
 
 def _vector(statements: Sequence[Statement]) -> int:

@@ -245,3 +245,26 @@ def test_a_large_array_of_which_rows_are_read_is_written_without_a_copy_of_it():
             a[:] = np.minimum(a, np.add.outer(a[:, k], a[k, :]))
 
     native(f, lambda: [np.abs(whole((200, 200))), 4], executors=None)
+
+
+def test_branches_on_bits_are_computed_on_both_sides(monkeypatch, tmp_path):
+    monkeypatch.setenv("TNP_DUMP", "opt")
+    monkeypatch.setenv("TNP_DUMP_DIR", str(tmp_path))
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+
+    def f(x, poly):
+        crc = 0xFFFF
+        for b in x:
+            for _ in range(8):
+                if (crc & 1) ^ (b & 1):
+                    crc = (crc >> 1) ^ poly
+                else:
+                    crc >>= 1
+                b >>= 1
+        return crc
+
+    x = np.arange(50, dtype=np.uint8)
+    jitted = tnp.jit(f)
+    assert_same(jitted(x, 0x8408), f(x, 0x8408))
+    texts = [path.read_text() for path in tmp_path.glob("llvm_fusion0*")]
+    assert len(texts) == 1 and texts[0].count("!unpredictable") == 8  # of selects: they have become no branches

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.frontend.liveness import PREFIX, bound_names
+from tnp.frontend.returns import returns_at_end
 from tnp.frontend.tree import parts_of, statements_in, walk
 
 __all__ = ["hook_unsure_names"]
@@ -38,6 +39,8 @@ def _both(a: _Names, b: _Names) -> _Names:
 class _Hooks:
     def __init__(self, runtime: str, local: set[str]) -> None:
         self.runtime, self.local = runtime, local
+        #: loops around; what is returned in one is computed behind it, where it carries names that may be unbound
+        self.loops = 0
 
     def block(self, statements: Sequence[ast.stmt], sure: _Names) -> _Names:
         """Hooks statements, before which ``sure`` are bound; gives what is behind them."""
@@ -52,16 +55,16 @@ class _Hooks:
     def _statement(self, s: Any, sure: frozenset[str]) -> _Names:
         if isinstance(s, ast.If):
             s.test = self._read(s.test, sure)
-            return _both(self.block(s.body, sure), self.block(s.orelse, sure))
+            return _both(self._side(s.body, sure), self._side(s.orelse, sure))
         if isinstance(s, (ast.For, ast.AsyncFor)):
             s.iter = self._read(s.iter, sure)
             s.target = self._read(s.target, sure)
-            self.block(s.body, sure | bound_names([s.target]))
+            self._body(s.body, sure | bound_names([s.target]))
             self.block(s.orelse, sure)
             return sure
         if isinstance(s, ast.While):
             s.test = self._read(s.test, sure)
-            self.block(s.body, sure)
+            self._body(s.body, sure)
             self.block(s.orelse, sure)
             always = isinstance(s.test, ast.Constant) and s.test.value and not _breaks(s.body)
             return _NOWHERE if always else sure
@@ -86,6 +89,8 @@ class _Hooks:
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
             return sure - bound_names(s.targets)
+        if isinstance(s, ast.Return) and self.loops:
+            sure = frozenset()
         if self._is_unsure(s, sure):
             self._fields(s, sure)
         if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
@@ -94,6 +99,16 @@ class _Hooks:
             assigns = not isinstance(s, ast.AnnAssign) or s.value is not None
             return sure | bound_names([s]) if assigns else sure
         return sure
+
+    def _body(self, statements: Sequence[ast.stmt], sure: frozenset[str]) -> None:
+        """The body of a loop."""
+        self.loops += 1
+        self.block(statements, sure)
+        self.loops -= 1
+
+    def _side(self, statements: Sequence[ast.stmt], sure: frozenset[str]) -> _Names:
+        """A side of a branch; one that returns may run behind the loop that it stands in."""
+        return self.block(statements, frozenset() if self.loops and returns_at_end(statements) else sure)
 
     def _try(self, s: Any, sure: frozenset[str]) -> _Names:
         done = self.block(s.body, sure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tnp.core import prims
@@ -17,7 +18,20 @@ from tnp.frontend.maybe import TracedMaybe, nothing_like, split
 from tnp.frontend.payloads import Payload, payload_of
 from tnp.frontend.regions import UNBOUND, Region, Retrace, Variables
 from tnp.frontend.results import mark_shared
-from tnp.frontend.trials import CONTINUE, Failure, Leaving, Returned, Trial, is_same_array, is_same_constant
+from tnp.frontend.trials import (
+    CONTINUE,
+    Failure,
+    Leaving,
+    OneOf,
+    Returned,
+    Returning,
+    Trial,
+    blocks_at_returns,
+    is_same_array,
+    is_same_constant,
+    ways_of,
+    without,
+)
 from tnp.frontend.values import either_of, output_handle, parts_of, proxy_of
 
 __all__ = ["Branch"]
@@ -30,7 +44,7 @@ class Branch(Trial):
         self, then: Any, orelse: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None,
         *functions: Any,
     ) -> None:  # fmt: skip
-        super().__init__(functions or (then, orelse, rest), names, stores)
+        super().__init__((then, orelse, rest, *functions), names, stores)
         self.sides = (then, orelse)
         #: why it is no operation, if it is none
         self.reason = ""
@@ -63,13 +77,28 @@ class Branch(Trial):
         if code is None and self.rest is not None:
             code = self.rest()
         elif isinstance(code, Leaving) and self.rest is not None:
-            found = Branch(lambda: code.how, None, self.rest, self.names, tuple(self.stores), self.tail).join(
-                code.condition
-            )
-            if found is None:
-                raise Failure("it leaves a loop in a branch of a branch")
-            code = found[0]
-        return None if code is CONTINUE and self.tail == "body" else code
+            code = self._inner(code.condition, lambda: code.how, self.rest, code)
+        if self.tail == "function":
+            return self._returned(code)
+        return without(code, CONTINUE) if self.tail == "body" else code
+
+    def _inner(self, condition: Any, then: Any, otherwise: Any, code: Any) -> Any:
+        """The code of a branch in this one, at its end; ``code`` is what it acts on."""
+        names, stores = self.names, tuple(self.stores)
+        found = Branch(then, otherwise, None, names, stores, self.tail, *blocks_at_returns(code)).join(condition)
+        if found is None:
+            raise Failure("it leaves a loop in a branch of a branch")
+        return found[0]
+
+    def _returned(self, code: Any) -> Any:
+        """A code at the end of the function, with what it returns."""
+        if isinstance(code, Returning):
+            return code.block()
+        if not isinstance(code, OneOf):
+            return code
+        (condition, first), *others = code.ways
+        second = others[0][1] if len(others) == 1 else OneOf(others)
+        return self._inner(condition, lambda: first, lambda: second, code)
 
     def once(self, region: Region) -> Any:
         memory = {key: s.value for key, s in self.storages.items()}
@@ -129,18 +158,18 @@ class Branch(Trial):
         found = either(value, self.mixed[name])
         return None if found is None else parts_of(found)
 
-    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, Any]:
-        """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, what it takes to
-        leave that: the condition, and what is returned, taken apart."""
-        proxy = self._proxies_of("", code.value) if isinstance(code, Returned) and code.value is not None else None
+    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[_Way]]:
+        """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves
+        that, and in which ways."""
+        proxy = self._proxies_of("", code.value) if type(code) is Returned and code.value is not None else None
         if self.tail not in ("body", "side"):
-            return code, proxy, None
-        condition = code.condition.proxy if isinstance(code, Leaving) else code is not None
-        how = code.how if isinstance(code, Leaving) else code
-        return code, proxy, (condition, self._payload(how, region))
+            return code, proxy, []
+        condition = code.condition if isinstance(code, Leaving) else code is not None
+        ways = [_Way(c, how, self._payload(how, region)) for c, how in ways_of(code)]
+        return code, proxy, [_Way(condition, None, None), *ways]
 
     def _payload(self, how: Any, region: Region) -> Payload | None:
-        return payload_of(how, region, self.variables, self.names) if isinstance(how, Returned) else None
+        return payload_of(how, region, self.variables, self.names) if type(how) is Returned else None
 
     def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
@@ -197,17 +226,19 @@ class Branch(Trial):
 
         return pairs, together
 
-    def _join_codes(self, a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], region: Region) -> tuple[Any, Any]:
+    def _join_codes(
+        self, a: tuple[Any, Any, list[_Way]], b: tuple[Any, Any, list[_Way]], region: Region
+    ) -> tuple[Any, Any]:
         """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
         (x, p, _), (y, q, _) = a, b
-        returning = isinstance(x, Returned) and isinstance(y, Returned)
+        returning = type(x) is Returned and type(y) is Returned
         if self.tail in ("body", "side") and not returning:
-            return _leaving(a, b, self.variables)
+            return _leaving(x, y, a[2], b[2], self.variables)
         if x is y:
             return x, []
         if self.tail == "function":
             x, y = (Returned(None) if c is None else c for c in (x, y))
-        if isinstance(x, Returned) and isinstance(y, Returned) and self.tail is not None:
+        if type(x) is Returned and type(y) is Returned and self.tail is not None:
             if x.value is None and y.value is None:
                 return x, []
             if is_same_constant(x.value, y.value):
@@ -219,26 +250,62 @@ class Branch(Trial):
         raise Failure("it jumps on one side")
 
 
-def _leaving(a: tuple[Any, Any, Any], b: tuple[Any, Any, Any], variables: Variables) -> tuple[Any, Any]:
-    """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`."""
-    (x, _, (p, value)), (y, _, (q, other)) = a, b
-    if x is None and y is None:
-        return None, []
-    hows = [c.how if isinstance(c, Leaving) else c for c in (x, y) if c is not None]
-    if len({"return" if isinstance(how, Returned) else repr(how) for how in hows}) > 1:
-        raise Failure("it jumps to one place on one side and to another on the other")
-    known = value if value is not None else other
-    if known is None:
-        if x is y:
-            return x, []
-        return lambda proxy: Leaving(TracedNumber(proxy), hows[0]), [(p, q)]
-    if known.template != (known if other is None or value is None else other).template:
-        raise Failure("it returns values of different kinds")
-    # Where it does not return, what it would return is of no account.
-    nothing = [t() for t in known.types]
-    sides = [nothing if v is None else v.numbers for v in (value, other)]
-    pairs = [(p, q), *zip(*sides)]
-    return lambda proxy, *made: Leaving(TracedNumber(proxy), known.rebuilt(list(made), variables)), pairs
+@dataclass(frozen=True)
+class _Way:
+    """A way in which a side of a branch may end: on a condition, by a code (``None`` for any), and what is returned then, taken apart."""
+
+    condition: Any
+    how: Any
+    payload: Payload | None
+
+    @property
+    def key(self) -> Any:
+        """The same for ways that are one."""
+        return self.how.block.__code__ if isinstance(self.how, Returning) else "return" if self.payload else self.how
+
+    @property
+    def flag(self) -> Any:
+        return self.condition.proxy if type(self.condition) is TracedNumber else self.condition
+
+
+def _leaving(x: Any, y: Any, a: list[_Way], b: list[_Way], variables: Variables) -> tuple[Any, Any]:
+    """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`; its sides end with ``x`` and
+    ``y``, that is in the ways ``a`` and ``b``."""
+    if x is y:
+        return x, []
+    sides = [{w.key: w for w in ways} for ways in (a, b)]
+    keys = list(dict.fromkeys(w.key for w in (*a, *b)))
+    if len(keys) == 2:
+        keys = keys[1:]  # whether it leaves is whether it does so in the only way
+    pairs: list[Any] = []
+    makers: list[tuple[Any, Payload | None, int]] = []
+    for key in keys:
+        one, other = (side.get(key) for side in sides)
+        known = one or other
+        assert known is not None
+        numbers: list[Any] = []
+        if known.payload is not None:
+            found = [w.payload for w in (one, other) if w is not None and w.payload is not None]
+            if any(p.template != known.payload.template for p in found):
+                raise Failure("it returns values of different kinds")
+            # Where it does not return, what it would return is of no account.
+            nothing = [t() for t in known.payload.types]
+            numbers = list(
+                zip(*(nothing if w is None or w.payload is None else w.payload.numbers for w in (one, other)))
+            )
+        pairs += [(False if one is None else one.flag, False if other is None else other.flag), *numbers]
+        makers.append((known.how, known.payload, len(numbers)))
+
+    def make(*made: Any) -> Leaving:
+        left = list(made)
+        ways = []
+        for how, payload, count in makers:
+            condition, numbers = TracedNumber(left[0]), left[1 : 1 + count]
+            ways.append((condition, how if payload is None else payload.rebuilt(numbers, variables)))
+            del left[: 1 + count]
+        return Leaving(ways[0][0], ways[0][1] if len(ways) == 1 else OneOf(ways[1:]))
+
+    return make, pairs
 
 
 def _check_mergeable(x: Any, y: Any, region: Region) -> None:

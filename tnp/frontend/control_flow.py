@@ -28,7 +28,19 @@ from tnp.frontend.loops import Loop
 from tnp.frontend.regions import Region, Variables
 from tnp.frontend.rewriter_flow import ITEM
 from tnp.frontend.rounds import Rounds, rounds_of, use_up
-from tnp.frontend.trials import BREAK, CONTINUE, Failure, Leaving, Returned, TakeTurns, is_unknown
+from tnp.frontend.trials import (
+    BREAK,
+    CONTINUE,
+    Failure,
+    Leaving,
+    OneOf,
+    Returned,
+    Returning,
+    TakeTurns,
+    blocks_at_returns,
+    is_unknown,
+    without,
+)
 
 __all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
 
@@ -53,6 +65,7 @@ class ControlFlow:
     BREAK = BREAK
     CONTINUE = CONTINUE
     returned = Returned
+    returning = Returning
 
     # Loops
 
@@ -151,13 +164,11 @@ class ControlFlow:
     def _after_loop(self, left: Any, orelse: Any) -> Any:
         """The code of a loop that was one operation, after its ``else``; ``left`` says if it was left, and how."""
         if not orelse:
-            return left if left is not None and left.how is not BREAK else None
+            return without(left, BREAK)
         function, names, stores = orelse
         if left is None:
             return function()
-        if left.how is BREAK:
-            return self.if_(left.condition, None, function, None, names, stores, None)
-        return self.if_(left.condition, lambda: left.how, function, None, names, stores, "side")
+        return self.if_(left.condition, lambda: without(left.how, BREAK), function, None, names, stores, "side", left)
 
     # Branches
 
@@ -170,12 +181,13 @@ class ControlFlow:
         names: Sequence[str],
         stores: Sequence[str],
         tail: str | None,
+        left: Any = None,
     ) -> Any:
         """``if test: then()`` ``else: orelse()`` and then ``rest()``, if the branch did not jump; gives the code that is left to
         act on. ``tail`` says that nothing follows: in a ``"body"`` of a loop or branch, in a ``"function"``, or in a ``"side"`` of a
-        branch, which takes along what follows."""
+        branch, which takes along what follows. ``left`` is the code that ``then`` acts on, if it does."""
         if is_unknown(test):
-            branch = Branch(then, orelse, rest, names, stores, tail)
+            branch = Branch(then, orelse, rest, names, stores, tail, *blocks_at_returns(left))
             found = branch.join(test)
             if found is not None:
                 return found[0]
@@ -191,9 +203,11 @@ class ControlFlow:
     def go_on(self, code: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None) -> Any:
         """What follows a loop or a branch that ended with ``code``: ``rest()``, if it did not jump. The rest as for :meth:`if_`."""
         if isinstance(code, Leaving) and (rest is not None or tail == "function"):
-            return self.if_(code.condition, lambda: code.how, None, rest, names, stores, tail)
-        if isinstance(code, Leaving) and code.how is CONTINUE and tail == "body":
-            return None
+            return self.if_(code.condition, lambda: code.how, None, rest, names, stores, tail, code)
+        if tail == "body":
+            code = without(code, CONTINUE)
+        elif isinstance(code, Leaving) and tail is None:
+            return _plain_code(code)
         return rest() if code is None and rest is not None else code
 
     def if_exp(self, test: Any, then: Any, orelse: Any) -> Any:
@@ -312,9 +326,10 @@ def _not(x: Any) -> Any:
 
 def _plain_code(code: Any) -> Any:
     """The code of a round that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
-    if isinstance(code, Leaving):
+    if isinstance(code, (Leaving, OneOf)):
         try:
-            return code.how if code.condition else None
+            code = code if isinstance(code, OneOf) else code.how if code.condition else None
+            code = code.chosen() if isinstance(code, OneOf) else code
         except NeedsValue:
             raise NeedsValue("it leaves a loop on a value that is known only when the program runs") from None
     return None if code is CONTINUE else code

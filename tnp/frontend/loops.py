@@ -13,7 +13,6 @@ from tnp.core.symbol import BoundSymbol
 from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.maybe import TracedMaybe, nothing_like, split
-from tnp.frontend.payloads import Payload, payload_of
 from tnp.frontend.regions import UNBOUND, Region
 from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
@@ -23,10 +22,13 @@ from tnp.frontend.trials import (
     CONTINUE,
     Failure,
     Leaving,
+    OneOf,
     TakeTurns,
     Trial,
     is_same_array,
     is_unknown,
+    ways_of,
+    without,
 )
 from tnp.frontend.values import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
 
@@ -205,8 +207,8 @@ class Loop(Trial):
             code = self._one_round(TracedNumber(index))
         finally:
             self.tracer.repeats //= self._repeats
-        leaves, returned = self._leaving(code, region)
-        self.lifts = self.lifts or leaves is not None  # a round that may leave the loop cannot be peeled
+        leaves = self._leaving(code)
+        self.lifts = self.lifts or bool(leaves)  # a round that may leave the loop cannot be peeled
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -217,7 +219,7 @@ class Loop(Trial):
         own = _own_sizes(carried.values())
         scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
-            region, scope, index, (tested, condition), leaves, returned,
+            region, scope, index, (tested, condition), leaves,
             list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
             {carried[n].name: inits[n] for n in carried if n not in results}
             | {proxies[k].name: memory[k] for k in proxies if k not in stored},
@@ -268,15 +270,15 @@ class Loop(Trial):
         condition = proxy_of(condition_of(holds))
         return region.take(), condition
 
-    def _leaving(self, code: Any, region: Region) -> tuple[Any, Payload | None]:
-        """The condition on which a round ends the loop, as a value of the body, and what is returned then, taken apart."""
-        if code is None or code is CONTINUE:
-            return None, None
+    def _leaving(self, code: Any) -> list[tuple[Any, Any]]:
+        """On which conditions, values of the body, a round ends the loop, and how."""
+        code = without(code, CONTINUE)
+        if code is None:
+            return []
         if not isinstance(code, Leaving):
             raise Failure("it is left in each round")
-        if code.how is BREAK:
-            return code.condition.proxy, None
-        return code.condition.proxy, payload_of(code.how, region, self.variables, self.names)
+        ways = ways_of(code)
+        return ways if len(ways) == 1 else [(code.condition, None), *ways]
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -378,21 +380,18 @@ class Loop(Trial):
             raise Failure("it computes numbers only")
 
     def _record(
-        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: Any, returned: Payload | None,
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[tuple[Any, Any]],
         names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
         """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
         told: list[NumberProxy] = []
-        if leaves is not None and (self.tells or returned is not None):
-            told.append(NumberProxy(self.trace.make_name("n"), bool))
-            carried = [*carried, (told[0], False, leaves)]
-        if returned is not None:
-            told += [NumberProxy(self.trace.make_name("n"), t) for t in returned.types]
-            carried += [(p, p.python_type(), n) for p, n in zip(told[1:], returned.numbers)]
+        if self.tells or any(how is not BREAK for _, how in leaves):
+            told = [NumberProxy(self.trace.make_name("n"), bool) for _ in leaves]
+            carried = [*carried, *((t, False, condition.proxy) for t, (condition, _) in zip(told, leaves))]
         args = [c for c, _, _ in carried]
         inits = [i for _, i, _ in carried]
-        results = [r for _, _, r in carried] + ([] if leaves is None else [leaves])
+        results = [r for _, _, r in carried] + [condition.proxy for condition, _ in leaves[:1]]
         if self.rounds is None:
             body = Body(args, scope, results).substitute(unchanged)
             tested = Body(args, test[0], [test[1]]).substitute(unchanged)
@@ -420,8 +419,9 @@ class Loop(Trial):
         self.commit(written)
         if not told:
             return None
-        how = BREAK if returned is None else returned.rebuilt(list(told[1:]), self.variables)
-        return Leaving(TracedNumber(told[0]), how)
+        flags = [TracedNumber(t) for t in told]
+        ways = [(flag, how) for flag, (_, how) in zip(flags, leaves) if how is not None]
+        return Leaving(flags[0], OneOf(ways) if len(ways) > 1 else ways[0][1])
 
     def _count_rounds(self) -> None:
         self.tracer.rolled = True

@@ -1,7 +1,7 @@
-"""What a program returns from inside of a loop, taken apart into numbers that the loop can carry.
+"""What a program returns from inside of a branch, taken apart into numbers that the branch can give.
 
-A value that is returned in one round only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
-that it is equal to), and so are tuples of them; what is the same in each round need not be carried at all; and an array that a variable is
+A value that is returned on one side only has to be something on the other. Numbers and NumPy scalars are (a scalar as the number
+that it is equal to), and so are tuples of them; what is the same on both need not be given at all; and an array that a variable is
 bound to when the body ends is that variable's value.
 """
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
+from tnp.frontend.returns import read_at_returns, returns_at_end
 from tnp.frontend.tree import blocks_of, statements_in, walk
 
 __all__ = ["ITEM", "rewrite_flow", "thunk"]
@@ -45,6 +46,9 @@ class _Place:
     native: bool = False
     tail: bool = True
     side: bool = False
+    #: in the body of a loop; in a ``with`` or a ``try``
+    in_loop: bool = False
+    guarded: bool = False
     #: the names that are read once the block is done, in whichever way
     later: frozenset[str] = frozenset()
 
@@ -115,11 +119,15 @@ class _Flow:
         if isinstance(s, ast.Return) and place.in_body:
             value = s.value if s.value is not None else ast.Constant(None)
             s.value = self._hook("returned", value)
+            if place.in_loop:
+                s.value = self._hook("returning", self._thunk(_at(s.value, s)))
             return [_at(s, s)]
         if isinstance(s, (ast.Break, ast.Continue)) and place.in_body and not place.native:
             name = "BREAK" if isinstance(s, ast.Break) else "CONTINUE"
             return [_at(ast.Return(self._attribute(name)), s)]
-        inner = replace(place, tail=False, later=place.later | self.live.after[id(s)])
+        is_guard = isinstance(s, (ast.With, ast.AsyncWith)) or hasattr(s, "handlers")
+        later = place.later | self.live.after[id(s)]
+        inner = replace(place, tail=False, later=later, guarded=place.guarded or is_guard)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(s, field, None)
             if isinstance(block, list) and not isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -164,8 +172,8 @@ class _Flow:
     ) -> list[ast.stmt]:
         """A loop. One that may return (``leaving``: the place of it and of what follows) takes ``rest``, the rest of its block,
         along."""
-        around = self.live.around[id(s)] | (place.later if has_jump([s]) else frozenset())
-        inside = _Place(in_body=True, later=around | place.later)
+        around = self.live.around[id(s)] | (place.later if has_jump([s]) else frozenset()) | read_at_returns([s])
+        inside = _Place(in_body=True, later=around | place.later, in_loop=True, guarded=place.guarded)
         is_for = isinstance(s, ast.For)
         bound = bound_names([*([s.target] if is_for else []), *s.body])
         stores = _stored_names(s.body)
@@ -179,7 +187,7 @@ class _Flow:
             read_later = place.later | self.live.after[id(s)]
             bound_there = bound_names(s.orelse)
             described = [_tuple(bound_there & read_later), _tuple(_stored_names(s.orelse))]
-            after_else = _Place(in_body=True, tail=False, later=read_later)
+            after_else = replace(place, in_body=True, native=False, tail=False, side=False, later=read_later)
             other = self._function("else", self.block(s.orelse, after_else), s.orelse[0], bound_there)
             made.append(other)
             orelse = ast.Tuple([ast.Name(other.name, ast.Load()), *described], ast.Load())
@@ -190,7 +198,7 @@ class _Flow:
             return [*made, *self._acting_on(call, s, place, has_jump([s]))]
         following: ast.expr = ast.Constant(None)
         if rest:
-            where = _Place(True, False, leaving.tail, leaving.side, leaving.later)
+            where = replace(leaving, in_body=True, native=False)
             f = self._function("rest", self.block(rest, where), rest[0], bound_names(rest))
             made.append(f)
             following = ast.Name(f.name, ast.Load())
@@ -199,32 +207,48 @@ class _Flow:
 
     def _tail(self, place: _Place) -> ast.expr:
         """What a hook is told of a statement's place: that nothing follows it in a body, a function, or a side of an ``if``."""
-        kind = "side" if place.side else "body" if place.in_body else "function"
+        kind = "side" if place.side else "body" if place.in_loop else "function"
         return ast.Constant(kind if place.tail and not place.native else None)
 
     def _if(self, s: ast.If, place: _Place, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         jumps = has_jump([s])
-        later = place.later | self.live.after[id(s)]
-        inner = _Place(in_body=True, tail=place.tail or bool(rest), side=place.side or bool(rest), later=later)
+        returned = frozenset() if place.in_loop else frozenset(read_at_returns([s, *rest]))
+        later = place.later | self.live.after[id(s)] | returned
         after = place.later if rest or jumps else frozenset()
-        if not rest:
-            after |= later
+        after |= returned if rest else returned | later
+        inner = replace(
+            place, in_body=True, native=False, tail=place.tail or bool(rest), side=place.side or bool(rest), later=later
+        )
+        following = replace(place, in_body=True, native=False)
         made: list[ast.stmt] = []
         functions: list[ast.expr] = []
         sides = (("then", s.body), ("else", s.orelse), ("rest", rest))
-        bound = bound_names([*s.body, *s.orelse, *rest])
-        stores = _stored_names([*s.body, *s.orelse, *rest])
+        delayed = {k for k, x in sides[:2] if place.in_loop and not place.guarded and returns_at_end(x)}
+        inside = [x for kind, statements in sides if kind not in delayed for x in statements]
+        bound, stores = bound_names(inside), _stored_names(inside)
         for kind, statements in sides:
             if not statements:
                 functions.append(ast.Constant(None))
-                continue
-            where = _Place(True, False, place.tail, place.side, place.later) if kind == "rest" else inner
-            names = bound_names(statements)
-            f = self._function(kind, self.block(statements, where), statements[0], names)
-            made.append(f)
-            functions.append(ast.Name(f.name, ast.Load()))
+            elif kind in delayed:
+                f = self._leaving_function(statements)
+                made.append(f)
+                functions.append(
+                    self._thunk(_at(self._hook("returning", ast.Name(f.name, ast.Load())), statements[-1]))
+                )
+            else:
+                names = bound_names(statements)
+                f = self._function(
+                    kind, self.block(statements, following if kind == "rest" else inner), statements[0], names
+                )
+                made.append(f)
+                functions.append(ast.Name(f.name, ast.Load()))
         call = self._hook("if_", s.test, *functions, _tuple(bound & after), _tuple(stores), self._tail(place))
         return [*made, *self._acting_on(call, s, place, jumps)]
+
+    def _leaving_function(self, statements: Sequence[ast.stmt]) -> ast.FunctionDef:
+        """What a block does that ends in ``return``, once the loop that it stands in has ended."""
+        body = self.block(statements, _Place(in_body=True))
+        return self._function("return", body, statements[0], bound_names(statements))
 
     def _acting_on(self, call: ast.expr, s: ast.stmt, place: _Place, jumps: bool) -> list[ast.stmt]:
         """The call of a hook, and what its code asks for."""

@@ -14,7 +14,7 @@ _PLAIN = frozenset(
     ("ctx", "op", "ops", "id", "attr", "name", "asname", "module", "level", "type_comment", "kind", "simple", "is_async", "conversion",
      "rest", "kwd_attrs", "arg")
 )  # fmt: skip
-_WITHOUT = (ast.Constant, ast.Name, ast.Global, ast.Nonlocal)
+_WITHOUT = (ast.Constant, ast.MatchSingleton, ast.Name, ast.Global, ast.Nonlocal)
 
 
 class _Fields(dict[type, tuple[str, ...]]):

@@ -5,7 +5,9 @@ What a body leaves behind is either the operation, or nothing (:class:`Failure`)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core import prims, sizes
@@ -22,12 +24,17 @@ __all__ = [
     "CONTINUE",
     "Failure",
     "Leaving",
+    "OneOf",
     "Returned",
+    "Returning",
     "TakeTurns",
     "Trial",
+    "blocks_at_returns",
     "is_same_array",
     "is_same_constant",
     "is_unknown",
+    "ways_of",
+    "without",
 ]
 
 #: times that a body is traced to find out which memory it writes
@@ -53,13 +60,46 @@ class Returned:
     """The code of ``return value``; ``payload`` is the value taken apart, where it was put together of that."""
 
     def __init__(self, value: Any, payload: Any = None) -> None:
-        self.value = value
+        self._value = value
         self.payload = payload
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+
+class Returning(Returned):
+    """The code of a block in a loop that ends in ``return``: ``block()``, which gives a :class:`Returned`, is for when all loops have
+    ended that it stands in."""
+
+    def __init__(self, block: Callable[[], Any]) -> None:
+        self.block = block
+        self.payload = None
+
+    @property
+    def value(self) -> Any:
+        return self.block().value
+
+
+class OneOf:
+    """The code of a body that has ended in one of several ways: ``ways`` are conditions, one of which is true, and codes."""
+
+    def __init__(self, ways: Sequence[tuple[Any, Any]]) -> None:
+        self.ways = tuple(ways)
+
+    def chosen(self) -> Any:
+        """The code, where that can be asked for."""
+        return next((how for condition, how in self.ways[:-1] if condition), self.ways[-1][1])
+
+    @property
+    def value(self) -> Any:
+        """What is returned."""
+        return self.chosen().value
 
 
 class Leaving:
-    """The code of a body that may have ended with ``how``, BREAK or a :class:`Returned`: it has if ``condition``, known at run
-    time, is true."""
+    """The code of a body that may have ended with ``how``, any other code but ``None``: it has if ``condition``, known at run time, is
+    true."""
 
     def __init__(self, condition: TracedNumber, how: Any) -> None:
         self.condition = condition
@@ -82,6 +122,29 @@ class TakeTurns(Failure):
         super().__init__(f"{' and '.join(sorted(names))} take turns")
         self.names = names
         self.period = period
+
+
+def ways_of(code: Any) -> list[tuple[Any, Any]]:
+    """In which ways a body with that code may have ended early, and on what conditions."""
+    condition, how = (code.condition, code.how) if isinstance(code, Leaving) else (True, code)
+    return [] if how is None else list(how.ways) if isinstance(how, OneOf) else [(condition, how)]
+
+
+def without(code: Any, jump: Any) -> Any:
+    """A code, where ``jump`` is as good as to go on."""
+    ways = ways_of(code)
+    left = [(condition, how) for condition, how in ways if how is not jump]
+    if len(left) == len(ways):
+        return code
+    if not left:
+        return None
+    condition = functools.reduce(operator.or_, (c for c, _ in left))
+    return Leaving(condition, left[0][1] if len(left) == 1 else OneOf(left))
+
+
+def blocks_at_returns(code: Any) -> list[Any]:
+    """The functions in a code that compute what is returned."""
+    return [how.block for _, how in ways_of(code) if isinstance(how, Returning)]
 
 
 def is_unknown(x: Any) -> bool:

@@ -32,7 +32,7 @@ from tnp.executors.llvm.program.strips import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.scalars.registers import Value
 
-__all__ = ["ONE", "ZERO", "Failure", "Program"]
+__all__ = ["ONE", "UNPREDICTABLE", "ZERO", "Failure", "Program"]
 
 ZERO, ONE = Int(0), Int(1)
 
@@ -43,8 +43,8 @@ MEMORY_LIMIT = 1 << 36
 #: operations from which on an array that is read twice is kept
 WORTH_KEEPING = 4
 
-#: metadata: weights of a branch to a cold block, the scopes' domain; and those of memories from there on
-_UNLIKELY, _UNLIKELY_FIRST, _DOMAIN, _SCOPES = 0, 1, 2, 3
+#: metadata: weights of a branch to a cold block, that a branch cannot be predicted, the scopes' domain; and those of memories from there on
+_UNLIKELY, _UNLIKELY_FIRST, UNPREDICTABLE, _DOMAIN, _SCOPES = 0, 1, 2, 3, 4
 
 Failure = Callable[..., BaseException]
 
@@ -589,6 +589,7 @@ class Program:
         count = len(self.memories)
         lines = [f'!{_UNLIKELY} = !{{!"branch_weights", i32 1000000, i32 1}}']
         lines.append(f'!{_UNLIKELY_FIRST} = !{{!"branch_weights", i32 1, i32 1000000}}')
+        lines.append(f"!{UNPREDICTABLE} = !{{}}")
         lines.append(f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}')
         for i in range(count):
             own = _SCOPES + 3 * i

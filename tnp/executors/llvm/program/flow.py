@@ -15,7 +15,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.program.emitter import ZERO, Program
+from tnp.executors.llvm.program.emitter import UNPREDICTABLE, ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.parallel import trips_of
@@ -405,6 +405,19 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     carried.finish()
 
 
+def _asks_for_bits(p: Program, test: Any) -> bool:
+    """Whether a condition depends on the low bits of integers: nobody can tell which way such a branch goes, and one that is taken
+    wrongly costs more than to compute both sides. Of other conditions the processor learns."""
+    steps = {x.name: b for b in (p.blocks[-1].steps if p.blocks else ()) for x in b.flat_outputs}
+    made = steps.get(test.name) if isinstance(test, Proxy) else None
+    if made is not None and made.sym.name in ("eq", "ne"):
+        made = next((b for x in made.flat_inputs if (b := steps.get(x.name)) is not None), None)
+    return made is not None and made.sym.name in _OF_BITS
+
+
+_OF_BITS = frozenset(("bitwise_and", "bitwise_xor", "remainder"))
+
+
 @step("cond")
 def _cond(p: Program, b: BoundSymbol) -> None:
     test, then, otherwise, *inits = b.args
@@ -414,7 +427,8 @@ def _cond(p: Program, b: BoundSymbol) -> None:
     code = p.code
     sides = [code.label("then"), code.label("else")]
     join = code.label("join")
-    code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}")
+    hint = f", !unpredictable !{UNPREDICTABLE}" if _asks_for_bits(p, test) else ""
+    code.line(f"br i1 {asked}, label %{sides[0]}, label %{sides[1]}{hint}")
     is_unconditional, p.is_unconditional = p.is_unconditional, False
     for label, body in zip(sides, (then, otherwise)):
         code.block(label)

@@ -16,7 +16,7 @@ from tnp.executors import registry
 from tnp.executors.base import FusionExecutor, Implementation, OperatorExecutor, Region
 from tnp.testing import assert_same
 from tnp.transforms.claim import Fusable
-from tnp.transforms.fuse import find_regions
+from tnp.transforms.regions import find_regions
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -429,6 +429,11 @@ def test_regions_of_a_random_graph_are_a_valid_program(graph):
         done |= made
         assert len(group) == 1 or all(isinstance(b, Fusable) for b in group)
     assert [b for b in flat if b.has_tag(OpTags.EFFECT)] == [b for b in bsyms if b.has_tag(OpTags.EFFECT)]
+
+
+def test_what_reads_arguments_alone_joins_the_region_of_its_reader():
+    bsyms = _graph([[], [0], [], [2], [1, 3]], [True, False, True, True, True], [False] * 5)
+    assert find_regions(bsyms) == [bsyms[:1], bsyms[1:2], bsyms[2:]]
 
 
 @given(st.lists(st.sampled_from(["add", "sin", "cos", "multiply", "write"]), min_size=1, max_size=9), st.randoms())

@@ -51,12 +51,14 @@ class Training:
             self._make_differentiable,
         )
 
-    def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
+    def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[[list[Any]], Any], list[int]] | None:
         traces = self.backward_traces(given)
         if traces is None:
             return None
         places = [self.names.index(self.split.inputs[i].name) for i in self.split.positions_of(given)]
-        return picking(self._runner(traces[-1]), traces[-1], traces[0].args), places
+        if self._runner is Trace.python_callable:
+            return traces[-1].emptying_callable([p.name for p in traces[0].args]), places
+        return _of_list(picking(self._runner(traces[-1]), traces[-1], traces[0].args)), places
 
     def way_back(self) -> tuple[tuple[int, ...], list[Trace]]:
         """The backward program that was asked for first, or, if none was yet, the one for cotangents of all outputs: the numbers of its
@@ -67,7 +69,7 @@ class Training:
         assert traces is not None, "of all outputs there is always one"
         return given, traces
 
-    def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[..., Any], list[int]] | None:
+    def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[[list[Any]], Any], list[int]] | None:
         """As :meth:`_make_backward`, of a program whose results can be differentiated. ``RuntimeError`` if there is none."""
         made = self.split
         reason = "" if made.is_differentiable_again else "what is saved for the way back is not seen by autograd"
@@ -85,11 +87,11 @@ class Training:
             places = [self.names.index(made.inputs[i].name) for i in made.positions_of(given)]
             if again is None:  # they do not depend on anything
                 final = compile_trace(trace, self._backend_for(trace))[-1]
-                return picking(final.python_callable(), final, trace.args), places
+                return _of_list(picking(final.python_callable(), final, trace.args)), places
             training = Training(again, self._backend_for)
             position = {p.name: i for i, p in enumerate(trace.args)}
             taken = [position[name] for name in training.names]
-            return lambda *values: training.run(*[values[i] for i in taken]), places
+            return lambda values: training.run(*[values[i] for i in taken]), places
         if not reason:
             return None
         raise RuntimeError(
@@ -143,6 +145,10 @@ def picking(function: Callable[..., Any], program: Trace, given: Sequence[Proxy]
     if taken == list(range(len(given))):
         return function
     return lambda *values: function(*[values[i] for i in taken])
+
+
+def _of_list(function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
+    return lambda values: function(*values)
 
 
 def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:

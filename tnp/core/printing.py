@@ -11,7 +11,7 @@ import functools
 import itertools
 import linecache
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -263,8 +263,13 @@ def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:
     return f"checked_results({names}, {expected}, {call})"
 
 
-def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True) -> str:
-    """The trace as a Python function; ``context`` receives the names that it uses beside its imports."""
+def trace_source(
+    trace: Trace, context: dict[str, Any], *, comments: bool = True, given: Sequence[str] | None = None
+) -> str:
+    """The trace as a Python function; ``context`` receives the names that it uses beside its imports.
+
+    With ``given`` it takes a list of values, for these names, instead of its arguments, and empties it: nobody keeps what it deletes.
+    """
     context[_VALUES_KEY] = {trace.name, *(p.name for p in trace.args), *_value_names(trace.bound_symbols)}
     body = [f"  {line}" for line in block_lines(trace.bound_symbols, context, comments=comments)]
     if not body or all(line.lstrip().startswith("#") for line in body):
@@ -273,6 +278,10 @@ def trace_source(trace: Trace, context: dict[str, Any], *, comments: bool = True
     imports = sorted(context.pop(_IMPORTS_KEY, ()), key=lambda line: (line.startswith("from"), line))
     header = [] if trace.provenance is None or not comments else [str(trace.provenance)]
     parameters = ", ".join(p.name for p in trace.args)
+    if given is not None:
+        parameters = "_given"
+        taken = [f"  {p.name} = _given[{given.index(p.name)}]" for p in trace.args]
+        body = [*taken, "  _given.clear()", *body]
     spacer = [""] if header or imports else []
     return "\n".join([*header, *imports, *spacer, f"def {trace.name}({parameters}):", *body]) + "\n"
 

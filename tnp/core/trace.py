@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -212,6 +212,15 @@ class Trace:
             source = trace_source(self, context, comments=False)
             self._callable = compile_source(source, self.name, context)
         return self._callable
+
+    def emptying_callable(self, given: Sequence[str]) -> Callable[[list[Any]], Any]:
+        """The printed program as a function of a list of values for the names ``given``, ``args`` among them. It empties the list, so
+        that an argument is gone when the program deletes it, if nobody else has it."""
+        from tnp.core.printing import compile_source, trace_source
+
+        context: dict[str, Any] = {}
+        source = trace_source(self, context, comments=False, given=given)
+        return compile_source(source, self.name, context)
 
     def __str__(self) -> str:
         return self.python()

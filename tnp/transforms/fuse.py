@@ -1,8 +1,4 @@
-"""Regions: which fusable operations go together, and handing them to their executor.
-
-Operations join a region if no path leads from the region through an operation outside it back in; so a region can run as
-one step. Effects keep their order among each other.
-"""
+"""Handing regions of operations that go together (:mod:`tnp.transforms.regions`) to their executor."""
 
 from __future__ import annotations
 
@@ -18,113 +14,9 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
-from tnp.transforms.dce import may_raise
+from tnp.transforms.regions import find_regions
 
-__all__ = ["find_regions", "fuse"]
-
-
-def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
-    """``bsyms`` in an order that is as valid as theirs, cut into regions; an operation that nobody fuses is alone."""
-    producer: dict[str, int] = {}
-    written_since: list[int] = []
-    last_raising: int | None = None
-    group_of: list[int] = []
-    members: list[list[int]] = []
-    #: for each group, whose operations it takes, and of which kind
-    fuser_of: list[Any] = []
-    #: for each group, the groups that must run before it
-    before: list[set[int]] = []
-    last_effect: int | None = None
-    last_store: int | None = None
-    last_barrier = 0
-    #: the first group that what comes may be part of
-    closed = 0
-
-    def reach(groups: set[int]) -> set[int]:
-        """The groups that ``groups`` need, themselves included."""
-        found: set[int] = set()
-        stack = list(groups)
-        while stack:
-            g = stack.pop()
-            if g not in found:
-                found.add(g)
-                stack += before[g]
-        return found
-
-    for i, b in enumerate(bsyms):
-        needs = {group_of[producer[p.name]] for p in b.flat_inputs if p.name in producer}
-        is_effect = b.has_tag_inside(OpTags.EFFECT) or OpTags.PROGRAM in b.sym.tags
-        if is_effect and last_effect is not None:
-            needs.add(group_of[last_effect])
-        is_barrier = b.has_tag_inside(OpTags.BARRIER)
-        if b.sym.name == "copy_" or is_barrier or (is_effect and is_control_flow(b)):
-            # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
-            needs.update(group_of[last_barrier:])
-            last_barrier = i
-        # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
-        if last_store is not None and may_raise(b):
-            needs.add(group_of[last_store])
-        # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and may_raise(b)
-        updates = b.has_tag_inside(OpTags.UPDATE)
-        if updates and last_raising is not None:
-            needs.add(group_of[last_raising])
-        if raises:
-            needs.update(group_of[j] for j in written_since)
-        chosen = None
-        # A loop is a region of its own.
-        kind = (b.fuser, b.fuser.region_key(b)) if isinstance(b, Fusable) and not is_control_flow(b) else None
-        if isinstance(b, Fusable) and kind is not None:
-            reached: set[int] | None = None
-            for g in reversed(range(closed, len(members))):
-                if fuser_of[g] != kind or len(members[g]) >= b.fuser.region_limit:
-                    continue
-                if g in needs:
-                    is_behind = g in reach(needs - {g})
-                else:
-                    reached = reach(needs) if reached is None else reached
-                    is_behind = g in reached
-                if not is_behind:
-                    chosen = g
-                    break
-        if chosen is None:
-            chosen = len(members)
-            members.append([])
-            before.append(set())
-            fuser_of.append(kind)
-        members[chosen].append(i)
-        before[chosen] |= needs - {chosen}
-        group_of.append(chosen)
-        for p in b.flat_outputs:
-            producer[p.name] = i
-        if is_effect:
-            last_effect = i
-        if is_barrier:
-            closed = len(members)
-        if b.sym.name == "copy_":
-            last_store = i
-        if raises:
-            last_raising, written_since = i, []
-        elif updates:
-            written_since.append(i)
-    return [[bsyms[i] for i in members[g]] for g in _order(members, before)]
-
-
-def _order(members: list[list[int]], before: list[set[int]]) -> list[int]:
-    """The groups so that each comes after those it needs, otherwise by their last member."""
-    order: list[int] = []
-    placed: set[int] = set()
-
-    def place(g: int) -> None:
-        if g not in placed:
-            placed.add(g)
-            for h in sorted(before[g], key=lambda x: members[x][-1]):
-                place(h)
-            order.append(g)
-
-    for g in sorted(range(len(members)), key=lambda x: members[x][-1]):
-        place(g)
-    return order
+__all__ = ["fuse"]
 
 
 def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:

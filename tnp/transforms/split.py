@@ -19,6 +19,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
 from tnp.transforms.autodiff.rules import executors_in_use, grad_transforms_of
 from tnp.transforms.dce import common_subexpressions
+from tnp.transforms.late import late
 from tnp.transforms.rematerialise import choose_saved, is_cheap
 
 __all__ = ["Joint", "Split", "split"]
@@ -137,7 +138,7 @@ class Split:
         again = _computing(_read(joint.walk, joint), self.saved, joint, is_cheap if usual else _is_repeatable)
         if again is None:
             return None
-        new = _program("backward", joint.names, [*self.saved, *joint.seeds], [*again, *joint.walk])
+        new = _program("backward", joint.names, [*self.saved, *joint.seeds], late(again, joint.walk))
         new.value_guards = {}
         new.row_major = {p.name for p in joint.seeds} | (self.trace.row_major & {p.name for p in self.saved})
         return _returning(new, tuple(joint.found))

@@ -26,7 +26,7 @@ from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import executor as numpy_executor
 from tnp.executors.numpy.expressions import key_string
 from tnp.executors.registry import register_executor
-from tnp.executors.torch import kernels
+from tnp.executors.torch import kernels, products
 
 __all__ = ["REFUSALS", "clone", "empty_like", "executor", "to_ndarray", "to_tensor"]
 
@@ -417,7 +417,16 @@ _register("concatenate", _print_concatenate, "cat")
 _register("clone", lambda context, a: f"{a.name}.clone()")
 _register("device_put", lambda context, a, device: f"{a.name}.to({str(device)!r}, copy=True)", "to_device")
 _register("item", lambda context, a: f"{a.name}.item()")
-_register("matmul", lambda context, a, b: f"{_torch('matmul', context)}({a.name}, {b.name})")
+
+
+def _print_matmul(context: dict[str, Any], a: Any, b: Any) -> str:
+    if a.ndim == b.ndim == 2 and products.goes_to_pool((a.shape[0], b.shape[1]), a, b):
+        context["torch_product"] = products.matmul
+        return f"torch_product({a.name}, {b.name})"
+    return f"{_torch('matmul', context)}({a.name}, {b.name})"
+
+
+_register("matmul", _print_matmul)
 
 for _name, _prim in prims.registry.items():
     if _prim.id in executor.implementations or OpTags.PROGRAM in _prim.tags or not hasattr(kernels, _name):

@@ -16,13 +16,17 @@ import torch
 __all__ = ["Differentiable", "without_gradients"]
 
 
+#: makes a function of a list of values, and the positions of what it returns
+_Maker = Callable[[tuple[int, ...]], tuple[Callable[[list[Any]], Any], list[int]] | None]
+
+
 class Differentiable:
     """A program whose results have a ``grad_fn``.
 
     ``forward(*inputs)`` returns the results that autograd differentiates, the others, and what is saved; ``finish(*results, *others)``
     makes of them what the program returns. ``make_backward(numbers)`` gives, for the numbers of those results of which there are
-    cotangents, a function of what was saved and these cotangents, and the positions among the inputs of the cotangents that it
-    returns; or ``None`` if it needs those of all results. ``inner`` are the numbers of those saved values that autograd sees as results
+    cotangents, a function of a list, which it may empty, of what was saved and these cotangents, and the positions among the inputs of the
+    cotangents that it returns; or ``None`` if it needs those of all results. ``inner`` are the numbers of those saved values that autograd sees as results
     behind the others, and ``make_differentiable`` is as ``make_backward``, for a function that autograd differentiates.
     """
 
@@ -31,9 +35,9 @@ class Differentiable:
         forward: Callable[..., Any],
         finish: Callable[..., Any] | None,
         is_tensor: Sequence[bool],
-        make_backward: Callable[[tuple[int, ...]], tuple[Callable[..., Any], list[int]] | None],
+        make_backward: _Maker,
         inner: Sequence[int],
-        make_differentiable: Callable[[tuple[int, ...]], tuple[Callable[..., Any], list[int]] | None],
+        make_differentiable: _Maker,
     ) -> None:
         self.forward = forward
         self.finish = finish
@@ -54,8 +58,8 @@ class Differentiable:
             results = results[: -len(self.inner)]
         return self.finish(*results, *others)
 
-    def backward(self, saved: Sequence[Any], cotangents: Sequence[Any], shapes: Sequence[Any], count: int) -> list[Any]:
-        """The cotangents of the inputs, of which there are ``count``."""
+    def backward(self, saved: list[Any], cotangents: Sequence[Any], shapes: Sequence[Any], count: int) -> list[Any]:
+        """The cotangents of the inputs, of which there are ``count``. Takes what is ``saved`` out of the list."""
         given = tuple(i for i, g in enumerate(cotangents) if g is not None)
         found: list[Any] = [None] * count
         if not given:
@@ -78,7 +82,8 @@ class Differentiable:
             made = known[given]
             cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, shapes)]
         program, positions = made
-        results = program(*saved, *(_plain(cotangents[i]) for i in given))
+        saved += [_plain(cotangents[i]) for i in given]
+        results = program(saved)
         for i, g in zip(positions, results):
             found[i] = g
         return found
@@ -122,11 +127,13 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        saved: Any = ctx.saved_tensors
+        saved = list(ctx.saved_tensors)
         program = ctx.program
         if ctx.kept is not None:
             tensors = iter(saved)
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
+            del tensors
+        ctx.maybe_clear_saved_tensors()  # unless the graph is kept: what was saved goes when the way back has read it
         on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()
         with torch.autocast("cpu", enabled=False), on_cuda:
             return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))

@@ -21,7 +21,7 @@ from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
 from tnp.executors.base import Implementation
 from tnp.executors.numpy.expressions import key_string
 from tnp.executors.registry import register_executor
-from tnp.executors.torch import TorchExecutor, executor
+from tnp.executors.torch import TorchExecutor, executor, products
 
 __all__ = ["own", "prims_only"]
 
@@ -118,10 +118,19 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 @_assignment
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
+    if name == "torch.nn.functional.linear" and _is_large_product(bsym):
+        context["torch_linear"] = products.linear
+        return _call("torch_linear", bsym.args, bsym.kwargs, context)
     if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):
         first, *rest = bsym.args
         return _view(name, literal(first, context), rest, bsym.kwargs, context)
     return _call(name, bsym.args, bsym.kwargs, context)
+
+
+def _is_large_product(bsym: BoundSymbol) -> bool:
+    arrays = [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
+    out = bsym.output
+    return out.ndim >= 2 and [a.ndim for a in arrays[:2]] == [out.ndim, 2] and products.goes_to_pool(out.shape, *arrays)
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

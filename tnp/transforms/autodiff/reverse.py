@@ -329,6 +329,9 @@ def with_parts(p: TensorProxy, whole: TensorProxy | None, parts: Sequence[Part])
 
     What all slices have in common, of a stencil nearly everything, is computed in one pass; then what is left of each is added.
     """
+    joined = _joined(p, parts) if whole is None else None
+    if joined is not None:
+        return joined
     total = zeros_for(p) if whole is None else whole
     boxes = [(starts, tuple(s + n for s, n in zip(starts, g.shape))) for starts, g in parts]
     begin = tuple(max(b[0][d] for b in boxes) for d in range(p.ndim))
@@ -346,6 +349,21 @@ def with_parts(p: TensorProxy, whole: TensorProxy | None, parts: Sequence[Part])
             before = _cut(total, (0,) * p.ndim, lower, upper)
             total = views.update(total, clang.add(before, _cut(g, starts, lower, upper)), _box(lower, upper))
     return total
+
+
+def _joined(p: TensorProxy, parts: Sequence[Part]) -> TensorProxy | None:
+    """The cotangent of an array of which only slices are used that lie side by side and fill it (those of ``torch.split``)."""
+    for dim in range(p.ndim):
+        ordered = sorted(parts, key=lambda part: part[0][dim])
+        at = 0
+        for starts, g in ordered:
+            if starts[dim] != at or any(starts[d] or g.shape[d] != p.shape[d] for d in range(p.ndim) if d != dim):
+                break
+            at += g.shape[dim]
+        else:
+            if at == p.shape[dim] and len(ordered) > 1:
+                return prims.concatenate([g for _, g in ordered], dim)
+    return None
 
 
 def _box(begin: Sequence[int], end: Sequence[int]) -> views.Path:

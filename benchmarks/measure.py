@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,6 +19,10 @@ __all__ = ["Measurer", "copy_bandwidth", "interleaved"]
 TOLERANCE = {"float32": 1e-4, "float64": 1e-9}
 #: the part of integers computed from floats that may differ: comparisons at the borderline
 INTEGERS_THAT_MAY_DIFFER = 1e-4
+#: elements from which on memory-bound kernels are compared with copies
+LARGE = 1_000_000
+#: stands for a contestant: copies of as many bytes, in turns with the kernel, as the machine's bandwidth changes
+COPY = "copy"
 #: a turn of calls shorter than this starts with an untimed one, which warms the caches and lets others' threads sleep
 WARMED_SECONDS = 0.02
 #: the time in which threads that wait for their next parallel loop by spinning go to sleep
@@ -59,7 +64,40 @@ class Timer:
         return [np.asarray(x) for x in found]
 
 
-def interleaved(timers: dict[Any, Timer], seconds: float, rounds: int = 8, least: int = 3) -> dict[Any, float]:
+class CopyTimer:
+    """Copies of as many bytes as a kernel moves, half of them read and half written."""
+
+    def __init__(self, copy: Callable[[], Any]) -> None:
+        self.copy = copy
+        self.last = 0.0
+
+    def once(self) -> float:
+        """Seconds of a copy."""
+        start = time.perf_counter()
+        self.copy()
+        self.last = time.perf_counter() - start
+        return self.last
+
+
+def copies(source: Any, target: Any, threads: int, pool: ThreadPoolExecutor) -> list[Callable[[], Any]]:
+    """Ways to copy an array: one thread's ``np.copyto``; with several, that on a part for each thread, and torch's copy."""
+    found: list[Callable[[], Any]] = [lambda: np.copyto(target, source)]
+    if threads > 1:
+        parts = list(zip(np.array_split(target, threads), np.array_split(source, threads)))
+        found.append(lambda: list(pool.map(lambda part: np.copyto(*part), parts)))
+        try:
+            import torch
+        except ImportError:
+            pass
+        else:
+            a, b = torch.from_numpy(target), torch.from_numpy(source)
+            found.append(lambda: a.copy_(b))
+    return found
+
+
+def interleaved(
+    timers: dict[Any, Timer | CopyTimer], seconds: float, rounds: int = 8, least: int = 3
+) -> dict[Any, float]:
     """The median seconds a call of each contestant, from calls in turns: a slow phase of the machine meets all of them.
 
     Each gets about ``seconds`` in all, and at least ``least`` calls. The order rotates from round to round.
@@ -120,7 +158,7 @@ class Measurer:
         row["memory_bound"] = kernel.memory_bound
         forget(self.contestants)
         expected: list[Any] = []
-        timers: dict[tuple[str, str, str], Timer] = {}
+        timers: dict[tuple[str, str, str], Timer | CopyTimer] = {}
         original = kernel.arguments(n, np.dtype(dtype))
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -151,7 +189,15 @@ class Measurer:
                 if not any(key[0] == name for key in timers):
                     row["blank"][name] = failed or "no version of it here"
             del expected
-            warm = interleaved(timers, self.seconds)
+            with ThreadPoolExecutor(self.threads) as pool:
+                if kernel.memory_bound and n >= LARGE:
+                    source = np.ones(row["bytes"] // 2, np.uint8)
+                    found = copies(source, np.zeros_like(source), self.threads, pool)
+                    timers |= {(COPY, "", str(i)): CopyTimer(copy) for i, copy in enumerate(found)}
+                warm = interleaved(timers, self.seconds)
+        copied = [warm.pop(key) for key in list(warm) if key[0] == COPY]
+        if copied:
+            row["copy"] = row["bytes"] / min(copied)
         self._drop_slow_styles(kernel.name, warm)
         row["warm"], row["version"] = {}, {}
         for (name, style, detail), value in warm.items():
@@ -199,28 +245,8 @@ def unfused(jitted: Any) -> list[str]:
 
 
 def copy_bandwidth(threads: int, megabytes: int = 128, repeats: int = 7) -> float:
-    """Bytes a second, read and written, of the best copy between two large arrays with that many threads.
-
-    One thread: ``np.copyto``. Several: that on a part for each thread, or torch's copy.
-    """
+    """Bytes a second, read and written, of the best copy between two large arrays with that many threads."""
     source = np.ones(megabytes * 2**17)
-    target = np.zeros_like(source)
-    copies = [lambda: np.copyto(target, source)]
-    pool = ThreadPoolExecutor(threads)
-    if threads > 1:
-        parts = list(zip(np.array_split(target, threads), np.array_split(source, threads)))
-        copies.append(lambda: list(pool.map(lambda part: np.copyto(*part), parts)))
-        try:
-            import torch
-        except ImportError:
-            pass
-        else:
-            a, b = torch.from_numpy(target), torch.from_numpy(source)
-            copies.append(lambda: a.copy_(b))
-    times = []
-    for copy in copies * repeats:
-        start = time.perf_counter()
-        copy()
-        times.append(time.perf_counter() - start)
-    pool.shutdown()
-    return 2 * source.nbytes / min(times)
+    with ThreadPoolExecutor(threads) as pool:
+        timers = [CopyTimer(copy) for copy in copies(source, np.zeros_like(source), threads, pool)]
+        return 2 * source.nbytes / min(timer.once() for timer in timers * repeats)

@@ -23,7 +23,8 @@ _INTRODUCTION = """\
 Every figure is the median of calls in turns with the other contestants, in this one run. A column of a contestant says how
 many times faster than NumPy it is; the last columns compare tnp with the best of the peers: above 1, tnp is faster.
 Results were compared with NumPy's (float64: 1e-9, float32: 1e-4 of the largest element). Arguments that a kernel changes are
-restored untimed. tnp and NumPy take and return NumPy arrays; jax has its arguments on its device (those that the kernel
+restored untimed. Of memory-bound kernels, "of a copy" compares the bytes that any program for it must move (each array once) with a copy of as many bytes,
+in turns with the contestants. tnp and NumPy take and return NumPy arrays; jax has its arguments on its device (those that the kernel
 changes are donated), torch has tensors. numba runs the better of the NumPy function and of loops written for it, both with
 `parallel=True` for several threads; torch.compile the better of the NumPy function and one on tensors. One thread means a
 process that may run on one core. The tables of float32 have complex64 and uint32 where the kernel is about those."""
@@ -79,6 +80,13 @@ def against_numpy(row: Record, contestant: str = "tnp") -> float | None:
     return row["warm"]["NumPy"] / row["warm"][contestant] if contestant in row["warm"] else None
 
 
+def of_a_copy(row: Record) -> float | None:
+    """The bytes that a memory-bound kernel moves, in tnp's time, over what a copy of as many moves in that time."""
+    if "copy" not in row or "tnp" not in row["warm"]:
+        return None
+    return row["bytes"] / row["warm"]["tnp"] / row["copy"]
+
+
 def geometric_mean(values: Iterable[float | None]) -> float:
     logarithms = [math.log(v) for v in values if v]
     return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
@@ -128,6 +136,15 @@ def summary(rows: list[Record], most: int) -> list[str]:
             "",
             _table(["kernel", "dtype", "elements", "tnp : best peer", "best peer"], body, left=2),
         ]
+    bound = [r for r in large if of_a_copy(r)]
+    if bound:
+        below = sorted((r for r in bound if of_a_copy(r) < 0.85), key=of_a_copy)
+        listed = "; ".join(f"{r['kernel']} ({r['n']:,}, {r['dtype']}: {of_a_copy(r):.0%})" for r in below)
+        lines += [
+            "",
+            f"Of {len(bound)} memory-bound rows with {most} threads, {len(bound) - len(below)} move their bytes at 85 % of a copy's speed or more"
+            + (f"; below that: {listed}." if below else "."),
+        ]
     slower = [r for r in rows if (against_numpy(r) or math.inf) < 1]
     if slower:
         described = [
@@ -151,24 +168,24 @@ def tables(rows: list[Record], contestants: list[str], bandwidth: dict[int, floa
                 head = ["kernel", "NumPy", *contestants[1:], "best peer", "tnp : best peer"]
                 if n >= LARGE:
                     head += ["tnp, GB/s", "of a copy"]
-                body = [_cells(r, contestants[1:], copy if n >= LARGE else None, notes) for r in of]
+                body = [_cells(r, contestants[1:], n >= LARGE, notes) for r in of]
                 parts.append(
                     f"### {n:,} elements, {dtype}, {threads} thread{'s'[: threads > 1]}\n\n{_table(head, body)}"
                 )
     return parts
 
 
-def _cells(row: Record, contestants: list[str], copy: float | None, notes: Notes) -> list[str]:
+def _cells(row: Record, contestants: list[str], is_large: bool, notes: Notes) -> list[str]:
     cells = [row["kernel"], _time(row["warm"]["NumPy"])]
     for name in contestants:
         ratio = against_numpy(row, name)
         cells.append(notes.mark(f"{name}: {row['blank'].get(name, '')}") if ratio is None else f"{ratio:.2f}")
     ratio = against_best(row)
     cells += [best_peer(row) or "", f"{ratio:.2f}" if ratio else ""]
-    if copy is not None:
+    if is_large:
         shown = row["memory_bound"] and "tnp" in row["warm"]
         speed = row["bytes"] / row["warm"]["tnp"] if shown else 0
-        cells += [f"{speed / 1e9:.1f}", f"{speed / copy:.0%}"] if shown else ["", ""]
+        cells += [f"{speed / 1e9:.1f}", f"{of_a_copy(row):.0%}"] if shown else ["", ""]
     return cells
 
 

@@ -382,3 +382,21 @@ def test_what_reads_elements_far_apart_is_computed_once():
     assert any("add f64[20, 30]" in line for line in loops(f))
     planes = compare(lambda x: white(np.moveaxis(x, 0, -1)), np.random.default_rng(0).random((3, 20, 30)))
     assert not any("add f64[20, 30]" in line for line in loops(planes))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "complex64", "int8", "bool"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "any", "argmin"])
+def test_reductions_of_one_element(name, dtype):
+    """They are compiled too, where they are all of a program; and begin with 0 or 1, as NumPy's do."""
+
+    def f(a):
+        return getattr(a, name)()
+
+    jitted = tnp.jit(f)
+    for value in (-0.0, 3, np.nan):
+        with np.errstate(invalid="ignore"):
+            a = np.full((1, 1), value).astype(dtype)
+        found, expected = jitted(a), f(a)
+        assert found.tobytes() == expected.tobytes() and type(found) is type(expected)
+    if dtype != "complex64" or name in ("sum", "prod", "any"):  # complex numbers are ordered by NumPy
+        assert operations(jitted) == ["llvm_fusion0"]

@@ -95,7 +95,7 @@ KERNELS = (
         jax=with_numpy_as("jax.numpy", cumulative_sum),
         torch=lambda: lambda x: x.cumsum(0),
         cannot={"numexpr": "numexpr has no cumulative sum"},
-        memory_bound=True,
+        # not bound by memory: sums are rounded in order, so that each addition waits for the one before
     ),
     Kernel(
         "gather + sum",

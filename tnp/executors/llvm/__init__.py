@@ -128,6 +128,8 @@ def _pays(graph: Graph, whole: bool) -> bool:
     by_index = {n for n in used if isinstance(n, View | Update) and n.lookups}
     plain = ("input", "number", "view", "full", "empty", "copy", "iota")
     work = [n for n in used if n in by_index or n.op not in plain]
+    if not work:  # reductions of one element
+        return whole and all(n.size == 1 for n in graph.outputs)
     if all(isinstance(n, Update) and n not in by_index for n in work):
         return False
     return whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS

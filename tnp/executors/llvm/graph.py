@@ -346,6 +346,11 @@ class Lowering:
     def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
         """A reduction; one over lengths of 1 alone only drops them. What has been reduced so before (for a mean and a variance) is the same."""
         if all(source.shape[d] == 1 for d in dims):
+            # NumPy's begin with 0 or 1: a sum is never -0, a complex product with NaN in one part has it in both
+            if op == "sum" and dtype.kind in "fc":
+                source = self.make("add", source.shape, dtype, (source, 0.0))
+            elif op == "prod" and dtype.kind == "c":
+                source = self.make("mul", source.shape, dtype, (source, 1.0))
             return self.view(source, shape, lambda at: with_zeros(at, dims))
         key = (op, dtype, source, frozenset(dims))
         if key not in self.reductions:

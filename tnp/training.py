@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tnp.core import sizes
 from tnp.core.errors import ExtensionError, GradientError, NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.trace import Trace
@@ -28,6 +29,7 @@ class Training:
         self, made: Split, backend_for: Callable[[Trace], Backend], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
     ) -> None:  # fmt: skip
         from tnp.executors.torch.autograd import Differentiable
+        from tnp.lang.torch.dtypes import to_torch_dtype
 
         #: makes functions of finished programs
         self._runner = runner
@@ -49,6 +51,8 @@ class Training:
             self._make_backward,
             [names.index(p.name) for p in made.inner],
             self._make_differentiable,
+            len(self.names),
+            [(sizes.concrete(p.shape, "a gradient"), to_torch_dtype(p.dtype)) for p in made.outputs],
         )
 
     def _make_backward(self, given: tuple[int, ...]) -> tuple[Callable[[list[Any]], Any], list[int]] | None:

@@ -32,6 +32,7 @@ from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
 from tnp.frontend.rewriter import is_library_class
 from tnp.frontend.sources import ArrayKind, Extent, Prologue, Source, disjoint
+from tnp.frontend.versions import version_of
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_dtype
@@ -347,6 +348,9 @@ class Inputs:
             values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
             count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
             condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
+            version = version_of(c)
+            if version is not None:
+                condition = f"({self.prologue.constant(version, 'version')}.value == {version.value} or {condition})"
             self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
 
     def lift_object(self, value: Any, source: Source) -> TracedObject:

@@ -27,7 +27,8 @@ class Differentiable:
     makes of them what the program returns. ``make_backward(numbers)`` gives, for the numbers of those results of which there are
     cotangents, a function of a list, which it may empty, of what was saved and these cotangents, and the positions among the inputs of the
     cotangents that it returns; or ``None`` if it needs those of all results. ``inner`` are the numbers of those saved values that autograd sees as results
-    behind the others, and ``make_differentiable`` is as ``make_backward``, for a function that autograd differentiates.
+    behind the others, and ``make_differentiable`` is as ``make_backward``, for a function that autograd differentiates. There are ``count``
+    inputs, and ``kinds`` are the shapes and dtypes of the results.
     """
 
     def __init__(
@@ -38,8 +39,12 @@ class Differentiable:
         make_backward: _Maker,
         inner: Sequence[int],
         make_differentiable: _Maker,
+        count: int,
+        kinds: Sequence[tuple[Sequence[int], torch.dtype]],
     ) -> None:
         self.forward = forward
+        self.count = count
+        self.kinds = tuple(kinds)
         self.finish = finish
         self.is_tensor = tuple(is_tensor)
         self.all_tensors = all(is_tensor)
@@ -58,10 +63,10 @@ class Differentiable:
             results = results[: -len(self.inner)]
         return self.finish(*results, *others)
 
-    def backward(self, saved: list[Any], cotangents: Sequence[Any], shapes: Sequence[Any], count: int) -> list[Any]:
-        """The cotangents of the inputs, of which there are ``count``. Takes what is ``saved`` out of the list."""
+    def backward(self, saved: list[Any], cotangents: Sequence[Any]) -> list[Any]:
+        """The cotangents of the inputs. Takes what is ``saved`` out of the list."""
         given = tuple(i for i, g in enumerate(cotangents) if g is not None)
-        found: list[Any] = [None] * count
+        found: list[Any] = [None] * self.count
         if not given:
             return found
         again = torch.is_grad_enabled()  # the gradient is differentiated again
@@ -80,7 +85,8 @@ class Differentiable:
             if given not in known:
                 known[given] = make(given)
             made = known[given]
-            cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, shapes)]
+            kinds = self.kinds
+            cotangents = [torch.zeros(s, dtype=d) if g is None else g for g, (s, d) in zip(cotangents, kinds)]
         program, positions = made
         saved += [_plain(cotangents[i]) for i in given]
         results = program(saved)
@@ -112,31 +118,30 @@ class _Function(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, program: Differentiable, others: list[Any], *inputs: Any) -> Any:
         results, rest, saved = program.forward(*inputs)
-        others += rest
+        if rest:
+            others += rest
         ctx.program = program
-        ctx.count = len(inputs)
         ctx.set_materialize_grads(False)
         if program.all_tensors:
-            ctx.kept = None
             ctx.save_for_backward(*saved)
         else:
             ctx.kept = [None if t else x for t, x in zip(program.is_tensor, saved)]
             ctx.save_for_backward(*(x for t, x in zip(program.is_tensor, saved) if t))
-        ctx.shapes = [(r.shape, r.dtype) for r in results]
         return (*results, *(saved[i] for i in program.inner)) if program.inner else results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         saved = list(ctx.saved_tensors)
         program = ctx.program
-        if ctx.kept is not None:
+        if not program.all_tensors:
             tensors = iter(saved)
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
             del tensors
         ctx.maybe_clear_saved_tensors()  # unless the graph is kept: what was saved goes when the way back has read it
         on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()
-        with torch.autocast("cpu", enabled=False), on_cuda:
-            return (None, None, *program.backward(saved, cotangents, ctx.shapes, ctx.count))
+        on_cpu = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
+        with on_cpu, on_cuda:
+            return (None, None, *program.backward(saved, cotangents))
 
 
 #: ``_Function.apply`` without what it does where torch.func's transforms are at work: programs are guarded against these

@@ -30,6 +30,11 @@ TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 #: devices on which tensors may be; those of ``meta`` have no data, and show what a program makes of shapes and dtypes
 DEVICES = frozenset(d.value for d in DeviceType)
 
+#: what is asked at each call
+_is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+_functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_forward_ad = torch.autograd.forward_ad
+
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -66,16 +71,16 @@ def is_plain(t: torch.Tensor) -> bool:
 
 def is_ordinary() -> bool:
     """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
-    return not torch.is_autocast_enabled("cpu") and is_unwatched()
+    return not (_is_any_autocast_enabled() and torch.is_autocast_enabled("cpu")) and is_unwatched()
 
 
 def is_unwatched() -> bool:
     """Whether torch's functions do nothing but cast and compute."""
     return not (
-        torch.is_autocast_enabled("cuda")
-        or torch._C._len_torch_function_stack()
-        or torch._C._len_torch_dispatch_stack()
-        or torch.autograd.forward_ad._current_level >= 0
+        (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
+        or _functions()
+        or _dispatchers()
+        or _forward_ad._current_level >= 0
     )
 
 

@@ -26,9 +26,6 @@ __all__ = ["lift_module"]
 #: where a module keeps attributes that are no attributes of the object
 _PARTS = ("_parameters", "_buffers", "_modules")
 _BACKWARD_HOOKS = ("_backward_hooks", "_backward_pre_hooks")
-_GLOBAL_HOOKS = (
-    "_global_forward_pre_hooks", "_global_forward_hooks", "_global_backward_hooks", "_global_backward_pre_hooks",
-)  # fmt: skip
 
 
 def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
@@ -49,7 +46,13 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
 
 def has_global_hooks() -> bool:
     """Whether hooks are registered for all modules."""
-    return any(getattr(torch_module, name, None) for name in _GLOBAL_HOOKS)
+    m = torch_module
+    return bool(
+        m._global_forward_pre_hooks
+        or m._global_forward_hooks
+        or m._global_backward_hooks
+        or m._global_backward_pre_hooks
+    )
 
 
 def _call(self: Any, *args: Any, **kwargs: Any) -> Any:

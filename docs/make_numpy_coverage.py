@@ -24,7 +24,7 @@ from tnp.testing import opinfos
 REFUSED = {
     "reads or writes files, buffers or text": (
         "frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez savez_compressed "
-        "from_dlpack ndarray.tofile ndarray.dump ndarray.dumps ndarray.tobytes ndarray.tostring"
+        "ndarray.tofile ndarray.dump ndarray.dumps ndarray.tobytes ndarray.tostring"
     ),
     "gives text": (
         "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "

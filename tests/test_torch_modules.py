@@ -1,6 +1,7 @@
 """Jitted modules: parameters and buffers are inputs, attributes are the module's."""
 
 import copy
+import pickle
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_attributes_are_the_modules(network):
 
 
 def test_gradients_of_parameters(network):
-    jitted, x = tnp.jit(network), randn(5, 8)
+    jitted, x = tnp.jit(network, executors=["numpy"]), randn(5, 8)
     jitted(x)["y"].sum().backward()
     other = copy.deepcopy(network)
     other.zero_grad()
@@ -212,7 +213,8 @@ def _changes(model, x):
 
 
 def test_modules_changed_between_calls(network):
-    jitted, x = tnp.jit(network), randn(5, 8)
+    jitted, x = tnp.jit(network, executors=["numpy"]), randn(5, 8)
+    # native code is for the other tests: here programs are many
     with torch.no_grad():
         jitted(x)
         for change in _changes(network, x):
@@ -226,3 +228,80 @@ def test_modules_changed_between_calls(network):
     network.requires_grad_(True)
     jitted(x)["y"].sum().backward()
     assert network.head[3].weight.grad is not None
+
+
+class _Outer(torch.nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+        self.last = torch.nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.last(self.inner(x))
+
+
+def test_a_jitted_module_is_a_part_of_another():
+    torch.manual_seed(0)
+    inner, x = torch.nn.Linear(3, 3), torch.randn(2, 3)
+    mine, eager = _Outer(tnp.jit(inner)), _Outer(inner)
+    eager.last = mine.last
+    assert isinstance(mine.inner, torch.nn.Linear) and "inner" in dict(mine.named_children())
+    assert list(mine.state_dict()) == list(eager.state_dict())
+    assert [p is q for p, q in zip(mine.parameters(), eager.parameters())] == [True] * 4
+    mine.eval()
+    assert not inner.training
+    whole, by_name = tnp.jit(mine), tnp.jit(lambda x: mine.inner(x) * 2)
+    for _ in range(2):
+        for f, expected in ((mine, eager(x)), (whole, eager(x)), (by_name, inner(x) * 2)):
+            _close(f(x).detach(), expected.detach())
+        inner.weight = torch.nn.Parameter(torch.ones(3, 3))  # an input of all three programs, and no constant
+    assert tnp.cache_info(whole).misses == tnp.cache_info(by_name).misses == 1
+    whole(x).sum().backward()
+    assert inner.weight.grad is not None
+    sequence = tnp.jit(torch.nn.Sequential(mine.inner, torch.nn.ReLU()))
+    assert len(sequence) == 2 and sequence[0] is mine.inner and list(sequence)[1] is sequence[-1]
+    _close(sequence(x).detach(), inner(x).relu().detach())
+
+
+def test_attributes_are_set_on_the_module(network):
+    jitted, x = tnp.jit(network.blocks[0]), randn(5, 8)
+    jitted(x)
+    jitted.scale = torch.full((), 3.0)
+    assert network.blocks[0].scale == 3
+    _close(jitted(x).detach(), network.blocks[0](x).detach())
+    jitted.register_buffer("more", torch.ones(2))
+    del jitted.more
+    assert not hasattr(network.blocks[0], "more")
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, copy.copy, lambda j: pickle.loads(pickle.dumps(j))], ids=["deepcopy", "copy", "pickle"]
+)
+def test_copies_are_jitted_modules(copied):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Tanh())
+    jitted, x = tnp.jit(model, specialisations=3), torch.ones(2, 3)
+    expected = jitted(x).detach()
+    again = copied(jitted)
+    assert (
+        type(again) is type(jitted)
+        and again.options["specialisations"] == 3
+        and again.state_dict().keys() == model.state_dict().keys()
+    )
+    _close(again(x).detach(), expected)
+    assert tnp.cache_info(again) == (0, 1, 1)
+    with torch.no_grad():
+        again[0].weight.zero_()
+    assert (jitted(x) == expected).all().item() == (copied is not copy.copy)
+
+
+def test_backward_hooks_run_eagerly_until_they_are_removed():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 2))
+    jitted, x, seen = tnp.jit(model), torch.ones(2, 3, requires_grad=True), []
+    handle = model[0].register_full_backward_hook(lambda module, gi, go: seen.append(go[0].shape))
+    with pytest.warns(tnp.EagerFallbackWarning, match="_backward_hooks"):
+        jitted(x).sum().backward()
+    jitted(x).sum().backward()
+    assert seen == [(2, 3)] * 2 and tnp.cache_info(jitted) == (1, 1, 1)
+    handle.remove()
+    jitted(x).sum().backward()
+    assert len(seen) == 2 and tnp.last_traces(jitted)

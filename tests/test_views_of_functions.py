@@ -19,6 +19,7 @@ VIEWS = {
     "T": lambda x: x.T,
     "transpose": lambda x: np.transpose(x, (1, 0)),
     "permute_dims": np.permute_dims,
+    "from_dlpack": np.from_dlpack,
     "matrix_transpose": np.matrix_transpose,
     "swapaxes": lambda x: np.swapaxes(x, 0, -1),
     "moveaxis": lambda x: np.moveaxis(x, 0, 1),

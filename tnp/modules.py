@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
+from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
@@ -19,8 +21,9 @@ class JittedModule(Jitted):
     """A module compiled by tnp. Made by :func:`tnp.jit`.
 
     Calling it calls the module through a program of which parameters and buffers are inputs, so that they may change.
-    Attributes are the module's: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``, submodules. Methods that return
-    the module return this.
+    Attributes are the module's, to read and to set: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``, submodules. Methods
+    that return the module return this. To ``isinstance`` it is of the module's class, so it may be a part of another module, whose
+    parameters are then its own, too. It is copied and pickled with its module, without the programs.
 
     Where parameters or arguments require gradients, results have a ``grad_fn``: a program that goes back is compiled when gradients
     are first asked for, and any optimizer of torch's trains the module.
@@ -34,9 +37,18 @@ class JittedModule(Jitted):
     ['bias', 'weight']
     """
 
+    #: the frontend takes a jitted module for its module
+    __tnp_module__ = True
+
+    def __new__(cls, module: Any, **options: Any) -> JittedModule:
+        kind: Any = type(module)
+        made: JittedModule = object.__new__(_class_for(kind))
+        return made
+
     def __init__(self, module: Any, **options: Any) -> None:
         super().__init__(module, **options)
         self.__name__ = self.__qualname__ = type(module).__name__
+        # Set last: attributes set from then on are the module's.
         #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
         self._forms: dict[Any, Form] = {}
 
@@ -52,7 +64,7 @@ class JittedModule(Jitted):
             for run in form.runs:
                 result = run(*args)
                 if result is not MISS:
-                    self._hits += 1
+                    vars(self)["_hits"] += 1  # past __setattr__
                     return result
             return self._call_slowly(form, args)
         except LateGuardFailed as failure:
@@ -81,8 +93,57 @@ class JittedModule(Jitted):
 
         return method
 
+    __class__: Any = property(lambda self: type(self.__tnp_function__))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = vars(self)
+        if name in own or "_forms" not in own:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.__tnp_function__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__tnp_function__, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__tnp_function__)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self  # a module that is an attribute of a class is no method
+
+    def __copy__(self) -> JittedModule:
+        return JittedModule(copy.copy(self.__tnp_function__), **self.options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JittedModule:
+        return JittedModule(copy.deepcopy(self.__tnp_function__, memo), **self.options)
+
+    def __reduce__(self) -> Any:
+        return functools.partial(JittedModule, **self.options), (self.__tnp_function__,)
+
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+#: methods that Python looks up in classes, and containers of modules have
+_OF_CONTAINERS = (
+    "__len__", "__iter__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__reversed__", "__add__", "__iadd__",
+)  # fmt: skip
+
+
+@functools.cache
+def _class_for(kind: type) -> type[JittedModule]:
+    """The class of jitted modules of a ``kind``: one with the methods of containers that this has."""
+    methods = {name: _forwarded(name) for name in _OF_CONTAINERS if hasattr(kind, name)}
+    return type("JittedModule", (JittedModule,), methods) if methods else JittedModule
+
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    def method(self: JittedModule, *args: Any) -> Any:
+        module: Any = self.__tnp_function__
+        result = getattr(module, name)(*args)
+        return self if result is module else result
+
+    return method
 
 
 def _form(signature: inspect.Signature, positional: int, keywords: list[str]) -> Form:

@@ -314,6 +314,11 @@ class TracedArray:
         return self.copy() if self.library is None else self.clone()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.
+        if self.library is not None and len(inputs) == 2 and type(inputs[0]) is not TracedArray:
+            operator = _OPERATORS.get(ufunc)
+            if operator is not None and method == "__call__" and not kwargs:
+                return _tracer.current().operate(operator, *inputs)
         return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -411,6 +416,13 @@ class TracedObject:
 
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
+#: the operators that NumPy's arrays and scalars have by ufuncs
+_OPERATORS: dict[Any, str] = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floor_divide", np.remainder: "remainder",
+    np.power: "pow", np.matmul: "matmul", np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
+    np.left_shift: "left_shift", np.right_shift: "right_shift", np.equal: "eq", np.not_equal: "ne", np.less: "lt",
+    np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
+}  # fmt: skip
 
 
 def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:

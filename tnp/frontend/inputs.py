@@ -157,6 +157,12 @@ class Inputs:
             return value
         if kind in _CALLABLE_PARTS:
             return self._lift_callable(value, source)
+        if getattr(kind, "__tnp_module__", False):  # a jitted module
+            source = self.prologue.let(source)
+            condition = f"type({source.expression}) is {self.prologue.constant(kind, 'type')}"
+            self.prologue.guard(condition, f"{source.description} is a jitted module")
+            inside = Source(f"{source.expression}.__tnp_function__", source.description)
+            return self.lift(value.__tnp_function__, inside)
         if kind is slice:
             parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
             self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")

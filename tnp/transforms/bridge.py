@@ -49,7 +49,7 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
 
     for bsym in trace.bound_symbols:
         if bsym.sym.name == "copy_" and (kind := kinds[bsym.args[1].name]) != kind_of(bsym, bsym.args[1], trace):
-            bsym = bsym.replace(sym=conversions[kind, kind])
+            bsym = bsym.replace(sym=conversions.get((kind, kind), bsym.sym))  # none is needed where memory is shared
 
         def in_kind(p: Proxy, bsym: BoundSymbol = bsym) -> Proxy:
             if not isinstance(p, TensorProxy):

@@ -25,6 +25,9 @@ from tnp.executors.torch import TorchExecutor, executor, products
 
 __all__ = ["own", "prims_only"]
 
+#: the function that gives an ndarray, which is none of the arrays that operations of this executor give: what it is made of says that
+_TO_NUMPY = "torch.Tensor.numpy"
+
 
 def _is_own(*args: Any, **kwargs: Any) -> bool:
     """Whether every array among the arguments is a tensor to the user."""
@@ -55,7 +58,8 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_effect":
             return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
-            return Implementation(opens=True) if self._opens or not _is_torchs(sym) else _function(sym)
+            opens = self._opens or sym.id == _TO_NUMPY or not _is_torchs(sym)
+            return Implementation(opens=True) if opens else _function(sym)
         if sym.id == "core.update" and not self._opens:
             return Implementation(in_place=_UPDATE, checker=_expressible)
         prim = executor.implementations.get(sym.id)

@@ -76,6 +76,8 @@ _QUESTIONS = {
 }
 _PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
 _GETTER = type(Tensor.shape.__get__)
+#: comparisons, and those of the operands in the other order
+_TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 _SEEDED = "it seeds torch's generator, or draws from it, in code that is not traced"
@@ -449,6 +451,10 @@ class TorchLibrary(Library):
 
     def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
         operands = tuple(self._operand(tracer, x) for x in args)
+        if (
+            method in _TURNED and type(operands[0]) is not TracedArray
+        ):  # torch compares tensors with numbers, not numbers with tensors
+            method, operands = _TURNED[method], operands[::-1]
         symbol = language.methods.get(method)
         if symbol is None or any(isinstance(x, (tuple, list)) for x in operands):
             raise NeedsEager(f"the operator {method} of tensors is not compiled")

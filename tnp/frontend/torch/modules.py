@@ -34,14 +34,22 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
         raise NeedsEager(f"{source.description} is a {type(module).__name__}")
     methods = _METHODS
     if isinstance(module, torch.nn.RNNBase):  # it keeps a list of its parameters, and checks that by weak references
-        changed = f"{source.expression}._weights_have_changed()"
-        inputs.prologue.guard(f"not {changed}", f"{source.description} has its weights in one list")
-        if module._weights_have_changed():
-            raise NeedsEager(f"{source.description} has other weights than in its list")
+        what = source.description
+        _run_eagerly_if(
+            module._weights_have_changed(), inputs, f"{source.expression}._weights_have_changed()",
+            f"{what} has other weights than in its list", f"{what} has its weights in one list",
+        )  # fmt: skip
         methods = {**_METHODS, "_weights_have_changed": lambda self: False}
     by_library = not is_user_function(type(module).forward)
     bases = (torch.nn.Module,)
     return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
+
+
+def _run_eagerly_if(holds: bool, inputs: Inputs, condition: str, reason: str, otherwise: str) -> None:
+    """Guards whether ``condition`` holds, and raises :class:`NeedsEager` if it does."""
+    inputs.prologue.guard(condition if holds else f"not {condition}", reason if holds else otherwise)
+    if holds:
+        raise NeedsEager(reason)
 
 
 def has_global_hooks() -> bool:
@@ -59,15 +67,13 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     """``module(*args, **kwargs)``."""
     real, source, inputs = real_object(self)
     prologue, e = inputs.prologue, source.expression
-    prologue.guard(
-        f"not {prologue.constant(has_global_hooks, 'has_global_hooks')}()", "no hooks are registered for all modules"
-    )
-    if has_global_hooks():
-        raise NeedsEager("hooks are registered for all modules")
+    _run_eagerly_if(
+        has_global_hooks(), inputs, f"{prologue.constant(has_global_hooks, 'has_global_hooks')}()",
+        "hooks are registered for all modules", "no hooks are registered for all modules",
+    )  # fmt: skip
     for name in _BACKWARD_HOOKS:
-        prologue.guard(f"not {e}.{name}", f"{source.description} has no {name}")
-        if real.__dict__.get(name):
-            raise NeedsEager(f"{source.description} has {name}")
+        there, absent = f"{source.description} has {name}", f"{source.description} has no {name}"
+        _run_eagerly_if(bool(real.__dict__.get(name)), inputs, f"{e}.{name}", there, absent)
     for hook, with_names in _hooks(self, "_forward_pre_hooks"):
         changed = _run(hook, self, args, kwargs) if with_names else _run(hook, self, args)
         if changed is not None and with_names:

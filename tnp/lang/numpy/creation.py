@@ -119,6 +119,21 @@ def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> TensorProx
     return _laid_out(at_least_1d(_converted(a, dtype)), "F")
 
 
+#: whether ``np.from_dlpack`` gives arrays that may be written, as it does since NumPy 2.1
+_MAY_WRITE = np.from_dlpack(np.empty(0)).flags.writeable
+
+
+@npsymbol(returns="view" if _MAY_WRITE else "read-only view")
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> TensorProxy:
+    """Another array on the memory of an array or tensor, or, with ``copy``, a new one."""
+    if isinstance(x, (tuple, list)):
+        raise AttributeError(f"'{type(x).__name__}' object has no attribute '__dlpack__'")
+    if not isinstance(x, TensorProxy) or not x.ndim:
+        raise NeedsOpaque("what may have no memory of its own")
+    cpu_device(device)
+    return prims.clone(x) if copy else prims.reshape(x, x.shape)
+
+
 @npsymbol(returns="array", factory=True, row_major=False)
 def copy(a: Any, order: str = "K", subok: bool = False) -> TensorProxy:
     """A copy in memory of its own."""

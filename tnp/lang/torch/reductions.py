@@ -263,11 +263,11 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, 
     dims = dimensions(a.ndim, dim)
     if a.dtype.kind != "f" or _is_half(a) or type(ord) not in (int, float) or 0 in a.shape:
         raise NeedsOpaque("a norm of other numbers")
+    if ord == 0:  # which to autograd has a gradient, and none by its argument
+        raise NeedsOpaque("a number of elements")
     size = clang.abs(a)
     if ord in (math.inf, -math.inf):
         return reduced(prims.amax if ord > 0 else prims.amin, size, dims, keepdim)
-    if ord == 0:
-        return reduced(prims.sum, clang.convert(clang.ne(a, 0), a.dtype), dims, keepdim)
     if ord == 1:
         return reduced(prims.sum, size, dims, keepdim)
     if ord == 2:

@@ -471,6 +471,16 @@ def from_numpy(ndarray: Any) -> TensorProxy:
     return prims.as_language(ndarray, "torch")
 
 
+@torchsymbol(torch.from_dlpack, returns="view")
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> TensorProxy:
+    """Another tensor on the memory of a tensor or an ndarray, or, with ``copy``, a new one."""
+    tensor_only(ext_tensor)
+    if device is not None:
+        raise NeedsOpaque("a tensor on a device that is named")
+    made = ext_tensor if ext_tensor.lang.name == "torch" else prims.as_language(ext_tensor, "torch")
+    return prims.clone(made) if copy else prims.reshape(made, made.shape)
+
+
 @torchsymbol("broadcast_tensors", returns="view")
 def broadcast_tensors(*tensors: Any) -> tuple[TensorProxy, ...]:
     """All repeated to one shape."""

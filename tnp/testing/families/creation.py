@@ -54,6 +54,12 @@ def copies(make: Make) -> Iterator[SampleInput]:
         yield S(x)
 
 
+def exported(make: Make) -> Iterator[SampleInput]:
+    for a in variants(make((2, 3))):
+        yield S(a)
+    yield S(make((2, 3)), copy=True)
+
+
 def shapes(make: Make) -> Iterator[SampleInput]:
     for shape in ((), 3, (2, 3), [2, 0], (np.int64(2), 1)):
         yield S(shape)
@@ -278,6 +284,7 @@ _TABLE: tuple[tuple[Any, Samples, tuple[Any, ...], tuple[Any, ...]], ...] = (
     (np.ascontiguousarray, conversions, ONE_DTYPE, ()),
     (np.asfortranarray, conversions, ONE_DTYPE, ()),
     (np.copy, copies, DTYPES, ()),
+    (np.from_dlpack, exported, ONE_DTYPE, ((S([1, 2]), AttributeError, "__dlpack__"),)),
     *((f, shapes, ONE_DTYPE, (
         (S(-1), ValueError, "negative dimensions"),
         (S((2, 1.5)), TypeError, "integer"),

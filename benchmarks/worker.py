@@ -47,8 +47,12 @@ def cold_from_disk(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for kernel in _chosen(task):
             args = kernel.arguments(n, dtype)
             start = time.perf_counter()
-            tnp.jit(kernel.function)(*args)
-            yield {"kernel": kernel.name, "from_disk": time.perf_counter() - start}
+            jitted = tnp.jit(kernel.function)
+            jitted(*args)
+            first = time.perf_counter() - start
+            start = time.perf_counter()
+            jitted(*args)
+            yield {"kernel": kernel.name, "from_disk": first, "run": time.perf_counter() - start}
 
 
 def other_costs(task: dict[str, Any]) -> Iterator[dict[str, Any]]:

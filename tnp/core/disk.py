@@ -50,13 +50,16 @@ def folder() -> Path | None:
         return None
     try:
         path = _configured()
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = path.stat()
     except (OSError, RuntimeError):  # RuntimeError: no home directory
         return None
     if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
         return None
-    return path
+    return path if stat.S_ISDIR(status.st_mode) else None
 
 
 def load(key: str) -> bytes | None:

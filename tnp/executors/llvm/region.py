@@ -141,16 +141,16 @@ class FusedRegion(NativeRegion):
         text = region_text(self.name, self.region, key, self.updates, self.fast, function_attributes())
         found = engine.recall(text, self.name) if text is not None else None
         if found is not None:
-            compiled, release = found
-            return self._spec(key, self._strides(key)), compiled, release
+            compiled, (release, strides) = found
+            return self._spec(key, list(map(tuple, strides))), compiled, release
         spec, compiled, release = super().compiled(key)
         if text is not None:
-            engine.remember(text, compiled, release)
+            engine.remember(text, compiled, [release, [o.strides for o in spec.outputs]])
         return spec, compiled, release
 
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         strides = self._strides(key)
-        spec = self._spec(key, strides)
+        spec = self._spec(key, [strides[n] for _, n in self._fresh()])
         plan = schedule(self.graph, strides)
         ir = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
         return spec, ir, plan.cost() > RELEASE_COST
@@ -165,13 +165,14 @@ class FusedRegion(NativeRegion):
             strides[node] = strides_of_new(node.shape, strides[node], node.dtype.itemsize)
         return strides
 
-    def _spec(self, key: Any, strides: Mapping[Node, Strides]) -> launcher.Spec:
+    def _spec(self, key: Any, strides: Sequence[Strides]) -> launcher.Spec:
+        """What the launcher is to do, with ``strides`` of the outputs that it makes."""
         written = set(self.updates.values())
         limits = [_limits(n, self.graph) if k[0] == "int" else None for n, k in zip(self.graph.inputs, key)]
         inputs = [
             input_of(p, k, j in written, limit) for j, (p, k, limit) in enumerate(zip(self.region.inputs, key, limits))
         ]
-        outputs = [output_of(self.region.outputs[k], strides[n]) for k, n in self._fresh()]
+        outputs = [output_of(self.region.outputs[k], s) for (k, _), s in zip(self._fresh(), strides, strict=True)]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
 
 

@@ -44,9 +44,9 @@ _SYSTEM_RUNTIMES = {
     "darwin": ("libomp.dylib", "libiomp5.dylib", "libgomp.1.dylib"),
 }
 
-#: How often a thread of GNU's runtime looks for work before it sleeps: about a tenth of a millisecond. By itself it would look for some 17 ms, in
+#: How often a thread of GNU's runtime looks for work before it sleeps: about half a millisecond. By itself it would look for some 17 ms, in
 #: which it takes a core from BLAS's threads, which are others, and from other processes.
-SPINS = 2_000
+SPINS = 10_000
 
 #: wheels add a hash to the name
 _RUNTIME_FILE = re.compile(r"lib(gomp|iomp5|omp)\b.*\.(so|dylib)[.\d]*")

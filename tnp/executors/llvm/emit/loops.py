@@ -40,6 +40,8 @@ TILE = 2048
 ROWS = 128
 #: blocks of rows of such a reduction that has one tile of columns only
 ROW_BLOCKS = 64
+#: rows that are left by threads which are made by one, which does not wait for the others again
+FEW_ROWS = 4
 #: blocks of a reduction that has no loop outside it
 BLOCKS = 1024
 
@@ -143,15 +145,16 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
 def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code], None]]:
     """The functions of two nests of which the second follows the first some rows behind; their calls.
 
-    A byte for each row of the second nest says whether it has been made.
+    A byte for each row of the second nest says whether it has been made, and a number how many have been.
     """
     first, second = (_rows(module, part) for part in nest.parts())
     rows, limit = nest.first.outer[0].limit, nest.second.outer[0].limit
-    slot = module.temporary(limit)
+    slot, counter = module.temporary(limit), module.temporary(8)
     cost = sum(s.cost() * s.iterations() for s in nest.statements())
 
     def clear(code: Code) -> None:
         _set_bytes(code, _pointer_in(code, slot), "0", str(limit), 0)
+        code.line(f"store i64 0, ptr {_pointer_in(code, counter)}, align 8")
 
     body = Body(module, nest)
     code, made = body.code, _pointer_in(body.head, slot)
@@ -173,6 +176,7 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
         code.line(f"call void @{second}(ptr %ctx, i64 {begin}, i64 {end})")
     count = _extreme(code, "smax", code.op(f"sub nsw i64 {high}, {low}"), "0")
     _set_bytes(code, made, low, count, 1)
+    code.line(f"atomicrmw add ptr {_pointer_in(body.head, counter)}, i64 {count} monotonic")
     together = module.call(body.finish(), rows, cost / rows, nest.rows_for_a_thread())
 
     body = Body(module, nest)
@@ -182,7 +186,22 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
         end = code.op(f"add nuw nsw i64 {j}, 1")
         end = code.op(f"select i1 {code.op(f'icmp eq i8 {done}, 0')}, i64 {end}, i64 {j}")
         code.line(f"call void @{second}(ptr %ctx, i64 {j}, i64 {end})")
-    rest = module.call(body.finish(), limit, cost / rows, nest.rows_for_a_thread())
+    name = body.finish()
+    on_all = module.call(name, limit, cost / rows, nest.rows_for_a_thread())
+
+    def rest(code: Code) -> None:
+        done = code.op(f"load i64, ptr {_pointer_in(code, counter)}, align 8")
+        few = code.op(f"icmp sge i64 {done}, {limit - FEW_ROWS}")
+        alone, parallel, onward = code.label("alone"), code.label("parallel"), code.label("onward")
+        code.line(f"br i1 {few}, label %{alone}, label %{parallel}")
+        code.block(alone)
+        code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {limit})")
+        code.line(f"br label %{onward}")
+        code.block(parallel)
+        on_all(code)
+        code.line(f"br label %{onward}")
+        code.block(onward)
+
     yield from (clear, together, rest)
 
 

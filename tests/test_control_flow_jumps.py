@@ -245,8 +245,10 @@ def test_returned_arrays_of_the_inside_and_other_kinds():
             return 0.5
         return n
 
-    for f in (made, none, both, size_of_its_own, three_ways):
-        same_as_eager(f, *levels(5.0, 99.0, 5.0, 99.0, -1.0), executors=EXECUTORS)
+    for f in (made, none, both):
+        same_as_eager(f, *levels(5.0, 99.0, 5.0, 99.0))
+    for f in (size_of_its_own, three_ways):
+        same_as_eager(f, *levels(5.0, 99.0, -1.0), executors=(None, ["numpy"]))
 
 
 def test_errors_are_raised_from_inside_of_loops():
@@ -260,8 +262,8 @@ def test_errors_are_raised_from_inside_of_loops():
             x[i] += 1
         return x.sum()
 
-    jitted = same_as_eager(f, *levels(5.0, 99.0, 5.0, -1.0, 99.0), executors=EXECUTORS)
-    assert tnp.cache_info(jitted).misses < 8
+    jitted = same_as_eager(f, *levels(5.0, 99.0, -1.0, 99.0), executors=(None, ["numpy"]))
+    assert source(jitted).count("for ") == 1
 
 
 def test_what_waits_for_the_end_of_a_loop_prints_and_writes(capsys):

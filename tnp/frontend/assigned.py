@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.frontend.liveness import PREFIX, bound_names
-from tnp.frontend.returns import returns_at_end
+from tnp.frontend.returns import waits
 from tnp.frontend.tree import parts_of, statements_in, walk
 
 __all__ = ["hook_unsure_names"]
@@ -89,8 +89,6 @@ class _Hooks:
             return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
         if isinstance(s, ast.Delete):
             return sure - bound_names(s.targets)
-        if isinstance(s, ast.Return) and self.loops:
-            sure = frozenset()
         if self._is_unsure(s, sure):
             self._fields(s, sure)
         if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
@@ -108,7 +106,7 @@ class _Hooks:
 
     def _side(self, statements: Sequence[ast.stmt], sure: frozenset[str]) -> _Names:
         """A side of a branch; one that returns may run behind the loop that it stands in."""
-        return self.block(statements, frozenset() if self.loops and returns_at_end(statements) else sure)
+        return self.block(statements, frozenset() if self.loops and waits(statements) else sure)
 
     def _try(self, s: Any, sure: frozenset[str]) -> _Names:
         done = self.block(s.body, sure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tnp.core import prims
@@ -15,7 +14,7 @@ from tnp.frontend.either import Kinds, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.layout import same_layout
 from tnp.frontend.maybe import TracedMaybe, nothing_like, split
-from tnp.frontend.payloads import Payload, payload_of
+from tnp.frontend.payloads import Payload, Way, joined, payload_of
 from tnp.frontend.regions import UNBOUND, Region, Retrace, Variables
 from tnp.frontend.results import mark_shared
 from tnp.frontend.trials import (
@@ -158,15 +157,15 @@ class Branch(Trial):
         found = either(value, self.mixed[name])
         return None if found is None else parts_of(found)
 
-    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[_Way]]:
+    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[Way]]:
         """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves
         that, and in which ways."""
         proxy = self._proxies_of("", code.value) if type(code) is Returned and code.value is not None else None
         if self.tail not in ("body", "side"):
             return code, proxy, []
         condition = code.condition if isinstance(code, Leaving) else code is not None
-        ways = [_Way(c, how, self._payload(how, region)) for c, how in ways_of(code)]
-        return code, proxy, [_Way(condition, None, None), *ways]
+        ways = [Way(c, how, self._payload(how, region)) for c, how in ways_of(code)]
+        return code, proxy, [Way(condition, None, None), *ways]
 
     def _payload(self, how: Any, region: Region) -> Payload | None:
         return payload_of(how, region, self.variables, self.names) if type(how) is Returned else None
@@ -227,7 +226,7 @@ class Branch(Trial):
         return pairs, together
 
     def _join_codes(
-        self, a: tuple[Any, Any, list[_Way]], b: tuple[Any, Any, list[_Way]], region: Region
+        self, a: tuple[Any, Any, list[Way]], b: tuple[Any, Any, list[Way]], region: Region
     ) -> tuple[Any, Any]:
         """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
         (x, p, _), (y, q, _) = a, b
@@ -250,25 +249,7 @@ class Branch(Trial):
         raise Failure("it jumps on one side")
 
 
-@dataclass(frozen=True)
-class _Way:
-    """A way in which a side of a branch may end: on a condition, by a code (``None`` for any), and what is returned then, taken apart."""
-
-    condition: Any
-    how: Any
-    payload: Payload | None
-
-    @property
-    def key(self) -> Any:
-        """The same for ways that are one."""
-        return self.how.block.__code__ if isinstance(self.how, Returning) else "return" if self.payload else self.how
-
-    @property
-    def flag(self) -> Any:
-        return self.condition.proxy if type(self.condition) is TracedNumber else self.condition
-
-
-def _leaving(x: Any, y: Any, a: list[_Way], b: list[_Way], variables: Variables) -> tuple[Any, Any]:
+def _leaving(x: Any, y: Any, a: list[Way], b: list[Way], variables: Variables) -> tuple[Any, Any]:
     """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`; its sides end with ``x`` and
     ``y``, that is in the ways ``a`` and ``b``."""
     if x is y:
@@ -278,32 +259,20 @@ def _leaving(x: Any, y: Any, a: list[_Way], b: list[_Way], variables: Variables)
     if len(keys) == 2:
         keys = keys[1:]  # whether it leaves is whether it does so in the only way
     pairs: list[Any] = []
-    makers: list[tuple[Any, Payload | None, int]] = []
+    known: list[Way] = []
     for key in keys:
-        one, other = (side.get(key) for side in sides)
-        known = one or other
-        assert known is not None
-        numbers: list[Any] = []
-        if known.payload is not None:
-            found = [w.payload for w in (one, other) if w is not None and w.payload is not None]
-            if any(p.template != known.payload.template for p in found):
-                raise Failure("it returns values of different kinds")
-            # Where it does not return, what it would return is of no account.
-            nothing = [t() for t in known.payload.types]
-            numbers = list(
-                zip(*(nothing if w is None or w.payload is None else w.payload.numbers for w in (one, other)))
-            )
-        pairs += [(False if one is None else one.flag, False if other is None else other.flag), *numbers]
-        makers.append((known.how, known.payload, len(numbers)))
+        found = [side.get(key) for side in sides]
+        way = next(w for w in found if w is not None)
+        if any(w is not None and w.template != way.template for w in found):
+            raise Failure("it returns values of different kinds")
+        # Where it does not return, what it would return is of no account.
+        nothing = [t() for t in way.types]
+        pairs += zip(*(nothing if w is None else w.values for w in found))
+        known.append(way)
 
     def make(*made: Any) -> Leaving:
         left = list(made)
-        ways = []
-        for how, payload, count in makers:
-            condition, numbers = TracedNumber(left[0]), left[1 : 1 + count]
-            ways.append((condition, how if payload is None else payload.rebuilt(numbers, variables)))
-            del left[: 1 + count]
-        return Leaving(ways[0][0], ways[0][1] if len(ways) == 1 else OneOf(ways[1:]))
+        return joined([way.rebuilt([left.pop(0) for _ in way.values], variables) for way in known])
 
     return make, pairs
 

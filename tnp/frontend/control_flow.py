@@ -67,6 +67,13 @@ class ControlFlow:
     returned = Returned
     returning = Returning
 
+    @staticmethod
+    def raises(error: Any, *cause: Any) -> None:
+        """``raise error``, or ``raise error from cause[0]``, that stands in a loop."""
+        if cause:
+            raise error from cause[0]
+        raise error
+
     # Loops
 
     def for_(self, iterable: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:

@@ -13,6 +13,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.frontend.either import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.maybe import TracedMaybe, nothing_like, split
+from tnp.frontend.payloads import Way, joined, payload_of
 from tnp.frontend.regions import UNBOUND, Region
 from tnp.frontend.results import mark_shared, may_share
 from tnp.frontend.rounds import Rounds
@@ -22,7 +23,7 @@ from tnp.frontend.trials import (
     CONTINUE,
     Failure,
     Leaving,
-    OneOf,
+    Returned,
     TakeTurns,
     Trial,
     is_same_array,
@@ -207,7 +208,7 @@ class Loop(Trial):
             code = self._one_round(TracedNumber(index))
         finally:
             self.tracer.repeats //= self._repeats
-        leaves = self._leaving(code)
+        leaves = self._leaving(code, region)
         self.lifts = self.lifts or bool(leaves)  # a round that may leave the loop cannot be peeled
         self._check_turns(region, entries)
         self.check_effects(region)
@@ -270,15 +271,18 @@ class Loop(Trial):
         condition = proxy_of(condition_of(holds))
         return region.take(), condition
 
-    def _leaving(self, code: Any) -> list[tuple[Any, Any]]:
-        """On which conditions, values of the body, a round ends the loop, and how."""
+    def _leaving(self, code: Any, region: Region) -> list[Way]:
+        """In which ways a round ends the loop; if there are several, whether it does in any comes first."""
         code = without(code, CONTINUE)
         if code is None:
             return []
         if not isinstance(code, Leaving):
             raise Failure("it is left in each round")
-        ways = ways_of(code)
-        return ways if len(ways) == 1 else [(code.condition, None), *ways]
+        ways = [
+            Way(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
+            for c, how in ways_of(code)
+        ]
+        return ways if len(ways) == 1 else [Way(code.condition, None, None), *ways]
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -380,18 +384,19 @@ class Loop(Trial):
             raise Failure("it computes numbers only")
 
     def _record(
-        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[tuple[Any, Any]],
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[Way],
         names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip
         """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
         told: list[NumberProxy] = []
-        if self.tells or any(how is not BREAK for _, how in leaves):
-            told = [NumberProxy(self.trace.make_name("n"), bool) for _ in leaves]
-            carried = [*carried, *((t, False, condition.proxy) for t, (condition, _) in zip(told, leaves))]
+        if self.tells or any(way.how is not BREAK for way in leaves):
+            values = [v for way in leaves for v in way.values]
+            told = [NumberProxy(self.trace.make_name("n"), t) for way in leaves for t in way.types]
+            carried = [*carried, *((t, t.python_type(), v) for t, v in zip(told, values))]
         args = [c for c, _, _ in carried]
         inits = [i for _, i, _ in carried]
-        results = [r for _, _, r in carried] + [condition.proxy for condition, _ in leaves[:1]]
+        results = [r for _, _, r in carried] + [way.flag for way in leaves[:1]]
         if self.rounds is None:
             body = Body(args, scope, results).substitute(unchanged)
             tested = Body(args, test[0], [test[1]]).substitute(unchanged)
@@ -419,9 +424,7 @@ class Loop(Trial):
         self.commit(written)
         if not told:
             return None
-        flags = [TracedNumber(t) for t in told]
-        ways = [(flag, how) for flag, (_, how) in zip(flags, leaves) if how is not None]
-        return Leaving(flags[0], OneOf(ways) if len(ways) > 1 else ways[0][1])
+        return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
 
     def _count_rounds(self) -> None:
         self.tracer.rolled = True

@@ -1,13 +1,14 @@
-"""What a program returns from inside of a branch, taken apart into numbers that the branch can give.
+"""How bodies end early; and what they return where they stand, taken apart into numbers that a loop can carry, or a branch give.
 
-A value that is returned on one side only has to be something on the other. Numbers and NumPy scalars are (a scalar as the number
-that it is equal to), and so are tuples of them; what is the same on both need not be given at all; and an array that a variable is
+A value that is returned in one round, or on one side, only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
+that it is equal to), and so are tuples of them; what is the same in all need not be carried at all; and an array that a variable is
 bound to when the body ends is that variable's value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tnp.core import prims
@@ -16,10 +17,10 @@ from tnp.frontend import state
 from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Variables
-from tnp.frontend.trials import CONSTANTS, Failure, Returned, is_same_array
+from tnp.frontend.trials import CONSTANTS, Failure, Leaving, OneOf, Returned, Returning, is_same_array
 from tnp.lang import numpy as lnp
 
-__all__ = ["Payload", "payload_of"]
+__all__ = ["Payload", "Way", "joined", "payload_of"]
 
 
 class Payload:
@@ -49,6 +50,47 @@ class Payload:
         parts = iter([TracedNumber(n) if isinstance(n, NumberProxy) else n for n in numbers])
         template = _bound(self.template, variables)
         return Returned(_rebuilt(template, parts), Payload(template, numbers))
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which a body may end early: on a condition, by a code (``None`` for any), and what is returned then, taken apart."""
+
+    condition: Any
+    how: Any
+    payload: Payload | None
+
+    @property
+    def key(self) -> Any:
+        """The same for ways that are one."""
+        return self.how.block.__code__ if isinstance(self.how, Returning) else "return" if self.payload else self.how
+
+    @property
+    def flag(self) -> Any:
+        return self.condition.proxy if type(self.condition) is TracedNumber else self.condition
+
+    @property
+    def values(self) -> list[Any]:
+        """The condition, and the numbers that are returned."""
+        return [self.flag, *(() if self.payload is None else self.payload.numbers)]
+
+    @property
+    def types(self) -> list[type]:
+        return [bool, *(() if self.payload is None else self.payload.types)]
+
+    @property
+    def template(self) -> Any:
+        return None if self.payload is None else self.payload.template
+
+    def rebuilt(self, values: list[Any], variables: Variables) -> tuple[Any, Any]:
+        """The condition and the code, of other :attr:`values`."""
+        how = self.how if self.payload is None else self.payload.rebuilt(values[1:], variables)
+        return TracedNumber(values[0]), how
+
+
+def joined(ways: list[tuple[Any, Any]]) -> Leaving:
+    """The code of a body that may have ended in some ways; if there are several, whether it has in any comes first."""
+    return Leaving(ways[0][0], ways[0][1] if len(ways) == 1 else OneOf(ways[1:]))
 
 
 class _Same:

@@ -1,8 +1,8 @@
-"""``return`` inside of loops: what it computes is computed when the loop has ended.
+"""``return`` and ``raise`` inside of loops: what they do is done when the loop has ended.
 
 ``for i in …: if c: y = f(i); return y, i`` is left on ``c``, and nothing happens between that and the block that ends in ``return``. So the
-block need not be part of what the loop repeats: it may do anything (print, make arrays of any size, return values of any kind). Blocks in a
-``with`` or a ``try`` have to run where they stand; what these return is bound to names of its own there (:func:`name_what_is_returned`).
+block need not be part of what the loop repeats: it may do anything (print, make arrays of any size, return values of any kind). What loops do
+not carry (tuples), and blocks in a ``with`` or a ``try``, are returned where they stand.
 """
 
 from __future__ import annotations
@@ -11,19 +11,21 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.frontend.liveness import own_nodes, read_names
+from tnp.frontend.liveness import PREFIX, read_names
 from tnp.frontend.tree import blocks_of, statements_in, walk
 
-__all__ = ["name_what_is_returned", "read_at_returns", "returns_at_end"]
+__all__ = ["names_of_tuples", "read_at_returns", "return_what_is_raised", "waits"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_GUARDS = (ast.With, ast.AsyncWith, ast.Try, getattr(ast, "TryStar", ast.Try))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def returns_at_end(statements: Sequence[ast.stmt]) -> bool:
-    """Whether a block in a loop ends in ``return``, and goes nowhere else."""
-    return bool(statements) and isinstance(statements[-1], ast.Return) and not _continues(statements)
+def waits(statements: Sequence[ast.stmt], tuples: frozenset[str] = frozenset()) -> bool:
+    """Whether a block in a loop ends in ``return``, goes nowhere else, and can be run behind the loop: it reads none of ``tuples``."""
+    if not statements or not isinstance(statements[-1], ast.Return) or _continues(statements):
+        return False
+    lambdas = (n for n in walk(statements) if isinstance(n, ast.Lambda))
+    return tuples.isdisjoint(read_names(statements)) and all(any(a.arg == PREFIX for a in f.args.args) for f in lambdas)
 
 
 def _continues(statements: Iterable[ast.AST]) -> bool:
@@ -36,58 +38,68 @@ def _continues(statements: Iterable[ast.AST]) -> bool:
     return False
 
 
-def read_at_returns(statements: Iterable[ast.AST]) -> set[str]:
-    """The names that what loops return is made of, by the blocks that end in it."""
+def names_of_tuples(statements: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that are bound to tuples and lists in loops, as far as that can be seen."""
     found: set[str] = set()
-    for loop in (n for n in own_nodes(statements) if isinstance(n, _LOOPS)):
-        for n in own_nodes(loop.body):
-            blocks = [b for b in (n.body, n.orelse) if returns_at_end(b)] if isinstance(n, ast.If) else []
-            if isinstance(n, ast.Return):
-                blocks = [[n]]
-            for block in blocks:
-                found |= read_names(block)
-                found |= {
-                    a.target.id for a in walk(block) if isinstance(a, ast.AugAssign) and isinstance(a.target, ast.Name)
-                }
+    for s in statements_in(b for loop in statements_in(statements) if isinstance(loop, _LOOPS) for b in loop.body):
+        if isinstance(s, ast.Assign):
+            if isinstance(s.value, (ast.Tuple, ast.List)):
+                found |= {t.id for t in s.targets if isinstance(t, ast.Name)}
+            starred = (n.value for n in walk(s.targets) if isinstance(n, ast.Starred))
+            found |= {n.id for n in starred if isinstance(n, ast.Name)}
+    for loop in (s for s in statements_in(statements) if isinstance(s, ast.For)):
+        # ``for pair in zip(x, y)``, ``for i, pair in enumerate(zip(x, y))``
+        called = {n.id for n in walk([loop.iter]) if isinstance(n, ast.Name)} & {"enumerate", "zip"}
+        target = loop.target
+        if len(called) == 2 and isinstance(target, (ast.Tuple, ast.List)):
+            target = target.elts[-1]
+        if called and isinstance(target, ast.Name):
+            found.add(target.id)
+    return frozenset(found)
+
+
+def read_at_returns(statements: Iterable[ast.AST], tuples: frozenset[str]) -> set[str]:
+    """The names that blocks read that wait for the end of loops."""
+    found: set[str] = set()
+    for block in _waiting(statements, tuples, in_loop=False):
+        found |= read_names(block)
+        found |= {a.target.id for a in walk(block) if isinstance(a, ast.AugAssign) and isinstance(a.target, ast.Name)}
     return found
 
 
-def name_what_is_returned(function: Any) -> None:
-    """Binds what is returned in a loop and a ``with`` or ``try`` to names, in a function and those defined in it."""
-    taken = {n.id for n in walk(function.body) if isinstance(n, ast.Name)}
-    for f in (function, *(s for s in statements_in(function.body) if isinstance(s, _SCOPES[:2]))):
-        _name_in(f.body, taken, in_loop=False, is_guarded=False)
-
-
-def _name_in(statements: list[Any], taken: set[str], *, in_loop: bool, is_guarded: bool) -> None:
-    for s in list(statements):
+def _waiting(statements: Iterable[ast.AST], tuples: frozenset[str], *, in_loop: bool) -> Iterable[list[ast.stmt]]:
+    for s in statements:
         if isinstance(s, _SCOPES):
             continue
-        if isinstance(s, ast.Return) and in_loop and s.value is not None:
-            binds = any(isinstance(n, ast.NamedExpr) for n in walk([s.value]))
-            if is_guarded or binds:
-                at = statements.index(s)
-                statements[at : at + 1] = _named(s, taken)
-            continue
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(s, name, None)
-            if isinstance(block, list):
-                inside = in_loop or (isinstance(s, _LOOPS) and name == "body")
-                _name_in(block, taken, in_loop=inside, is_guarded=is_guarded or isinstance(s, _GUARDS))
-        for part in (*getattr(s, "handlers", ()), *getattr(s, "cases", ())):
-            _name_in(part.body, taken, in_loop=in_loop, is_guarded=is_guarded or isinstance(s, _GUARDS))
+        if isinstance(s, ast.If):
+            for block in (s.body, s.orelse):
+                if in_loop and waits(block, tuples):
+                    yield block
+                else:
+                    yield from _waiting(block, tuples, in_loop=in_loop)
+        elif isinstance(s, _LOOPS):
+            yield from _waiting(s.body, tuples, in_loop=True)
+            yield from _waiting(s.orelse, tuples, in_loop=in_loop)
+        else:
+            yield from _waiting(blocks_of(s), tuples, in_loop=in_loop)
 
 
-def _named(s: ast.Return, taken: set[str]) -> list[ast.stmt]:
-    """``returned_0 = VALUE`` and ``return returned_0``; of a tuple so with each of its items."""
-    assert s.value is not None
-    is_tuple = isinstance(s.value, ast.Tuple) and not any(isinstance(x, ast.Starred) for x in s.value.elts)
-    made: list[ast.stmt] = []
-    names: list[ast.expr] = []
-    for x in s.value.elts if isinstance(s.value, ast.Tuple) and is_tuple else [s.value]:
-        name = next(n for k in range(len(taken) + 1) if (n := f"returned_{k}") not in taken)
-        taken.add(name)
-        made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], x), s))
-        names.append(ast.Name(name, ast.Load()))
-    value = ast.Tuple(names, ast.Load()) if is_tuple else names[0]
-    return [*made, ast.copy_location(ast.Return(ast.copy_location(value, s)), s)]
+def return_what_is_raised(function: Any, runtime: str) -> None:
+    """Makes ``raise`` at the end of a branch in a loop a ``return`` of a hook that raises, in a function and those defined in it."""
+    for f in (function, *(s for s in statements_in(function.body) if isinstance(s, _SCOPES[:2]))):
+        _return_in(f.body, runtime, in_loop=False)
+
+
+def _return_in(statements: list[Any], runtime: str, *, in_loop: bool) -> None:
+    for s in statements:
+        if isinstance(s, ast.If):
+            for block in (s.body, s.orelse):
+                _return_in(block, runtime, in_loop=in_loop)
+                last = block[-1] if block else None
+                if in_loop and isinstance(last, ast.Raise) and last.exc is not None:
+                    what = [last.exc] if last.cause is None else [last.exc, last.cause]
+                    call = ast.Call(ast.Attribute(ast.Name(runtime, ast.Load()), "raises", ast.Load()), what, [])
+                    block[-1] = ast.copy_location(ast.Return(ast.copy_location(call, last)), last)
+        elif isinstance(s, _LOOPS):
+            _return_in(s.body, runtime, in_loop=True)
+            _return_in(s.orelse, runtime, in_loop=in_loop)

@@ -39,7 +39,7 @@ from typing import Any
 from tnp.core import disk
 from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
-from tnp.frontend.returns import name_what_is_returned
+from tnp.frontend.returns import return_what_is_raised
 from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 from tnp.frontend.tree import Transformer, statements_in, walk, with_places
@@ -433,7 +433,7 @@ def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
         node.body = rewriter.visit(node.body)
     else:
         node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
-        name_what_is_returned(node)
+        return_what_is_raised(node, RUNTIME)
         hook_unsure_names(node, RUNTIME)
         rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
     return _compiled(node, f)

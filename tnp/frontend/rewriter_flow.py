@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tnp.frontend.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
-from tnp.frontend.returns import read_at_returns, returns_at_end
+from tnp.frontend.returns import names_of_tuples, read_at_returns, waits
 from tnp.frontend.tree import blocks_of, statements_in, walk
 
 __all__ = ["ITEM", "rewrite_flow", "thunk"]
@@ -88,6 +88,7 @@ class _Flow:
         self.runtime = runtime
         self.frame_functions = frame_functions
         self.live = Liveness(function.body)
+        self.tuples = names_of_tuples(function.body)
         self.shared: set[str] = set()
         self.count = itertools.count()
         #: statements found to mean the same in a function of their own, by ``id``
@@ -119,8 +120,6 @@ class _Flow:
         if isinstance(s, ast.Return) and place.in_body:
             value = s.value if s.value is not None else ast.Constant(None)
             s.value = self._hook("returned", value)
-            if place.in_loop:
-                s.value = self._hook("returning", self._thunk(_at(s.value, s)))
             return [_at(s, s)]
         if isinstance(s, (ast.Break, ast.Continue)) and place.in_body and not place.native:
             name = "BREAK" if isinstance(s, ast.Break) else "CONTINUE"
@@ -172,7 +171,11 @@ class _Flow:
     ) -> list[ast.stmt]:
         """A loop. One that may return (``leaving``: the place of it and of what follows) takes ``rest``, the rest of its block,
         along."""
-        around = self.live.around[id(s)] | (place.later if has_jump([s]) else frozenset()) | read_at_returns([s])
+        around = (
+            self.live.around[id(s)]
+            | (place.later if has_jump([s]) else frozenset())
+            | read_at_returns([s], self.tuples)
+        )
         inside = _Place(in_body=True, later=around | place.later, in_loop=True, guarded=place.guarded)
         is_for = isinstance(s, ast.For)
         bound = bound_names([*([s.target] if is_for else []), *s.body])
@@ -212,7 +215,7 @@ class _Flow:
 
     def _if(self, s: ast.If, place: _Place, rest: Sequence[ast.stmt]) -> list[ast.stmt]:
         jumps = has_jump([s])
-        returned = frozenset() if place.in_loop else frozenset(read_at_returns([s, *rest]))
+        returned = frozenset() if place.in_loop else frozenset(read_at_returns([s, *rest], self.tuples))
         later = place.later | self.live.after[id(s)] | returned
         after = place.later if rest or jumps else frozenset()
         after |= returned if rest else returned | later
@@ -223,7 +226,7 @@ class _Flow:
         made: list[ast.stmt] = []
         functions: list[ast.expr] = []
         sides = (("then", s.body), ("else", s.orelse), ("rest", rest))
-        delayed = {k for k, x in sides[:2] if place.in_loop and not place.guarded and returns_at_end(x)}
+        delayed = {k for k, x in sides[:2] if place.in_loop and not place.guarded and waits(x, self.tuples)}
         inside = [x for kind, statements in sides if kind not in delayed for x in statements]
         bound, stores = bound_names(inside), _stored_names(inside)
         for kind, statements in sides:

@@ -13,8 +13,11 @@ function that it does not (they are named), *eager* if tnp leaves the model to t
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import importlib.util
 import platform
+import subprocess
 import sys
 import time
 import warnings
@@ -26,6 +29,7 @@ import torch
 from costs import module_dispatch
 
 import tnp
+from tnp.executors.llvm import memory
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -185,8 +189,40 @@ def best_times(calls: list[Callable[[], Any]], seconds: float) -> list[float]:
             return best
 
 
+def resident(what: str) -> int:
+    """The bytes of this process in memory, now (``VmRSS``) or at most (``VmHWM``)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+def peak(timed: Timed, by: str, peers: list[str]) -> int:
+    """The bytes by which memory grows at most in a call by a contestant, which has been called before: arguments, parameters and what was
+    compiled are there already, and memory kept for later has been given back, tnp's and the C library's. Linux says it."""
+    torch.manual_seed(0)
+    module, inputs = timed.make().train(timed.trains), timed.inputs()
+    function = module if by == "eager" else compilers(peers)[by](module)
+    with torch.set_grad_enabled(timed.trains):
+        for _ in range(2):
+            timed.call(function, module, inputs)
+        module.zero_grad()
+        gc.collect()
+        memory.trim()
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        before = resident("VmRSS")
+        timed.call(function, module, inputs)
+    return resident("VmHWM") - before
+
+
+def peak_in_fresh_process(timed: Timed, by: str, peers: list[str]) -> str:
+    """:func:`peak` in MB, as text; "?" where the system does not say it."""
+    command = [sys.executable, __file__, timed.name, "--peak", by, "--peers", ",".join(peers)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return f"{int(done.stdout.split()[-1]) / 1e6:.1f}" if done.returncode == 0 else "?"
+
+
 def speed(names: list[str], seconds: float, peers: list[str]) -> Iterator[list[str]]:
-    """A row a model and a contestant: its time, eager's over that, and the seconds of its first call."""
+    """A row a model and a contestant: its time, eager's over that, the seconds of its first call, and its peak of memory in MB."""
     for timed in SPEED:
         if names and not any(n.lower() in timed.name.lower() for n in names):
             continue
@@ -214,7 +250,8 @@ def speed(names: list[str], seconds: float, peers: list[str]) -> Iterator[list[s
             calls = [lambda f=f: timed.call(f, module, inputs) for f in functions.values()]
             times = best_times(calls, seconds)
         for name, t in zip(functions, times):
-            yield [timed.name, name, f"{t * 1e3:.3f}", f"{times[0] / t:.2f}", f"{first[name]:.2f}"]
+            most = peak_in_fresh_process(timed, name, peers)
+            yield [timed.name, name, f"{t * 1e3:.3f}", f"{times[0] / t:.2f}", f"{first[name]:.2f}", most]
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -242,7 +279,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0, help="how long a model is timed")
     parser.add_argument("--peers", default="inductor,thunder", help="those that are there of these")
     parser.add_argument("--write", type=Path, help="where the tables go")
+    parser.add_argument(
+        "--peak", help="print how many bytes a call by this contestant takes at most, of the model of that very name"
+    )
     given = parser.parse_args()
+    if given.peak is not None:
+        (timed,) = (t for t in SPEED if [t.name] == given.names)
+        print(peak(timed, given.peak, given.peers.split(",")))
+        return
     warnings.simplefilter("ignore")
     text = "# PyTorch models through tnp\n\n"
     text += f"torch {torch.__version__}, tnp {tnp.__version__}, {platform.machine()}. Made by `benchmarks/models.py --parts "
@@ -258,8 +302,9 @@ def main() -> None:
             ["model", "way", "difference from eager", "first step, s"], told(map(training, chosen(given.names)))
         )
     if "speed" in given.parts:
-        text += "\n## Times\n\nfloat32, the best of calls in turns; more than 1 is faster than eager.\n\n"
-        head = ["model", "by", "ms", "eager : it", "first call, s"]
+        text += "\n## Times\n\nfloat32, the best of calls in turns; more than 1 is faster than eager. The peak is by how many MB memory grows at most in a\n"
+        text += "call, in a process of its own.\n\n"
+        head = ["model", "by", "ms", "eager : it", "first call, s", "peak, MB"]
         text += table(head, told(speed(given.names, given.seconds, given.peers.split(","))))
         text += "\n## A call of a module on tensors of one element, µs\n\n"
         found = module_dispatch().items()

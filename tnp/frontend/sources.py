@@ -62,6 +62,9 @@ class ArrayKind(NamedTuple):
     strides: tuple[int, ...]
 
 
+_WORD = re.compile(r"\w+")
+
+
 def _find(x: str, items: list[str]) -> int | None:
     return items.index(x) if x in items else None
 
@@ -237,7 +240,7 @@ class Prologue:
             if text in owner:
                 waiting.setdefault(owner[text], []).append(text)
                 continue
-            if any(re.search(rf"\b{e}\b", text) for e in waiting):  # it relies on what the array is
+            if not waiting.keys().isdisjoint(_WORD.findall(text)):  # it relies on what the array is
                 flush()
                 look()
             if isinstance(step, Guard):

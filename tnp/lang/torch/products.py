@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.operands import known, tensor_only
@@ -47,7 +47,7 @@ def _product(input: TensorProxy, other: TensorProxy) -> TensorProxy:
     a = clang.expand_dims(input, (0,)) if input.ndim == 1 else input
     b = clang.expand_dims(other, (1,)) if other.ndim == 1 else other
     _fits(a.shape[-1] == b.shape[-2], input, other)
-    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = sizes.broadcast(a.shape[:-2], b.shape[:-2])  # torch.broadcast_shapes loads sympy
     product = prims.matmul(
         clang.broadcast_to(a, (*batch, *a.shape[-2:])), clang.broadcast_to(b, (*batch, *b.shape[-2:]))
     )

@@ -6,7 +6,7 @@
 
 An operator is *native* if its samples run through a definition of the torch language, *opaque* if some run as calls of
 torch's function in a compiled program, *eager* if some make the program run eagerly, and *wrong* if one gives something else
-than eager torch. ``--write benchmarks/results/opdb.md`` keeps the table.
+than eager torch. ``--write benchmarks/results/opdb.md`` keeps the table, that of gradients in ``opdb_gradients.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> None:
             rows[name], reasons[name] = counts, why
             if given.verbose and set(counts) != {"native"}:
                 print(name, dict(counts), *list(why)[:3], sep="\n    ", flush=True)
-    text = report(rows, reasons, given.samples)
+    text = report(rows, reasons, given.samples, given.gradients)
     print(text.partition("\n| operator |")[0])
     if given.write is not None:
         given.write.write_text(text)
@@ -77,9 +77,11 @@ def verdict(counts: collections.Counter[str]) -> str:
     return max((k for k in counts if counts[k]), key=WORST_LAST.index)
 
 
-def report(rows: dict[str, collections.Counter[str]], reasons: dict[str, dict[str, None]], limit: int | None) -> str:
+def report(
+    rows: dict[str, collections.Counter[str]], reasons: dict[str, dict[str, None]], limit: int | None, gradients: bool
+) -> str:
     """The table in Markdown, the sums first."""
-    which = "" if limit is None else f" --samples {limit}"
+    which = " --gradients" * gradients + ("" if limit is None else f" --samples {limit}")
     operators = collections.Counter(verdict(c) for c in rows.values())
     partly = sum(bool(c["native"]) for c in rows.values())
     samples = sum(rows.values(), collections.Counter())

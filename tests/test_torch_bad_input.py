@@ -77,3 +77,16 @@ def test_results_that_are_not_differentiable():
     for t in found[1:]:
         with pytest.raises(RuntimeError, match="does not require grad"):
             t.sum().backward()
+
+
+def quantised(x):
+    return torch.quantize_per_tensor(x, 0.1, 0, torch.quint8).dequantize()
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor")
+def test_quantised_tensors_that_a_program_makes(caplog):
+    x = torch.tensor([0.11, 0.52, 3.0])
+    with pytest.warns(tnp.EagerFallbackWarning, match="quantize_per_tensor returns a quantised tensor"):
+        assert torch.equal(tnp.jit(quantised)(x), quantised(x))
+    errors_of(lambda x: torch.histc(x), torch.ones(3, dtype=torch.complex64))
+    assert not caplog.records  # torch logs what fake tensors refuse

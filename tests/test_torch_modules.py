@@ -305,3 +305,15 @@ def test_backward_hooks_run_eagerly_until_they_are_removed():
     handle.remove()
     jitted(x).sum().backward()
     assert len(seen) == 2 and tnp.last_traces(jitted)
+
+
+class _Labelled(torch.nn.Module):
+    def forward(self, x):
+        with torch.profiler.record_function("part"):
+            return x * 2
+
+
+@pytest.mark.parametrize("model", [_Labelled(), torch.nn.DataParallel(_Labelled())], ids=["user", "library"])
+def test_labels_for_torchs_profiler_are_left_out(model):
+    jitted = tnp.jit(model, executors=["numpy"])
+    assert jitted(torch.ones(3)).tolist() == [2, 2, 2] and tnp.last_traces(jitted)

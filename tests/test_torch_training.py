@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from contextlib import nullcontext
 
 import pytest
 
@@ -14,7 +15,9 @@ import torch.nn.functional as F  # noqa: E402
 from test_torch_gradients import gradients  # noqa: E402
 from test_torch_language import _close, randn  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+from tnp.lang import torch as ltorch  # noqa: E402
 from tnp.lang.torch.registry import by_id  # noqa: E402
 from tnp.testing.torch_gradients import differentiable_operators, gradient_outcomes  # noqa: E402
 from tnp.transforms.autodiff import grad_rules  # noqa: E402
@@ -233,3 +236,45 @@ def test_what_a_rule_saves_serves_every_way_back():
         for a, b in zip(mine, eager):
             _close(a, b)
     assert "cpu_flash_attention_backward(" in str(tnp.last_backward_traces(jitted)[-1])
+
+
+def test_a_rule_that_is_registered_stands_before_torchs_own_way_back():
+    x, w = randn(1, 2, 5).requires_grad_(), randn(2, 2, 3).requires_grad_()
+    jitted = tnp.jit(lambda x, w: F.conv1d(x, w).sum())
+    _close(torch.autograd.grad(jitted(x, w), w), torch.autograd.grad(F.conv1d(x, w).sum(), w))
+
+    def sevens(input, weight, *options):
+        out = ltorch.conv1d(input, weight, *options)
+        g = tnp.get_grad(out).sum()
+        tnp.put_grads((input, weight), (input * 0 + g, weight * 0 + 7))
+        return out
+
+    tnp.register_grad(ltorch.conv1d, sevens)
+    try:
+        of_x, of_w = torch.autograd.grad(jitted(x, w), (x, w))
+    finally:
+        del grad_rules[ltorch.conv1d.id]
+    assert (of_x == 6).all() and (of_w == 7).all()
+
+
+class _Checkpointed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.Tanh())
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=False) * 2
+
+
+def test_checkpointed_functions_run_eagerly():
+    mine = _Checkpointed()
+    eager, jitted = copy.deepcopy(mine), tnp.jit(mine)
+    for seed in range(2):
+        for model in (jitted, eager):
+            torch.manual_seed(seed)
+            with (
+                nullcontext() if model is eager or seed else pytest.warns(tnp.EagerFallbackWarning, match="checkpoints")
+            ):
+                model(torch.ones(4, 3)).square().sum().backward()
+    _close(mine.inner[0].weight.grad, eager.inner[0].weight.grad)
+    assert tnp.cache_info(jitted) == (1, 1, 1)

@@ -7,7 +7,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,6 +190,8 @@ class TorchLibrary(Library):
             if function in _ASK_FOR_STATE:
                 guard_state(tracer.inputs)
             return function(*tracer.known(args), **tracer.known_values(kwargs))
+        if getattr(function, "__name__", "").startswith("_record_function_"):  # labels for torch's profiler
+            return function
         if function in _SET_STATE:
             raise NeedsEager(f"it calls torch.{function.__name__}")
         if function is torch.is_tensor:
@@ -392,6 +394,8 @@ class TorchLibrary(Library):
     def _construct(self, tracer: Tracer, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if issubclass(cls, (*_PLAIN_CONTEXTS, torch.dtype, torch.device, torch.Size, torch.finfo, torch.iinfo)):
             return cls(*tracer.known(args), **tracer.known_values(kwargs))
+        if cls is torch.autograd.profiler.record_function:  # it labels what torch's profiler sees of eager code
+            return nullcontext()
         raise NeedsEager(f"it makes a {cls.__name__}")
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:

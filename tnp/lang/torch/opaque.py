@@ -7,9 +7,10 @@ needs data (``torch.nonzero``), changes an argument or returns a view of one mak
 from __future__ import annotations
 
 import functools
+import logging
 import warnings
-from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,11 +61,24 @@ class DryRun:
     is_view: bool = False
 
 
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """While this is open, fake tensors do not log the errors of functions, which are those of the eager call that follows."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
 def dry_run(
     function: Callable[..., Any], args: Any, kwargs: Any, strides: Mapping[str, tuple[int, ...] | None]
 ) -> DryRun:
     """Runs ``function`` on fake tensors for proxies. ``strides`` are those of tensors that are not row-major, by name."""
     name = getattr(function, "__name__", str(function))
+    if name.startswith("quantize_per_"):  # fake tensors are never quantised
+        raise NeedsEager(f"{name} returns a quantised tensor")
     fakes: dict[str, torch.Tensor] = {}
     mode = FakeTensorMode(allow_non_fake_inputs=False)
 
@@ -87,7 +101,7 @@ def dry_run(
             return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
-    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings():
+    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings(), _without_logs():
         warnings.simplefilter("ignore")
         concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
         versions = {n: f._version for n, f in fakes.items()}

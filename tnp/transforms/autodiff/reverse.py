@@ -169,11 +169,11 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
-        rule = rule_of_executor(bsym)
-        if rule is None and self.once and bsym.sym.pulls_back is not None:
+        rule, known = rule_of_executor(bsym), rule_of(bsym)
+        if rule is None and self.once and bsym.sym.pulls_back is not None and not isinstance(known, Interleaved):
             self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
-        rule = rule_of(bsym) if rule is None else rule
+        rule = known if rule is None else rule  # what was registered stands before the operation
         if isinstance(rule, Interleaved):
             self._pull_interleaved(bsym, found, rule)
             return

@@ -234,12 +234,11 @@ def test_a_user_executor_of_tensors(torch):
 def test_updates_of_tensors_print_as_torch(torch):
     """A trace of a language whose arrays are tensors: nothing is converted, writes are torch's."""
     from tnp.core import views
-    from tnp.core.langs import Language
     from tnp.core.trace import tracing
     from tnp.executors.torch import executor
+    from tnp.lang.torch.registry import language
     from tnp.transforms.claim import claim
 
-    language = Language("torch", prefix="ltorch", import_line="", rank=2)
     a = TensorProxy("a", shape=(3, 4), dtype=dtypes.float64, lang=language)
     trace = Trace()
     trace.args = [a]

@@ -45,10 +45,12 @@ def may_raise(b: BoundSymbol) -> bool:
     """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
     if b.sym.name == "size":
         return False
+    if (
+        b.sym.name in ("getitem", "select") and b.subsymbols
+    ):  # a library's own call for what may be a known position, or np.select
+        return any(map(may_raise, b.subsymbols))
     if b.sym.name == "select":
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
-    if b.sym.name == "getitem" and b.subsymbols:  # NumPy's own call for what may be a known position
-        return any(map(may_raise, b.subsymbols))
     if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
     return any_size(b)

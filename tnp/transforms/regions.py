@@ -65,8 +65,9 @@ class _Regions:
             elif b.has_tag_inside(OpTags.UPDATE):  # of what reads the value afterwards there would have to be a copy
                 self.place_waiting(self._readers_waiting(b.flat_inputs[:1]))
             self._place(i)
-        if OpTags.PROGRAM not in b.sym.tags:
-            self.producer.update((p.name, i) for p in b.flat_outputs)
+        if OpTags.PROGRAM not in b.sym.tags:  # what it returns as it came was made before
+            came = {p.name for p in b.flat_inputs}
+            self.producer.update((p.name, i) for p in b.flat_outputs if p.name not in came)
 
     def place_waiting(self, which: Iterable[int] | None = None) -> None:
         """Puts operations that wait, or all of them, into the last groups that take them."""

@@ -272,7 +272,7 @@ def _versions(program: _Program, contestant: str) -> Iterable[tuple[str, Callabl
         for version in NUMBA_VERSIONS:
             try:
                 yield f"{version}: ", program.function(f"numba_{version}"), same
-            except ImportError:
+            except (ImportError, AttributeError):  # there is none, or its function has another name
                 continue
     elif contestant == "jax":
         import jax
@@ -304,7 +304,8 @@ def _time(
         moved = _moved_by_an_ulp(program, function, [*results, *after])
         np.savez(task["reference"], *results, *after, count=len(results), moved=moved)
     else:
-        wrong = _compare(program, results, after, task["reference"])
+        rewritten = task["contestant"] in ("numba", "jax")
+        wrong = _compare(program, results, after, task["reference"], may_return_nothing=rewritten)
         if wrong:
             return found | {"wrong": wrong}
     del result, results
@@ -377,8 +378,10 @@ def _moved_by_an_ulp(program: _Program, function: Callable[..., Any], expected: 
     return [_distance(a, e) if a.shape == e.shape else 0.0 for a, e in zip(found, expected)]
 
 
-def _compare(program: _Program, results: list[np.ndarray], after: list[np.ndarray], reference: str) -> str | None:
-    """How results and arguments differ from NumPy's; None if they agree."""
+def _compare(
+    program: _Program, results: list[np.ndarray], after: list[np.ndarray], reference: str, *, may_return_nothing: bool
+) -> str | None:
+    """How results and arguments differ from NumPy's; None if they agree. A version written anew may leave results in arguments alone."""
     with np.load(reference) as stored:
         count, moved = int(stored["count"]), stored["moved"]
         expected = [stored[f"arr_{i}"] for i in range(len(moved))]
@@ -391,9 +394,9 @@ def _compare(program: _Program, results: list[np.ndarray], after: list[np.ndarra
     }
     if after:
         got = dict(zip(wanted, results)) | dict(zip(changed, after))
-        if len(results) != count:
+        if len(results) != count and not (may_return_nothing and not results):
             return f"{len(results)} results instead of {count}"
-        pairs = [(k, got[k], e) for k, e in (wanted | changed).items()]
+        pairs = [(k, got[k], e) for k, e in (wanted | changed).items() if k in got]
     else:  # a functional version returns what it changes
         outputs = [
             e for k, e in (wanted | changed).items() if k.startswith("result") or k[9:] in program.info["output_args"]

@@ -14,6 +14,7 @@ from typing import Any
 
 from tnp.core.bodies import is_control_flow
 from tnp.core.proxies import Proxy
+from tnp.core.reach import reached
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.transforms.claim import Fusable
 from tnp.transforms.dce import may_raise
@@ -93,14 +94,11 @@ class _Regions:
 
     def _waiting_for(self, b: BoundSymbol) -> list[int]:
         """The operations that wait and that ``b`` depends on, in order."""
-        found: set[int] = set()
-        stack = [b]
-        while stack:
-            makers = {self.producer.get(p.name) for p in stack.pop().flat_inputs}
-            new = [i for i in makers if i is not None and i in self.waiting and i not in found]
-            found.update(new)
-            stack += (self.bsyms[i] for i in new)
-        return sorted(found)
+
+        def makers_waiting(of: BoundSymbol) -> list[int]:
+            return [i for p in of.flat_inputs if (i := self.producer.get(p.name)) in self.waiting and i is not None]
+
+        return sorted(reached(makers_waiting(b), lambda i: makers_waiting(self.bsyms[i])))
 
     def _kind(self, b: BoundSymbol) -> Any:
         """Of which kind a region with ``b`` is; ``None``: it is alone. A loop is a region of its own."""
@@ -189,14 +187,7 @@ class _Regions:
 
     def _reach(self, groups: set[int]) -> set[int]:
         """The groups that ``groups`` need, themselves included."""
-        found: set[int] = set()
-        stack = list(groups)
-        while stack:
-            g = stack.pop()
-            if g not in found:
-                found.add(g)
-                stack += self.before[g]
-        return found
+        return reached(groups, self.before.__getitem__)
 
     def order(self) -> list[int]:
         """The groups so that each comes after those it needs, otherwise by their last member."""

@@ -8,7 +8,7 @@ nodes, which map the position of an element to a position in their source, so th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tnp.core import dtypes, prims
@@ -16,6 +16,7 @@ from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.reach import reached
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
 from tnp.executors.llvm import scalars
@@ -234,16 +235,11 @@ class Graph:
 
 def needed_for(nodes: Sequence[Node]) -> set[Node]:
     """``nodes``, and what they are computed from."""
-    found: set[Node] = set()
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node not in found:
-            found.add(node)
-            stack += node.sources
-            if isinstance(node, Update):
-                stack += (node.target, *node.ordered_by)
-    return found
+
+    def sources(node: Node) -> Iterable[Node]:
+        return (*node.sources, node.target, *node.ordered_by) if isinstance(node, Update) else node.sources
+
+    return reached(nodes, sources)
 
 
 # What is taken

@@ -30,7 +30,7 @@ from tnp.executors.llvm.statements import Group, Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["emit_following", "emit_group_alone", "emit_nest", "emit_sliding"]
+__all__ = ["emit_following", "emit_group", "emit_group_alone", "emit_nest", "emit_sliding", "runs_of"]
 
 #: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
 SQUARE, LINE_BYTES = 64, 64
@@ -46,7 +46,7 @@ FEW_ROWS = 4
 BLOCKS = 1024
 
 
-def _runs(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
+def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
     """``loops`` in runs that can be one loop each: every memory is gone through evenly, and no value depends on a loop
     variable itself."""
     offsets: list[Index] = []
@@ -84,7 +84,7 @@ def _reduced_alike(statements: Sequence[Statement], a: Var, b: Var) -> bool:
 def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     """The function of a nest with outer loops; its call."""
     body = Body(module, nest)
-    first, *others = _runs(module, list(nest.statements()), nest.outer)
+    first, *others = runs_of(module, list(nest.statements()), nest.outer)
     limit = math.prod(v.limit for v in first)
     per_iteration = sum(s.cost() * s.iterations() for s in nest.statements()) / limit
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
@@ -231,7 +231,7 @@ def _set_bytes(code: Code, pointer: str, begin: str, count: str, value: int) -> 
 
 def _emit_stage(body: Body, nest: Nest) -> None:
     """What a nest does in one iteration of its outermost loop."""
-    runs = _runs(body.module, list(nest.statements()), nest.outer[1:])
+    runs = runs_of(body.module, list(nest.statements()), nest.outer[1:])
     _emit_loops(body, nest, runs, _is_tiled(body.module, nest, runs))
 
 
@@ -263,15 +263,16 @@ def _enter_squares(body: Body, loops: ExitStack, outer: list[Var], inner: list[V
 
 def _emit_groups(body: Body, nest: Nest) -> None:
     for group in nest.groups:
-        _emit_group(body, group, len(nest.outer))
+        emit_group(body, group, len(nest.outer))
 
 
-def _emit_group(body: Body, group: Group, depth: int) -> None:
+def emit_group(body: Body, group: Group, depth: int) -> None:
+    """The loops of a group inside ``depth`` outer ones."""
     loops = group.inner(depth)
     if isinstance(group.statements[0].node, Scan):
         _emit_scan(body, group.statements[0], loops)
     elif all(s.reduces_last for s in group.statements):
-        _emit_inner(body, group, _runs(body.module, group.statements, loops), {})
+        _emit_inner(body, group, runs_of(body.module, group.statements, loops), {})
     else:
         columns = _Columns(body, group, loops)
         with body.loop("0", str(columns.tiles)) as t:
@@ -475,7 +476,7 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     body = Body(module, nest)
     first = group.statements[0]
     if not loops or isinstance(first.node, Scan) or first.ordered:
-        _emit_group(body, group, 0)
+        emit_group(body, group, 0)
         yield module.call(body.finish(), 1, 0)
     elif all(s.reduces_last for s in group.statements):
         yield from _emit_whole(module, body, group, loops, cost)
@@ -513,7 +514,7 @@ def _emit_whole(
     module: Module, body: Body, group: Group, loops: list[Var], cost: float
 ) -> Iterator[Callable[[Code], None]]:
     """Reductions over all loops: blocks of the first loop, in parallel, whose results a second function combines."""
-    first, *others = _runs(module, group.statements, loops)
+    first, *others = runs_of(module, group.statements, loops)
     limit = math.prod(v.limit for v in first)
     rows = -(-limit // BLOCKS) if others else even_length(module, group.statements, limit) or CHUNK
     count = -(-limit // rows)

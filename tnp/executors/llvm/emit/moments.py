@@ -15,7 +15,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.ahead import LINE_BYTES
-from tnp.executors.llvm.emit.body import Body, Part, entry
+from tnp.executors.llvm.emit.body import Body, Part, copy_bytes, entry, set_bytes
 from tnp.executors.llvm.emit.parts import CHUNK, Parts, even_length, part_of, vectors_that_fill, whole_vectors
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.moments import Moments, Moved
@@ -34,6 +34,8 @@ BLOCK_BYTES = 256 * 1024
 TOGETHER = 4
 #: larger arrays are in no core's own cache
 FAR_BYTES = 2 << 20
+#: blocks whose sums are added one after the other; more are combined pairwise
+IN_ORDER = 1024
 #: fewer columns are no loop worth it
 COLUMNS = 16
 
@@ -134,9 +136,8 @@ class _Work:
                 part = Parts(self.columns, self.tile, self.tiles, overlaps=True).part(body, tile)
             those = part_of(body, block, self.rows, self.limit)
             following = code.op(f"add nuw nsw i64 {i}, 1")
-            with self._columns(body, part) as (_, c):
-                for a in (*rows.values(), rest):
-                    a.reset(c)
+            for a in (*rows.values(), rest):  # all are sums
+                set_bytes(code, a.pointer, str(self.tile * a.size), 0)
 
             def add(at: Sequence[str]) -> None:
                 with self._columns(body, part) as (_, c):
@@ -160,13 +161,11 @@ class _Work:
             with self._columns(body, part) as (_, c):
                 mean.put(scalars.emit(code, "div", [rows[nest.total].get(c), count], dtype), c)
             self._over_rows(body, those, add_squares)
-            first = code.op(f"mul nuw nsw i64 {block}, {self.columns}")
-            with self._columns(body, part) as (column, c):
-                to = code.op(f"add nuw nsw i64 {first}, {column}")
-                for s, a in rows.items():
-                    sums[s].put(a.get(c), to)
-                means.put(mean.get(c), to)
-                rests.put(rest.get(c), to)
+            to = code.op(f"mul nuw nsw i64 {block}, {self.columns}")
+            if part is not None:
+                to = code.op(f"add nuw nsw i64 {to}, {part.begin}")
+            for a, whole in (*((a, sums[s]) for s, a in rows.items()), (mean, means), (rest, rests)):
+                copy_bytes(code, whole.part(to), a.pointer, str(self.tile * a.size))
         return body.finish()
 
     def _over_rows(self, body: Body, those: Part, write: Callable[[Sequence[str]], None]) -> None:
@@ -254,15 +253,30 @@ class _Work:
         kind = scalars.register_type(dtype)
         return code.op(f"select i1 {is_last}, {kind} {last}, {kind} {whole}")
 
-    def _vectors(self) -> int | None:
-        return vectors_that_fill(self.statements, self.columns) if self.kept else None
+    def _add_up(self, body: Body, sums: Sequence[Accumulator]) -> None:
+        """Adds all blocks' sums to those of the first."""
+        vectors = vectors_that_fill(self.statements, self.columns) if self.kept else None
+        if not self._in_order:
+            for a in sums:
+                combine_pairwise(a, self.blocks, self.columns, vectors)
+        elif self.blocks > 1:
+            with body.loop("1", str(self.blocks)) as block:
+                first = body.code.op(f"mul nuw nsw i64 {block}, {self.columns}")
+                with self._columns(body) as (column, _):
+                    at = body.code.op(f"add nuw nsw i64 {first}, {column}")
+                    for a in sums:
+                        a.put(a.combine(body.code, a.get(column), a.get(at)), column)
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether blocks are few enough to be added one after the other, which takes a third of the time to compile."""
+        return bool(self.kept) and self.blocks <= IN_ORDER
 
     def combine_sums(self) -> str:
         """The function that combines the blocks' sums."""
         body = Body(self.module, self.nest)
         sums, _, _ = self._all(body)
-        for s in self.nest.sums:
-            combine_pairwise(sums[s], self.blocks, self.columns, self._vectors())
+        self._add_up(body, [sums[s] for s in self.nest.sums])
         with self._columns(body) as (column, _):
             for s in self.nest.sums:
                 body.store(s.node, s.store.at, sums[s].result(column))
@@ -287,7 +301,7 @@ class _Work:
                 # Of a block whose sum is infinite the squares are, too, or one is NaN.
                 finite = scalars.emit(code, "isfinite", [mean], dtype)
                 total.put(scalars.emit(code, "where", [finite, there, own], dtype), at)
-        combine_pairwise(total, self.blocks, self.columns, self._vectors())
+        self._add_up(body, [total])
         with self._columns(body) as (column, _):
             body.store(squares.node, squares.store.at, total.result(column))
         return body.finish()

@@ -82,7 +82,7 @@ def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, vector, repeats):
     monkeypatch.setattr(parts, "_vector", lambda _: vector)
-    monkeypatch.setattr(parts, "_may_repeat", lambda *_: repeats)
+    monkeypatch.setattr(parts, "may_repeat", lambda *_: repeats)
     for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
         found = parts.parts_of(types.SimpleNamespace(), [], limit)
         assert found.length <= min(limit, parts.CHUNK)

@@ -8,6 +8,7 @@ from kernel_bounds import within_bounds
 
 import tnp
 from tnp.executors import llvm
+from tnp.executors.llvm.emit import tiles
 from tnp.testing import assert_same, make_array
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
@@ -149,3 +150,55 @@ def test_chains(tmp_path_factory, stages, seed, store):
         found = tnp.jit(f)(x, mine)
     assert_same(found, f(x, eagers))
     assert_same(mine, eagers)
+
+
+@pytest.fixture
+def narrow_tiles(monkeypatch):
+    """Tiles of 32 columns wherever there can be some; how many there were."""
+    made = []
+
+    def tiles_of(*args):
+        made.append(real(*args))
+        return made[-1]
+
+    real = tiles.tiles_of
+    monkeypatch.setattr("tnp.executors.llvm.emit.loops.tiles_of", tiles_of)
+    monkeypatch.setattr(tiles, "WHOLE_BYTES", 0)
+    monkeypatch.setattr(tiles, "ROW_BYTES", 256)
+    monkeypatch.setattr(tiles, "ROWS", 1)
+    return made
+
+
+def fluxes(field, out):
+    """Along both axes of planes, from a Laplacian: what is between is needed in columns beside."""
+    lap = field[:-2, 1:-1] + field[2:, 1:-1] + field[1:-1, :-2] + field[1:-1, 2:] - 4 * field[1:-1, 1:-1]
+    along = lap[1:, 1:-1] - lap[:-1, 1:-1]
+    across = lap[1:-1, 1:] - lap[1:-1, :-1]
+    out[...] = field[2:-2, 2:-2] - (along[1:] - along[:-1]) * (across[:, 1:] - across[:, :-1])
+
+
+@pytest.mark.parametrize("columns", [69, 100, 133])
+def test_tiles_of_columns(columns, narrow_tiles):
+    compare(lambda a: laplace(laplace(a)), field(12, columns), windows=[3])
+    assert narrow_tiles[-1].count == -(-(columns - 4) // 32)
+
+
+def test_tiles_of_planes(narrow_tiles):
+    compare(fluxes, field(12, 70, 5), np.zeros((8, 66, 5)), windows=[3])
+    assert narrow_tiles[-1].count == 3
+
+
+def test_tiles_of_three_stages(narrow_tiles):
+    """The stage between reads no more of the first than that has."""
+    with within_bounds():
+        compare(lambda a: laplace(laplace(laplace(a))), field(20, 110, 3), windows=[5, 3])
+    assert narrow_tiles[-1].count == 4
+
+
+def test_no_tiles_where_columns_are_written_that_are_read(narrow_tiles):
+    def f(a, out):
+        lap = laplace(a)
+        out += lap[1:-1] + lap[2:] + lap[:-2]
+
+    compare(f, field(20, 100), field(16, 98), windows=[3])
+    assert narrow_tiles[-1] is None

@@ -29,12 +29,16 @@ ROWS_FOR_EACH_TWICE = 8
 
 
 class Stage:
-    """A nest whose rows ``low`` to ``high``, counted from that of the last stage, are needed for a row of the last stage."""
+    """A nest whose rows ``low`` to ``high``, counted from that of the last stage, are needed for a row of the last stage.
 
-    def __init__(self, nest: Nest, low: int, high: int) -> None:
+    ``columns`` are the same of its second loop, if that is known.
+    """
+
+    def __init__(self, nest: Nest, low: int, high: int, columns: tuple[int, int] | None = None) -> None:
         self.nest = nest
         self.low = low
         self.high = high
+        self.columns = columns
 
 
 class Window:
@@ -111,7 +115,7 @@ class _Attempt:
         """Raises :class:`_NoWindow` if that cannot be, or does not pay."""
         if any(not nest.outer or not nest.shares_rows for nest in self.nests):
             raise _NoWindow
-        *producers, last = self.nests
+        producers = self.nests[:-1]
         made = {self.memory_of(s.node): k for k, nest in enumerate(producers) for s in nest.statements()}
         if not made.keys().isdisjoint(self.kept) or any(_uses(nest, made, self.memory_of) for nest in self.others):
             raise _NoWindow
@@ -121,28 +125,41 @@ class _Attempt:
         if any(isinstance(s.node, Update) and s.node.lookups for nest in producers for s in nest.statements()):
             raise _NoWindow  # a scatter that adds must not run twice
         self._check_what_is_written(between)
+        dims, ranges = self._ranges(between, 0)
+        try:
+            columns: list[tuple[int, int] | None] = [*self._ranges(between, 1)[1]]
+        except _NoWindow:
+            columns = [None] * len(self.nests)
+        stages = [Stage(nest, *reach, side) for nest, reach, side in zip(self.nests, ranges, columns)]
+        windows = {m: Window(dims[m], stages[k].high - stages[k].low + 1) for m, k in between.items()}
+        found = Sliding(stages, windows)
+        self._check_that_it_pays(found)
+        return found
+
+    def _ranges(self, between: dict[Node, int], level: int) -> tuple[dict[Node, int], list[tuple[int, int]]]:
+        """Of each nest, which iterations of a loop (0: the outermost) one of the last nest needs, counted from that; and the dimensions of
+        the memories ``between`` that those loops go along."""
+        if any(len(nest.outer) <= level for nest in self.nests):
+            raise _NoWindow
+        *producers, last = self.nests
         ranges: list[tuple[int, int] | None] = [None] * len(producers) + [(0, 0)]
         dims: dict[Node, int] = {}
         for k in reversed(range(len(producers))):
             for memory in (m for m, made_by in between.items() if made_by == k):
-                dims[memory] = self._dimension(memory, k)
+                dims[memory] = self._dimension(memory, self.nests[k], level)
                 for t in range(k, len(self.nests)):
-                    for shift in self._shifts(memory, dims[memory], self.nests[t]):
+                    for shift in self._shifts(memory, dims[memory], self.nests[t], level):
                         if t == k:
                             if shift:
                                 raise _NoWindow
                         else:
                             ranges[k] = _hull(ranges[k], ranges[t], shift)
-        rows = last.outer[0].limit
-        stages = []
+        limit, found = last.outer[level].limit, []
         for nest, reach in zip(self.nests, ranges):
-            if reach is None or reach[0] < 0 or reach[1] + rows > nest.outer[0].limit:
+            if reach is None or reach[0] < 0 or reach[1] + limit > nest.outer[level].limit:
                 raise _NoWindow
-            stages.append(Stage(nest, *reach))
-        windows = {m: Window(dims[m], stages[k].high - stages[k].low + 1) for m, k in between.items()}
-        found = Sliding(stages, windows)
-        self._check_that_it_pays(found)
-        return found
+            found.append(reach)
+        return dims, found
 
     def _check_what_is_written(self, between: dict[Node, int]) -> None:
         """Nothing else that these nests write may be what one of them reads or writes elsewhere: stages run ahead."""
@@ -156,21 +173,21 @@ class _Attempt:
                         if t != k and self.memory_of(b.node) is memory and not disjoint(a.at, b.at):
                             raise _NoWindow
 
-    def _dimension(self, memory: Node, k: int) -> int:
-        """The dimension of a value that its stage's outermost loop goes along."""
-        lead = Index.of(self.nests[k].outer[0])
+    def _dimension(self, memory: Node, nest: Nest, level: int) -> int:
+        """The dimension of a value that a loop of its stage goes along."""
+        lead = Index.of(nest.outer[level])
         found = {
             next((d for d, i in enumerate(a.at) if i == lead), None)
-            for a in _accesses(self.nests[k])
+            for a in _accesses(nest)
             if a.writes and self.memory_of(a.node) is memory
         }
         if len(found) != 1 or None in found:
             raise _NoWindow
         return found.pop()
 
-    def _shifts(self, memory: Node, dim: int, nest: Nest) -> Iterator[int]:
-        """How far from its own row a nest uses a memory."""
-        lead = nest.outer[0]
+    def _shifts(self, memory: Node, dim: int, nest: Nest, level: int) -> Iterator[int]:
+        """How far from its own iteration of a loop a nest uses a memory."""
+        lead = nest.outer[level]
         for a in _accesses(nest):
             if self.memory_of(a.node) is not memory:
                 continue

@@ -21,6 +21,7 @@ from tnp.executors.llvm.emit.parts import (
     vectors_that_fill,
     whole_vectors,
 )
+from tnp.executors.llvm.emit.tiles import tiles_of
 from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
@@ -128,7 +129,11 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
     (lead,) = nest.outer
     cost = sum(s.cost() * s.iterations() for s in nest.statements())
     *ahead, last = nest.stages
-    with body.loop("%begin", "%end", maybe_empty=True) as i:
+    runs = [runs_of(module, list(s.nest.statements()), s.nest.outer[1:]) for s in nest.stages]
+    tiles = tiles_of(module, nest, runs)
+    with ExitStack() as loops:
+        left = tiles.begin(body, loops.enter_context(body.loop("0", str(tiles.count)))) if tiles else ""
+        i = loops.enter_context(body.loop("%begin", "%end", maybe_empty=True))
         is_first = body.code.op(f"icmp eq i64 {i}, %begin")
         for stage in ahead:
             top = body.code.op(f"add nuw nsw i64 {i}, {stage.high}")
@@ -136,9 +141,9 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
             begin = body.code.op(f"select i1 {is_first}, i64 {bottom}, i64 {top}")
             end = body.code.op(f"add nuw nsw i64 {top}, 1")
             with body.over(stage.nest.outer[0], Part(begin, end)):
-                _emit_stage(body, stage.nest)
+                _emit_stage(body, stage.nest, tiles.part(body, left, stage) if tiles else None)
         body.known[-1][lead] = i
-        _emit_stage(body, last.nest)
+        _emit_stage(body, last.nest, tiles.part(body, left, last) if tiles else None)
     return module.call(body.finish(), lead.limit, cost / lead.limit, nest.rows_for_a_thread())
 
 
@@ -223,10 +228,13 @@ def _extreme(code: Code, name: str, a: str, b: str) -> str:
     return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
 
 
-def _emit_stage(body: Body, nest: Nest) -> None:
-    """What a nest does in one iteration of its outermost loop."""
+def _emit_stage(body: Body, nest: Nest, part: Part | None = None) -> None:
+    """What a nest does in one iteration of its outermost loop, or part of that."""
     runs = runs_of(body.module, list(nest.statements()), nest.outer[1:])
-    _emit_loops(body, nest, runs, _is_tiled(body.module, nest, runs))
+    if part is not None:
+        _emit_loops(body, nest, runs, False, part=part)
+    else:
+        _emit_loops(body, nest, runs, _is_tiled(body.module, nest, runs))
 
 
 def _crosses(module: Module, nest: Nest, outer: list[Var], inner: list[Var]) -> bool:

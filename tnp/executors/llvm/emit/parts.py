@@ -89,7 +89,7 @@ def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Par
     length = even_length(module, statements, limit)
     if length is not None:
         return Parts(limit, length, limit // length, False)
-    if limit > vector and _may_repeat(module, statements):
+    if limit > vector and may_repeat(module, statements):
         return _overlapping(limit, vector)
     return Parts(limit, min(limit, CHUNK), -(-limit // CHUNK), False)
 
@@ -146,7 +146,7 @@ def innermost(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
     """The loop over ``run``, inside others and around nothing else."""
     limit = math.prod(v.limit for v in run)
     parts = parts_of(body.module, statements, limit)
-    ahead = next_rows(body, run, statements) if _may_repeat(body.module, statements) else []
+    ahead = next_rows(body, run, statements) if may_repeat(body.module, statements) else []
     length = _of_lines(statements)
     if ahead and length <= limit:
         parts = Parts(limit, length, -(-limit // length), True)
@@ -171,7 +171,7 @@ def _vector(statements: Sequence[Statement]) -> int:
     return engine.target().vector_bits // (8 * widest)
 
 
-def _may_repeat(module: Module, statements: Sequence[Statement]) -> bool:
+def may_repeat(module: Module, statements: Sequence[Statement]) -> bool:
     """Whether iterations may be run twice: nothing that is written is read."""
     owner = module.plan.memory_of
     for s in statements:

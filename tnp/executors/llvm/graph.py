@@ -275,10 +275,16 @@ def _path_is_static(bsym: BoundSymbol) -> bool:
 
 def _is_plain(bsym: BoundSymbol) -> bool:
     """Whether all arrays are on the CPU, of known shape, and hold something; and some array is there."""
-    arrays = [p for p in (*bsym.flat_inputs, *bsym.flat_outputs) if isinstance(p, TensorProxy)]
-    if any(a.dtype is dtypes.bfloat16 for a in arrays):  # of which there are no ndarrays
-        return False
-    return bool(arrays) and all(a.device is cpu and all(type(n) is int and n > 0 for n in a.shape) for a in arrays)
+    some = False
+    for p in (*bsym.flat_inputs, *bsym.flat_outputs):
+        if isinstance(p, TensorProxy):
+            if p.device is not cpu or p.dtype is dtypes.bfloat16:  # of which there are no ndarrays
+                return False
+            for n in p.shape:
+                if type(n) is not int or n <= 0:
+                    return False
+            some = True
+    return some
 
 
 class Rule:
@@ -403,9 +409,9 @@ class Lowering:
             self._lower_update(bsym)
         elif bsym.sym.is_prim:
             args = [self._argument(a) for a in bsym.args]
-            found = _rule_for(bsym)
-            if found is None:
-                raise Refused(f"no rule takes {bsym.sym.name}")
+            rules = _LOWER[bsym.sym.name]
+            found = rules[0] if len(rules) == 1 else _rule_for(bsym)
+            assert found is not None
             self.nodes[bsym.output.name] = found.lower(self, bsym.output, *args, **bsym.kwargs)
         else:
             for sub in bsym.subsymbols:

@@ -20,7 +20,7 @@ from tnp.core.bodies import is_control_flow
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.llvm import engine, indexing, launcher, program, views  # noqa: F401 — indexing and views register rules
+from tnp.executors.llvm import engine, indexing, launcher, products, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.comparisons import compare_squares
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes

@@ -21,11 +21,13 @@ from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group_alone, emit_nest, emit_sliding
+from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.sliding import Sliding, Window
+from tnp.executors.llvm.sweeping import Sweep
 
 __all__ = ["Memory", "Module", "emit_kernel"]
 
@@ -214,6 +216,8 @@ class Module:
                 steps.append(emit_sliding(self, nest))
             elif isinstance(nest, Following):
                 steps += emit_following(self, nest)
+            elif isinstance(nest, Sweep):
+                steps += emit_sweep(self, nest)
             elif nest.outer:
                 steps.append(emit_nest(self, nest))
             else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,19 @@ from tnp.executors.llvm.statements import Group, Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["emit_following", "emit_group_alone", "emit_nest", "emit_sliding"]
+__all__ = [
+    "ROWS",
+    "ROW_BLOCKS",
+    "Columns",
+    "accumulators_in",
+    "emit_ending",
+    "emit_following",
+    "emit_group_alone",
+    "emit_nest",
+    "emit_sliding",
+    "emit_stage",
+    "runs_of",
+]
 
 #: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
 SQUARE, LINE_BYTES = 64, 64
@@ -46,7 +58,7 @@ FEW_ROWS = 4
 BLOCKS = 1024
 
 
-def _runs(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
+def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
     """``loops`` in runs that can be one loop each: every memory is gone through evenly, and no value depends on a loop
     variable itself."""
     offsets: list[Index] = []
@@ -84,7 +96,7 @@ def _reduced_alike(statements: Sequence[Statement], a: Var, b: Var) -> bool:
 def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     """The function of a nest with outer loops; its call."""
     body = Body(module, nest)
-    first, *others = _runs(module, list(nest.statements()), nest.outer)
+    first, *others = runs_of(module, list(nest.statements()), nest.outer)
     limit = math.prod(v.limit for v in first)
     per_iteration = sum(s.cost() * s.iterations() for s in nest.statements()) / limit
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
@@ -136,9 +148,9 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
             begin = body.code.op(f"select i1 {is_first}, i64 {bottom}, i64 {top}")
             end = body.code.op(f"add nuw nsw i64 {top}, 1")
             with body.over(stage.nest.outer[0], Part(begin, end)):
-                _emit_stage(body, stage.nest)
+                emit_stage(body, stage.nest)
         body.known[-1][lead] = i
-        _emit_stage(body, last.nest)
+        emit_stage(body, last.nest)
     return module.call(body.finish(), lead.limit, cost / lead.limit, nest.rows_for_a_thread())
 
 
@@ -210,7 +222,7 @@ def _rows(module: Module, nest: Nest) -> str:
     body = Body(module, nest)
     with body.loop("%begin", "%end", maybe_empty=True) as i:
         body.known[-1][nest.outer[0]] = i
-        _emit_stage(body, nest)
+        emit_stage(body, nest)
     return body.finish()
 
 
@@ -229,9 +241,9 @@ def _set_bytes(code: Code, pointer: str, begin: str, count: str, value: int) -> 
     code.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 {value}, i64 {count}, i1 false)")
 
 
-def _emit_stage(body: Body, nest: Nest) -> None:
+def emit_stage(body: Body, nest: Nest) -> None:
     """What a nest does in one iteration of its outermost loop."""
-    runs = _runs(body.module, list(nest.statements()), nest.outer[1:])
+    runs = runs_of(body.module, list(nest.statements()), nest.outer[1:])
     _emit_loops(body, nest, runs, _is_tiled(body.module, nest, runs))
 
 
@@ -271,9 +283,9 @@ def _emit_group(body: Body, group: Group, depth: int) -> None:
     if isinstance(group.statements[0].node, Scan):
         _emit_scan(body, group.statements[0], loops)
     elif all(s.reduces_last for s in group.statements):
-        _emit_inner(body, group, _runs(body.module, group.statements, loops), {})
+        _emit_inner(body, group, runs_of(body.module, group.statements, loops), {})
     else:
-        columns = _Columns(body, group, loops)
+        columns = Columns(body, group, loops)
         with body.loop("0", str(columns.tiles)) as t:
             columns.emit(t)
 
@@ -328,10 +340,13 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
         accumulators[s].add(a.get())
 
 
-class _Columns:
-    """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row."""
+class Columns:
+    """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row.
 
-    def __init__(self, body: Body, group: Group, loops: list[Var]) -> None:
+    ``tile``: how many columns, in steps of the outermost loop that is kept.
+    """
+
+    def __init__(self, body: Body, group: Group, loops: list[Var], tile: int | None = None) -> None:
         self.body = body
         self.group = group
         self.loops = loops
@@ -339,8 +354,8 @@ class _Columns:
         self.is_ordered = any(s.ordered for s in group.statements)
         self.first, *self.inner = [v for v in loops if v not in self.members[0].reduced]
         below = math.prod(v.limit for v in self.inner)
-        #: columns of a tile, in steps of the outermost loop that is kept, and how many tiles there are
-        self.tile = min(self.first.limit, max(1, TILE // below))
+        #: columns of a tile, and how many tiles there are
+        self.tile = min(self.first.limit, max(1, TILE // below)) if tile is None else tile
         self.tiles = -(-self.first.limit // self.tile)
         #: the last tile begins early if sums may be made twice, so that all have the same length
         self.repeats = self.tiles > 1 and not self.inner and len(self.members) == len(group.statements)
@@ -398,7 +413,11 @@ class _Columns:
             self._add(self.loops, into)
         else:
             with self.body.over(self.loops[0], part):
-                self._add(self.loops[1:], into)
+                self.add_row(into)
+
+    def add_row(self, into: dict[Statement, Accumulator]) -> None:
+        """Adds what stands in this iteration of the outermost loop."""
+        self._add(self.loops[1:], into)
 
     def _add(self, remaining: list[Var], into: dict[Statement, Accumulator]) -> None:
         if not remaining:
@@ -480,10 +499,10 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     elif all(s.reduces_last for s in group.statements):
         yield from _emit_whole(module, body, group, loops, cost)
     else:
-        yield from _emit_columns_alone(module, _Columns(body, group, loops), cost)
+        yield from _emit_columns_alone(module, Columns(body, group, loops), cost)
 
 
-def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Iterator[Callable[[Code], None]]:
+def _emit_columns_alone(module: Module, columns: Columns, cost: float) -> Iterator[Callable[[Code], None]]:
     """Reductions over outer loops: tiles of columns in parallel, or blocks of rows where there is one tile only."""
     body, limit = columns.body, columns.loops[0].limit
     rows = max(ROWS, -(-limit // ROW_BLOCKS))
@@ -496,24 +515,30 @@ def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Itera
     slots = {s: module.temporary(blocks * columns.width * SLOT_BYTES) for s in columns.members}
     with body.loop("%begin", "%end", maybe_empty=True) as block:
         first = body.code.op(f"mul nuw nsw i64 {block}, {columns.width}")
-        own = {s: _partial(body, s, slots[s], first) for s in columns.members}
+        own = {s: accumulators_in(body, s, slots[s], first) for s in columns.members}
         columns.reset(own)
         columns.add_rows(own, part_of(body, block, rows, limit))
     yield module.call(body.finish(), blocks, cost / blocks)
-    ending = Body(module, body.nest)
-    last = _Columns(ending, columns.group, columns.loops)
-    totals = {s: _partial(ending, s, slots[s], "0") for s in columns.members}
+    yield emit_ending(columns, slots, blocks)
+
+
+def emit_ending(columns: Columns, slots: Mapping[Statement, int], blocks: int) -> Callable[[Code], None]:
+    """The function that combines the sums of blocks of rows; its call."""
+    module = columns.body.module
+    ending = Body(module, columns.body.nest)
+    last = Columns(ending, columns.group, columns.loops, columns.tile)
+    totals = {s: accumulators_in(ending, s, slots[s], "0") for s in columns.members}
     for a in totals.values():
         combine_pairwise(a, blocks, columns.width, columns.vectors(columns.width))
     last.store(totals)
-    yield module.call(ending.finish(), 1, 0)
+    return module.call(ending.finish(), 1, 0)
 
 
 def _emit_whole(
     module: Module, body: Body, group: Group, loops: list[Var], cost: float
 ) -> Iterator[Callable[[Code], None]]:
     """Reductions over all loops: blocks of the first loop, in parallel, whose results a second function combines."""
-    first, *others = _runs(module, group.statements, loops)
+    first, *others = runs_of(module, group.statements, loops)
     limit = math.prod(v.limit for v in first)
     rows = -(-limit // BLOCKS) if others else even_length(module, group.statements, limit) or CHUNK
     count = -(-limit // rows)
@@ -526,18 +551,18 @@ def _emit_whole(
         with body.together(first, part_of(body, block, rows, limit)):
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():
-            _partial(body, s, slots[s], "0").put(a.get(), block)
+            accumulators_in(body, s, slots[s], "0").put(a.get(), block)
     yield module.call(body.finish(), count, cost / count)
     if whole:
         ending = Body(module, body.nest)
         for s in whole:
-            total = _partial(ending, s, slots[s], "0")
+            total = accumulators_in(ending, s, slots[s], "0")
             combine_pairwise(total, count)
             ending.store(s.node, s.store.at, total.result())
         yield module.call(ending.finish(), 1, 0)
 
 
-def _partial(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
+def accumulators_in(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
     """Accumulators in memory of the call, from number ``first`` on."""
     base = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
     whole = make_accumulator(body, statement, pointer=base)

@@ -158,6 +158,16 @@ def test_not_a_number():
     compare(f, a, x)
 
 
+def test_one_product_is_the_librarys():
+    def f(a, x):
+        return a @ x
+
+    jitted = tnp.jit(f)
+    a, x = matrix(300, 40), vector(40)
+    assert_same(jitted(a, x), f(a, x), exact=True)
+    assert "np.matmul" in str(tnp.last_traces(jitted)[-1])
+
+
 def test_vectors_and_empty_matrices():
     def f(a, b, c, x):
         return a @ b, c @ x

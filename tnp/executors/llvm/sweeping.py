@@ -101,37 +101,27 @@ def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], erro
         if not any(a == b and a.terms == {rows: 1} for a, b in zip(x.at, y.at)):
             return None  # what one of them leaves, the other one needs in other rows
     touched = [_bytes_of_rows(nest, rows, memory_of) for nest in (first, second)]
-    made = Sweep(parts, rows)
-    return (
-        made
-        if rows.limit * sum(n for m, n in touched[0].items() if m in touched[1]) >= SHARED_BYTES
-        and _fits(made, memory_of)
-        else None
-    )
+    shared = rows.limit * sum(n for m, n in touched[0].items() if m in touched[1])
+    return _if_it_fits(Sweep(parts, rows), memory_of) if shared >= SHARED_BYTES else None
 
 
 def _alone(nest: Nest, memory_of: Callable[[Node], Node], errors: set[Node]) -> Sweep | None:
     """A nest that does nothing but sum rows, or add them up: several at a time."""
-    if (
-        isinstance(nest, Sweep)
-        or not (adds_rows(nest) or sums_rows(nest))
-        or any(s.node in errors for s in nest.statements())
-    ):
+    if isinstance(nest, Sweep) or not (adds_rows(nest) or sums_rows(nest)):
         return None
     rows = _rows_of(nest)
-    if rows is None or rows.limit < ROWS:
+    if rows is None or rows.limit < ROWS or any(s.node in errors for s in nest.statements()):
         return None
-    made = Sweep([nest], rows)
-    large = rows.limit * sum(_bytes_of_rows(nest, rows, memory_of).values()) >= SHARED_BYTES
-    return made if large and _fits(made, memory_of) else None
+    read = rows.limit * sum(_bytes_of_rows(nest, rows, memory_of).values())
+    return _if_it_fits(Sweep([nest], rows), memory_of) if read >= SHARED_BYTES else None
 
 
-def _fits(sweep: Sweep, memory_of: Callable[[Node], Node]) -> bool:
-    """Whether what one row takes of all memory, and what rows are added up in, fit a core's cache."""
+def _if_it_fits(sweep: Sweep, memory_of: Callable[[Node], Node]) -> Sweep | None:
+    """The sweep, if what one row takes of all memory, and what rows are added up in, fit a core's cache."""
     (rows,) = sweep.outer
     row = sum(_bytes_of_rows(sweep, rows, memory_of).values())
     sums = sum(_bytes(s.node) for nest in sweep.nests if adds_rows(nest) for s in nest.statements())
-    return row + sums <= ROW_BYTES
+    return sweep if row + sums <= ROW_BYTES else None
 
 
 def _bytes_of_rows(nest: Nest, rows: Var, memory_of: Callable[[Node], Node]) -> dict[Node, int]:

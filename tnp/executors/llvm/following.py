@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tnp.executors.llvm.graph import Indices, Node
 from tnp.executors.llvm.index import disjoint
-from tnp.executors.llvm.sliding import Sliding
 from tnp.executors.llvm.statements import Access, Nest
 
 __all__ = ["Following", "conflicts", "follow", "loads_and_stores"]
@@ -33,6 +32,8 @@ ROWS_FOR_EACH_LEFT = 8
 
 class Following(Nest):
     """Two nests. Row ``j`` of the ``second`` comes after the rows ``j + low`` to ``j + high`` of the ``first``."""
+
+    shares_rows = False
 
     def __init__(self, first: Nest, second: Nest, low: int, high: int) -> None:
         self.first = first
@@ -65,7 +66,7 @@ def follow(nests: Sequence[Nest], memory_of: Callable[[Node], Node], errors: set
 
 def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], errors: set[Node]) -> Following | None:
     for nest in (first, second):
-        if not nest.outer or isinstance(nest, Sliding | Following) or any(s.node in errors for s in nest.statements()):
+        if not nest.outer or not nest.shares_rows or any(s.node in errors for s in nest.statements()):
             return None
     distances: set[int] = set()
     for x, y in conflicts(first, second, memory_of):

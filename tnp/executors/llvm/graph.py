@@ -27,6 +27,7 @@ __all__ = [
     "Indices",
     "Lowering",
     "Node",
+    "Product",
     "Reduction",
     "Refused",
     "Scan",
@@ -120,6 +121,13 @@ class Reduction(Node):
     ) -> None:
         super().__init__(op, shape, dtype, (source,), position=position)
         self.dims = frozenset(dims)
+
+
+class Product(Reduction):
+    """A product of two matrices, as the sum over the last dimension of what ``source`` multiplies: views of both."""
+
+    def __init__(self, shape: Sequence[int], dtype: DType, source: Node, *, position: int) -> None:
+        super().__init__("product", shape, dtype, source, (2,), position=position)
 
 
 class Scan(Node):
@@ -251,13 +259,14 @@ def takes(bsym: BoundSymbol) -> bool:
         return _is_plain(bsym) and _path_is_static(bsym) and all(map(takes, bsym.subsymbols))
     if not bsym.sym.is_prim:
         return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
-    if (
-        bsym.sym.executor is not None
-        or bsym.sym.name not in _LOWER
-        or prims.registry.get(bsym.sym.name) is not bsym.sym
-    ):
+    if bsym.sym.executor is not None or prims.registry.get(bsym.sym.name) is not bsym.sym:
         return False
-    return _is_plain(bsym) and _LOWER[bsym.sym.name].checker(bsym)
+    return bsym.sym.name in _LOWER and _is_plain(bsym) and _rule_for(bsym) is not None
+
+
+def _rule_for(bsym: BoundSymbol) -> Rule | None:
+    """The rule that takes a prim."""
+    return next((rule for rule in _LOWER[bsym.sym.name] if rule.checker(bsym)), None)
 
 
 def _path_is_static(bsym: BoundSymbol) -> bool:
@@ -280,7 +289,8 @@ class Rule:
         self.checker = checker
 
 
-_LOWER: dict[str, Rule] = {}
+#: the rules of prims; of several for one, each takes other uses
+_LOWER: dict[str, list[Rule]] = {}
 
 
 def _always(bsym: BoundSymbol) -> bool:
@@ -293,7 +303,7 @@ def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Calla
     def decorate(f: Any) -> Any:
         for name in names:
             assert OpTags.EFFECT not in prims.registry[name].tags
-            _LOWER[name] = Rule(f, checker)
+            _LOWER.setdefault(name, []).append(Rule(f, checker))
         return f
 
     return decorate
@@ -393,7 +403,10 @@ class Lowering:
             self._lower_update(bsym)
         elif bsym.sym.is_prim:
             args = [self._argument(a) for a in bsym.args]
-            self.nodes[bsym.output.name] = _LOWER[bsym.sym.name].lower(self, bsym.output, *args, **bsym.kwargs)
+            found = _rule_for(bsym)
+            if found is None:
+                raise Refused(f"no rule takes {bsym.sym.name}")
+            self.nodes[bsym.output.name] = found.lower(self, bsym.output, *args, **bsym.kwargs)
         else:
             for sub in bsym.subsymbols:
                 self.lower(sub)
@@ -491,7 +504,7 @@ def _bind_elementwise(name: str) -> Callable[..., Node]:
 
 
 for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
-    _LOWER[_name] = Rule(_bind_elementwise(_name), _is_supported)
+    _LOWER[_name] = [Rule(_bind_elementwise(_name), _is_supported)]
 
 
 def _always_fits(number: type, dtype: DType) -> bool:
@@ -565,7 +578,7 @@ def _bind_reduction(name: str) -> Callable[..., Node]:
 
 
 for _name in ("sum", "prod", "amax", "amin", "any", "all"):
-    _LOWER[_name] = Rule(_bind_reduction(_name), _is_reducible)
+    _LOWER[_name] = [Rule(_bind_reduction(_name), _is_reducible)]
 
 
 def _bind_arg_reduction(name: str) -> Callable[..., Node]:
@@ -581,7 +594,7 @@ def _bind_arg_reduction(name: str) -> Callable[..., Node]:
 
 
 for _name in ("argmax", "argmin"):
-    _LOWER[_name] = Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")
+    _LOWER[_name] = [Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")]
 
 
 def _is_scanned(name: str, dtype: DType) -> bool:
@@ -602,7 +615,7 @@ def _bind_scan(name: str) -> Callable[..., Node]:
 
 
 for _name in ("cumsum", "cumprod", "cummax", "cummin"):
-    _LOWER[_name] = Rule(_bind_scan(_name), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))
+    _LOWER[_name] = [Rule(_bind_scan(_name), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:

@@ -15,9 +15,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tnp.executors.llvm.following import Following, follow
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan
+from tnp.executors.llvm.graph import Graph, Indices, Node, Product, Reduction, Scan
 from tnp.executors.llvm.index import Var, disjoint
 from tnp.executors.llvm.layout import Strides
+from tnp.executors.llvm.moments import Moved, sum_squares_at_once
+from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.sliding import Window, slide
 from tnp.executors.llvm.statements import Access, Group, Nest, Statement
 from tnp.executors.llvm.storage import Plan
@@ -63,7 +65,9 @@ class Schedule:
 
     def _described(self) -> Iterator[tuple[Nest, str]]:
         for nest in self.nests:
-            if isinstance(nest, Following):
+            if isinstance(nest, Moved):
+                yield nest, ", in the pass that sums the same"
+            elif isinstance(nest, Following):
                 yield nest.first, ""
                 yield (
                     nest.second,
@@ -121,6 +125,8 @@ def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
 
 def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
     first = group.statements[0]
+    if isinstance(first.node, Product):
+        return False
     if len(first.loops) != len(statement.loops) or any(x is not y for x, y in zip(first.loops, statement.loops)):
         return False
     for other in group.statements:
@@ -152,7 +158,8 @@ def _touch(plan: Plan, nest: Nest, statement: Statement) -> bool:
 
 
 def _inner_bytes(statement: Statement, depth: int) -> int:
-    inner = math.prod(v.limit for v in statement.loops[depth:])
+    loops = statement.loops[depth:-1] if isinstance(statement.node, Product) else statement.loops[depth:]
+    inner = math.prod(v.limit for v in loops)
     return inner * statement.body[0].dtype.itemsize * (1 + len(statement.loads))
 
 
@@ -163,11 +170,15 @@ def _nests(plan: Plan, statements: Sequence[Statement]) -> list[Nest]:
             if _merge(plan, nest, statement):
                 break
             if _must_follow(plan, nest, statement):
-                nests.append(Nest(statement))
+                nests.append(_nest(statement))
                 break
         else:
-            nests.append(Nest(statement))
+            nests.append(_nest(statement))
     return nests
+
+
+def _nest(statement: Statement) -> Nest:
+    return (Panels if isinstance(statement.node, Product) else Nest)(statement)
 
 
 def _writes_after_errors(plan: Plan, nest: Nest, statement: Statement) -> bool:
@@ -184,7 +195,7 @@ def _must_follow(plan: Plan, nest: Nest, statement: Statement) -> bool:
 
 def _merge(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Puts a statement into a nest if that is possible and pays."""
-    if not _touch(plan, nest, statement):
+    if isinstance(statement.node, Product) or not _touch(plan, nest, statement):
         return False
     if _writes_after_errors(plan, nest, statement):
         return False
@@ -259,7 +270,8 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     outer = {plan.memory_of(n) for n in (*graph.outputs, *graph.errors, *graph.inputs)}
     nests = slide(_nests(plan, plan.statements()), plan.memory_of, outer)
     errors = set(graph.errors)
-    result = Schedule(sweep(follow(nests, plan.memory_of, errors), plan.memory_of, errors), plan)
+    nests = follow(sum_squares_at_once(nests), plan.memory_of, errors)
+    result = Schedule(sweep(nests, plan.memory_of, errors), plan)
     _plan_memory(plan, result)
     return result
 

@@ -55,6 +55,8 @@ class Window:
 class Sliding(Nest):
     """Nests that share their outermost loop, shifted against each other. The last one has no shift."""
 
+    shares_rows = False
+
     def __init__(self, stages: Sequence[Stage], windows: dict[Node, Window]) -> None:
         last = stages[-1].nest
         self.outer = last.outer[:1]
@@ -107,7 +109,7 @@ class _Attempt:
 
     def run(self) -> Sliding:
         """Raises :class:`_NoWindow` if that cannot be, or does not pay."""
-        if any(not nest.outer or isinstance(nest, Sliding) for nest in self.nests):
+        if any(not nest.outer or not nest.shares_rows for nest in self.nests):
             raise _NoWindow
         *producers, last = self.nests
         made = {self.memory_of(s.node): k for k, nest in enumerate(producers) for s in nest.statements()}

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.core import dtypes
 from tnp.executors.llvm import scalars, scatters
-from tnp.executors.llvm.graph import Indices, Node, Reduction, Scan, Update, View
+from tnp.executors.llvm.graph import Indices, Node, Product, Reduction, Scan, Update, View
 from tnp.executors.llvm.index import Index, Var
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.storage import Plan
 
 __all__ = ["Access", "Group", "Nest", "Statement", "cost_of", "operands_at"]
+
+
+#: what it costs to multiply and add in a product of matrices (additions)
+PRODUCT_COST = 0.1
 
 
 class Access:
@@ -74,7 +78,9 @@ class Statement:
 
     @property
     def parallel(self) -> list[Var]:
-        """The loops outside the first that is reduced, or whose order counts."""
+        """The loops outside the first that is reduced, or whose order counts. A product of matrices is made row by row."""
+        if isinstance(self.node, Product):
+            return self.loops[:1]
         found: list[Var] = []
         for var in self.loops:
             if var in self.reduced or var in self.ordered:
@@ -111,6 +117,8 @@ class Statement:
 
     def cost(self) -> float:
         """What an iteration costs, in additions."""
+        if isinstance(self.node, Product):
+            return PRODUCT_COST
         own = 1.0 if isinstance(self.node, Reduction | Scan | Update) else scalars.cost(self.node.op, self.node.dtype)
         inner = [cost_of(n) for n, _ in self.visits]
         total = own + len(self.loads) + sum(inner)
@@ -150,6 +158,9 @@ class Group:
 
 class Nest:
     """Loops over ``outer``, and in each of their iterations the groups, one after the other."""
+
+    #: whether its outermost loop may be that of other nests, too (:mod:`sliding`, :mod:`following`)
+    shares_rows = True
 
     def __init__(self, statement: Statement) -> None:
         self.outer: list[Var] = statement.parallel

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from tnp.executors.llvm import scatters
-from tnp.executors.llvm.graph import Graph, Indices, Node, Reduction, Scan, Update, View, first_version
+from tnp.executors.llvm.graph import Graph, Indices, Node, Product, Reduction, Scan, Update, View, first_version
 from tnp.executors.llvm.index import Var, disjoint
 from tnp.executors.llvm.layout import Strides, axis_order
 from tnp.executors.llvm.statements import Access, Statement, cost_of, operands_at
@@ -43,6 +43,8 @@ class Plan:
 
     def order_of_axes(self, node: Node, domain: Sequence[int]) -> Sequence[int]:
         """The axes of a statement's domain as they lie in memory, outermost first."""
+        if isinstance(node, Product):
+            return range(len(domain))
         if isinstance(node, Update):
             if node.lookups:
                 return scatters.axes(node, self.strides)

@@ -13,10 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tnp.executors.llvm.following import Following, conflicts, loads_and_stores
+from tnp.executors.llvm.following import conflicts, loads_and_stores
 from tnp.executors.llvm.graph import Node, Reduction
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.sliding import Sliding
 from tnp.executors.llvm.statements import Nest
 
 __all__ = ["Sweep", "adds_rows", "sums_rows", "sweep"]
@@ -32,6 +31,8 @@ ROWS = 1024
 class Sweep(Nest):
     """Several nests over the same ``rows``, in order. Those of which :func:`adds_rows` is true have sums for each block of rows."""
 
+    shares_rows = False
+
     def __init__(self, nests: Sequence[Nest], rows: Var) -> None:
         self.nests = list(nests)
         self.outer = [rows]
@@ -44,7 +45,7 @@ class Sweep(Nest):
 
 def adds_rows(nest: Nest) -> bool:
     """Whether a nest reduces over its outermost loop, and has others inside it: it adds up rows."""
-    if nest.outer or len(nest.groups) != 1:
+    if not nest.shares_rows or nest.outer or len(nest.groups) != 1:
         return False
     (group,) = nest.groups
     return all(
@@ -55,7 +56,7 @@ def adds_rows(nest: Nest) -> bool:
 
 def sums_rows(nest: Nest) -> bool:
     """Whether a nest does nothing but reduce each row."""
-    if len(nest.outer) != 1 or len(nest.groups) != 1:
+    if not nest.shares_rows or len(nest.outer) != 1 or len(nest.groups) != 1:
         return False
     (group,) = nest.groups
     return all(
@@ -83,7 +84,7 @@ def sweep(nests: Sequence[Nest], memory_of: Callable[[Node], Node], errors: set[
 
 def _rows_of(nest: Nest) -> Var | None:
     """The loop over rows that a nest can share."""
-    if isinstance(nest, Sliding | Following) or any(s.ordered for s in nest.statements()):
+    if not (nest.shares_rows or isinstance(nest, Sweep)) or any(s.ordered for s in nest.statements()):
         return None
     if nest.outer:
         return nest.outer[0]
@@ -107,7 +108,7 @@ def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], erro
 
 def _alone(nest: Nest, memory_of: Callable[[Node], Node], errors: set[Node]) -> Sweep | None:
     """A nest that does nothing but sum rows, or add them up: several at a time."""
-    if isinstance(nest, Sweep) or not (adds_rows(nest) or sums_rows(nest)):
+    if not (adds_rows(nest) or sums_rows(nest)):
         return None
     rows = _rows_of(nest)
     if rows is None or rows.limit < ROWS or any(s.node in errors for s in nest.statements()):

@@ -20,13 +20,18 @@ from functools import partial
 from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
-from tnp.executors.llvm.emit.loops import emit_following, emit_group_alone, emit_nest, emit_sliding
+from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
+from tnp.executors.llvm.emit.moments import emit_moments
+from tnp.executors.llvm.emit.panels import emit_panels
 from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
+from tnp.executors.llvm.moments import Moments, Moved
+from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.sliding import Sliding, Window
+from tnp.executors.llvm.statements import Nest
 from tnp.executors.llvm.sweeping import Sweep
 
 __all__ = ["Memory", "Module", "emit_kernel"]
@@ -161,6 +166,8 @@ class Module:
         self.slots = 0
         self.hinted_loops: list[Sequence[str | int]] = []
         self.temporaries: list[Temporary] = []
+        #: calls that come when the center of squares is known
+        self._moved: dict[Nest, Callable[[Code], None]] = {}
         #: the number of the nest whose code is being written
         self.nest = 0
         self._place(strides)
@@ -218,15 +225,33 @@ class Module:
                 steps += emit_following(self, nest)
             elif isinstance(nest, Sweep):
                 steps += emit_sweep(self, nest)
+            elif isinstance(nest, Panels):
+                steps += emit_panels(self, nest, emit_group)
+            elif isinstance(nest, Moments):
+                steps += self._moments(nest)
+            elif isinstance(nest, Moved) and nest in self._moved:
+                steps.append(self._moved[nest])
             elif nest.outer:
                 steps.append(emit_nest(self, nest))
             else:
-                steps += [step for group in nest.groups for step in emit_group_alone(self, nest, group)]
+                steps += self._groups_alone(nest)
             steps += [partial(self._refuse_if, node) for node in errors]
         kernel = self._kernel(steps)
         text = [*self.functions, kernel, self.code.module_text(), self._metadata()]
         text.append(f"attributes #0 = {{ nounwind {self.attributes} }}")
         return "\n\n".join(text) + "\n"
+
+    def _groups_alone(self, nest: Nest) -> list[Callable[[Code], None]]:
+        return [step for group in nest.groups for step in emit_group_alone(self, nest, group)]
+
+    def _moments(self, nest: Moments) -> list[Callable[[Code], None]]:
+        moved = next(n for n in self.plan.nests if isinstance(n, Moved) and n.moments is nest)
+        runs = runs_of(self, [*nest.statements(), *moved.statements()], nest.total.loops)
+        made = emit_moments(self, nest, moved, runs)
+        if made is None:
+            return self._groups_alone(nest)
+        self._moved[moved] = made[1]
+        return made[0]
 
     def _kernel(self, steps: Sequence[Callable[[Code], None]]) -> str:
         code = Code(self.code)

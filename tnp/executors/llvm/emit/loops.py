@@ -37,6 +37,7 @@ __all__ = [
     "accumulators_in",
     "emit_ending",
     "emit_following",
+    "emit_group",
     "emit_group_alone",
     "emit_nest",
     "emit_sliding",
@@ -275,10 +276,11 @@ def _enter_squares(body: Body, loops: ExitStack, outer: list[Var], inner: list[V
 
 def _emit_groups(body: Body, nest: Nest) -> None:
     for group in nest.groups:
-        _emit_group(body, group, len(nest.outer))
+        emit_group(body, group, len(nest.outer))
 
 
-def _emit_group(body: Body, group: Group, depth: int) -> None:
+def emit_group(body: Body, group: Group, depth: int) -> None:
+    """The loops of a group inside ``depth`` outer ones."""
     loops = group.inner(depth)
     if isinstance(group.statements[0].node, Scan):
         _emit_scan(body, group.statements[0], loops)
@@ -494,7 +496,7 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     body = Body(module, nest)
     first = group.statements[0]
     if not loops or isinstance(first.node, Scan) or first.ordered:
-        _emit_group(body, group, 0)
+        emit_group(body, group, 0)
         yield module.call(body.finish(), 1, 0)
     elif all(s.reduces_last for s in group.statements):
         yield from _emit_whole(module, body, group, loops, cost)

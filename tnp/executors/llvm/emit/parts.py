@@ -22,7 +22,17 @@ from tnp.executors.llvm.statements import Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["CHUNK", "Parts", "even_length", "innermost", "part_of", "parts_of", "vectors_that_fill", "whole_vectors"]
+__all__ = [
+    "CHUNK",
+    "Parts",
+    "even_length",
+    "innermost",
+    "least",
+    "part_of",
+    "parts_of",
+    "vectors_that_fill",
+    "whole_vectors",
+]
 
 #: elements of one innermost loop that a thread goes through at a time, and that one accumulator sums
 CHUNK = 4096
@@ -50,7 +60,7 @@ class Parts:
         if not self.overlaps:
             return part_of(body, i, self.length, self.limit)._replace(vectors=self.vectors)
         whole = body.code.op(f"mul nuw nsw i64 {i}, {self.length}")
-        begin = _least(body, whole, self.limit - self.length)
+        begin = least(body, whole, self.limit - self.length)
         return Part(begin, "", self.length, self.vectors)
 
 
@@ -62,10 +72,11 @@ def part_of(body: Body, i: str, length: int, limit: int) -> Part:
     if limit % length == 0:
         return Part(begin, "", length)
     end = body.code.op(f"add nuw nsw i64 {begin}, {length}")
-    return Part(begin, _least(body, end, limit))
+    return Part(begin, least(body, end, limit))
 
 
-def _least(body: Body, register: str, limit: int) -> str:
+def least(body: Body, register: str, limit: int) -> str:
+    """The lesser of a register and a number."""
     body.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
     return body.code.op(f"call i64 @llvm.smin.i64(i64 {register}, i64 {limit})")
 
@@ -102,11 +113,11 @@ def whole_vectors(statements: Sequence[Statement], length: int) -> int:
 
 def _overlapping(limit: int, vector: int) -> Parts:
     """The parts of equal length that take the least time: in short loops, the elements that are computed twice count."""
-    least = max(2, -(-limit // CHUNK))
+    fewest = max(2, -(-limit // CHUNK))
     found = []
     for vectors, slower in SLOWER.items():
         step = vectors * vector
-        for count in (least, least + 1):
+        for count in (fewest, fewest + 1):
             length = -(-limit // (count * step)) * step
             if length > limit:
                 continue

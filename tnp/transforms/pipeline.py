@@ -20,6 +20,7 @@ from tnp.transforms.hoist import hoist
 from tnp.transforms.in_place import MemoryOperations, in_place
 from tnp.transforms.jam import jam
 from tnp.transforms.masks import masked_values
+from tnp.transforms.products import products
 
 __all__ = ["Backend", "compile_trace"]
 
@@ -59,6 +60,7 @@ class Backend:
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
+        ("Products of rounds", lambda t: products(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Loop-invariant code motion", hoist),

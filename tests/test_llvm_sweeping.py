@@ -123,6 +123,21 @@ def test_sums_of_rows_and_columns():
     compare(f, matrix(150, 30))
 
 
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u8", "c16", "?"])
+def test_reductions_of_each_kind(dtype):
+    def f(a):
+        return a.sum(axis=0), a.sum(axis=1), a.prod(axis=0), a.any(axis=1), a.all(axis=0)
+
+    def g(a):
+        return a.max(axis=0), a.argmin(axis=0), a.argmax(axis=1), a.min(axis=1), a.mean(axis=0)
+
+    a = (matrix(103, 29) / 3 + 0.7).astype(dtype)
+    a[50, 7] = a[11, 3] = a[80, 3]
+    for h in (f, g)[: 1 if dtype == "c16" else 2]:
+        mine = tnp.jit(h, executors=["llvm_everything", "numpy"])(a)
+        assert_same(mine, h(a), rtol={"f2": 2e-2, "f4": 1e-5}.get(dtype, 1e-12))
+
+
 def test_three_dimensions():
     def f(a):
         total = a.sum(axis=0)

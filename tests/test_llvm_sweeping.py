@@ -18,6 +18,7 @@ def small_arrays_go_the_way_of_large_ones(monkeypatch):
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")  # code is found by what a region does, and not by these
     monkeypatch.setattr("tnp.executors.llvm.products.LARGE", 0)
     monkeypatch.setattr("tnp.executors.llvm.sweeping.SHARED_BYTES", 0)
+    monkeypatch.setattr("tnp.executors.llvm.sweeping.LONG_ROW_BYTES", 0)
     monkeypatch.setattr("tnp.executors.llvm.sweeping.ROWS", 2)
     monkeypatch.setattr("tnp.executors.llvm.emit.loops.ROWS", 4)
     monkeypatch.setattr("tnp.executors.llvm.emit.kernel.GRAIN", 1)

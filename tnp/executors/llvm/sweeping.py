@@ -24,6 +24,8 @@ __all__ = ["Sweep", "adds_rows", "sums_rows", "sweep"]
 SHARED_BYTES = 4 << 20
 #: what one row of everything takes at most, so that it is still in a core's cache when the next nest comes to it
 ROW_BYTES = 512 * 1024
+#: shorter rows are not summed several at a time: the processor comes to the next one soon enough
+LONG_ROW_BYTES = 4096
 #: rows at least, so that the blocks' own sums are few beside them
 ROWS = 1024
 
@@ -113,8 +115,9 @@ def _alone(nest: Nest, memory_of: Callable[[Node], Node], errors: set[Node]) -> 
     rows = _rows_of(nest)
     if rows is None or rows.limit < ROWS or any(s.node in errors for s in nest.statements()):
         return None
-    read = rows.limit * sum(_bytes_of_rows(nest, rows, memory_of).values())
-    return _if_it_fits(Sweep([nest], rows), memory_of) if read >= SHARED_BYTES else None
+    row = sum(_bytes_of_rows(nest, rows, memory_of).values())
+    pays = rows.limit * row >= SHARED_BYTES and (adds_rows(nest) or row >= LONG_ROW_BYTES)
+    return _if_it_fits(Sweep([nest], rows), memory_of) if pays else None
 
 
 def _if_it_fits(sweep: Sweep, memory_of: Callable[[Node], Node]) -> Sweep | None:

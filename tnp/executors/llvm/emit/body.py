@@ -18,7 +18,7 @@ from tnp.executors.llvm.statements import Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory, Module
 
-__all__ = ["STACK_BYTES", "Body", "Part", "entry"]
+__all__ = ["STACK_BYTES", "Body", "Part", "copy_bytes", "entry", "set_bytes"]
 
 #: iterations of an innermost loop that is written out
 UNROLLED = 8
@@ -28,6 +28,18 @@ STACK_BYTES = 64 * 1024
 
 def entry(code: Code, base: str, i: int) -> str:
     return code.op(f"getelementptr ptr, ptr {base}, i64 {i}")
+
+
+def set_bytes(code: Code, pointer: str, count: str, value: int) -> None:
+    """Sets so many bytes to a value."""
+    code.require("@llvm.memset", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    code.line(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 {value}, i64 {count}, i1 false)")
+
+
+def copy_bytes(code: Code, to: str, pointer: str, count: str) -> None:
+    """Copies so many bytes."""
+    code.require("@llvm.memcpy", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+    code.line(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {pointer}, i64 {count}, i1 false)")
 
 
 def _number_behind(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.ahead import ask_for_beginning, next_rows
-from tnp.executors.llvm.emit.body import Body, Part, entry
+from tnp.executors.llvm.emit.body import Body, Part, entry, set_bytes
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
     Parts,
@@ -166,7 +166,7 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
     cost = sum(s.cost() * s.iterations() for s in nest.statements())
 
     def clear(code: Code) -> None:
-        _set_bytes(code, _pointer_in(code, slot), "0", str(limit), 0)
+        set_bytes(code, _pointer_in(code, slot), str(limit), 0)
         code.line(f"store i64 0, ptr {_pointer_in(code, counter)}, align 8")
 
     body = Body(module, nest)
@@ -188,7 +188,7 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
         end = code.op(f"select i1 {is_last}, i64 {high}, i64 {_extreme(code, 'smin', end, high)}")
         code.line(f"call void @{second}(ptr %ctx, i64 {begin}, i64 {end})")
     count = _extreme(code, "smax", code.op(f"sub nsw i64 {high}, {low}"), "0")
-    _set_bytes(code, made, low, count, 1)
+    set_bytes(code, code.op(f"getelementptr i8, ptr {made}, i64 {low}"), count, 1)
     code.line(f"atomicrmw add ptr {_pointer_in(body.head, counter)}, i64 {count} monotonic")
     together = module.call(body.finish(), rows, cost / rows, nest.rows_for_a_thread())
 
@@ -234,12 +234,6 @@ def _pointer_in(code: Code, slot: int) -> str:
 def _extreme(code: Code, name: str, a: str, b: str) -> str:
     code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
     return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
-
-
-def _set_bytes(code: Code, pointer: str, begin: str, count: str, value: int) -> None:
-    code.require("@llvm.memset", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    place = code.op(f"getelementptr i8, ptr {pointer}, i64 {begin}")
-    code.line(f"call void @llvm.memset.p0.i64(ptr {place}, i8 {value}, i64 {count}, i1 false)")
 
 
 def emit_stage(body: Body, nest: Nest) -> None:

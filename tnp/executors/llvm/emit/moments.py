@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
-from tnp.executors.llvm.emit.body import Body, entry
+from tnp.executors.llvm.emit.ahead import LINE_BYTES
+from tnp.executors.llvm.emit.body import Body, Part, copy_bytes, entry, set_bytes
 from tnp.executors.llvm.emit.parts import CHUNK, Parts, even_length, part_of, vectors_that_fill, whole_vectors
-from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.moments import Moments, Moved
 from tnp.executors.llvm.statements import Statement
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.emit.kernel import Module
+    from tnp.executors.llvm.emit.kernel import Memory, Module
 
 __all__ = ["emit_moments"]
 
@@ -29,6 +30,12 @@ __all__ = ["emit_moments"]
 ROWS = 128
 #: bytes of a block, in a core's own cache
 BLOCK_BYTES = 256 * 1024
+#: rows that are added at a time
+TOGETHER = 4
+#: larger arrays are in no core's own cache
+FAR_BYTES = 2 << 20
+#: blocks whose sums are added one after the other; more are combined pairwise
+IN_ORDER = 1024
 #: fewer columns are no loop worth it
 COLUMNS = 16
 
@@ -99,15 +106,16 @@ class _Work:
         return sums, self._in_memory(body, total, self.mean_slot), self._in_memory(body, total, self.rest_slot)
 
     @contextmanager
-    def _columns(self, body: Body, part: Any = None) -> Iterator[tuple[str, str]]:
-        """A loop over columns, or those of a part: gives the column, and its number in the part."""
+    def _columns(self, body: Body, part: Part | None = None, piece: Part | None = None) -> Iterator[tuple[str, str]]:
+        """A loop over columns, or those of a part, or of a piece of one: gives the column, and its number in the part."""
         if not self.kept:
             yield "0", "0"
             return
-        if part is not None:
-            part = part._replace(vectors=vectors_that_fill(self.statements, self.tile))
-        vectors = {} if part is not None else {"vectors": vectors_that_fill(self.statements, self.columns)}
-        with body.together(self.kept, part, independent=True, **vectors) as column:
+        length = self.columns if part is None else self.tile
+        loop = piece or part or Part("0", str(self.columns))
+        if piece is None:
+            loop = loop._replace(vectors=vectors_that_fill(self.statements, length))
+        with body.together(self.kept, loop, independent=True) as column:
             inside = column if part is None else body.code.op(f"sub nuw nsw i64 {column}, {part.begin}")
             yield column, inside
 
@@ -127,28 +135,113 @@ class _Work:
             if self.tiles > 1:
                 part = Parts(self.columns, self.tile, self.tiles, overlaps=True).part(body, tile)
             those = part_of(body, block, self.rows, self.limit)
-            with self._columns(body, part) as (_, c):
-                for a in (*rows.values(), rest):
-                    a.reset(c)
-            with body.together(self.run, those), self._columns(body, part) as (_, c):
-                for s in nest.sums:
-                    rows[s].add_element(c)
+            following = code.op(f"add nuw nsw i64 {i}, 1")
+            for a in (*rows.values(), rest):  # all are sums
+                set_bytes(code, a.pointer, str(self.tile * a.size), 0)
+
+            def add(at: Sequence[str]) -> None:
+                with self._columns(body, part) as (_, c):
+                    for s in nest.sums:
+                        a = rows[s]
+                        a.add(_pairwise(a, self._at(body, at, a.element)), c)
+
+            def add_squares(at: Sequence[str]) -> None:
+                with (
+                    self._asking(body, following, at, those, part) as piece,
+                    self._columns(body, part, piece) as (_, c),
+                ):
+                    own = mean.get(c)
+                    values = self._at(body, at, lambda: body.value(nest.values, nest.total.at))
+                    distances = [scalars.emit(code, "sub", [x, own], dtype) for x in values]
+                    rest.add(_pairwise(rest, distances), c)
+                    squares.add(_pairwise(squares, [scalars.emit(code, "mul", [d, d], dtype) for d in distances]), c)
+
+            self._over_rows(body, those, add)
             count = self._count(body, block)
             with self._columns(body, part) as (_, c):
                 mean.put(scalars.emit(code, "div", [rows[nest.total].get(c), count], dtype), c)
-            with body.together(self.run, those), self._columns(body, part) as (_, c):
-                value = body.value(nest.values, nest.total.at)
-                distance = scalars.emit(code, "sub", [value, mean.get(c)], dtype)
-                rest.add(distance, c)
-                squares.add(scalars.emit(code, "mul", [distance, distance], dtype), c)
-            first = code.op(f"mul nuw nsw i64 {block}, {self.columns}")
-            with self._columns(body, part) as (column, c):
-                to = code.op(f"add nuw nsw i64 {first}, {column}")
-                for s, a in rows.items():
-                    sums[s].put(a.get(c), to)
-                means.put(mean.get(c), to)
-                rests.put(rest.get(c), to)
+            self._over_rows(body, those, add_squares)
+            to = code.op(f"mul nuw nsw i64 {block}, {self.columns}")
+            if part is not None:
+                to = code.op(f"add nuw nsw i64 {to}, {part.begin}")
+            for a, whole in (*((a, sums[s]) for s, a in rows.items()), (mean, means), (rest, rests)):
+                copy_bytes(code, whole.part(to), a.pointer, str(self.tile * a.size))
         return body.finish()
+
+    def _over_rows(self, body: Body, those: Part, write: Callable[[Sequence[str]], None]) -> None:
+        """Loops over the rows of a block: ``write`` is given the rows of an iteration, which are several where columns are kept,
+        because each time the sums of all columns come from memory and go back."""
+        if not self.kept:
+            with body.together(self.run, those) as row:
+                write([row])
+            return
+        code = body.code
+        count = str(those.count) if those.count else code.op(f"sub nuw nsw i64 {those.end}, {those.begin}")
+        groups = code.op(f"udiv i64 {count}, {TOGETHER}")
+        with body.loop("0", groups, maybe_empty=True) as group:
+            first = code.op(f"add nuw nsw i64 {those.begin}, {code.op(f'mul nuw nsw i64 {group}, {TOGETHER}')}")
+            write([first, *(code.op(f"add nuw nsw i64 {first}, {k}") for k in range(1, TOGETHER))])
+        if self.limit % TOGETHER:
+            done = code.op(f"add nuw nsw i64 {those.begin}, {code.op(f'mul nuw nsw i64 {groups}, {TOGETHER}')}")
+            with body.loop(
+                done, those.end or code.op(f"add nuw nsw i64 {those.begin}, {count}"), maybe_empty=True
+            ) as row:
+                write([row])
+
+    def _at(self, body: Body, rows: Sequence[str], value: Callable[[], Any]) -> list[Any]:
+        """What ``value`` gives in each of the rows."""
+        found = []
+        for row in rows:
+            body.known.append({**dict.fromkeys(self.run[:-1], "0"), self.run[-1]: row})
+            found.append(value())
+            body.known.pop()
+        return found
+
+    @contextmanager
+    def _asking(
+        self, body: Body, following: str, rows: Sequence[str], those: Part, part: Part | None
+    ) -> Iterator[Part | None]:
+        """A loop over pieces of the columns, each before it asks for the piece of the block ``following`` that has its place there.
+
+        This block is in the cache, so that memory would be idle.
+        """
+        length = whole_vectors(self.statements, 1)
+        found = list(self._asked())
+        if not found or self.tile % length:
+            yield None
+            return
+        code = body.code
+        code.require("@llvm.prefetch", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        block, tile = code.op(f"udiv i64 {following}, {self.tiles}"), code.op(f"urem i64 {following}, {self.tiles}")
+        first = code.op(f"mul nuw nsw i64 {tile}, {self.tile}")
+        down = code.op(f"sub i64 {code.op(f'mul nuw nsw i64 {block}, {self.rows}')}, {those.begin}")
+        with body.loop("0", str(self.tile // length)) as p:
+            ahead = code.op(f"mul nuw nsw i64 {p}, {length}")
+            column = code.op(f"add nuw nsw i64 {first}, {ahead}")
+            for memory, index, itemsize in found:
+                right = code.op(f"add i64 {code.op(f'mul i64 {column}, {itemsize}')}, {index.constant}")
+                for row in rows:
+                    away = code.op(f"mul i64 {code.op(f'add i64 {row}, {down}')}, {index.terms.get(self.run[-1], 0)}")
+                    place = code.op(
+                        f"getelementptr i8, ptr {body.pointer(memory)}, i64 {code.op(f'add i64 {away}, {right}')}"
+                    )
+                    for line in range(-(-length * itemsize // LINE_BYTES)):
+                        where = code.op(f"getelementptr i8, ptr {place}, i64 {line * LINE_BYTES}")
+                        code.line(f"call void @llvm.prefetch.p0(ptr {where}, i32 0, i32 2, i32 1)")
+            begin = ahead if part is None else code.op(f"add nuw nsw i64 {part.begin}, {ahead}")
+            yield Part(begin, "", length)
+
+    def _asked(self) -> Iterator[tuple[Memory, Index, int]]:
+        """What the values are read from along the columns, and is in no core's own cache: memory, offset, bytes of an element."""
+        if not self.kept:
+            return
+        for access in self.nest.total.loads:
+            memory = self.module.memories.get(self.module.plan.memory_of(access.node))
+            if memory is None or memory.node.op != "input":
+                continue
+            index, itemsize = memory.offset(access.at), int(access.node.dtype.itemsize)
+            if index.terms.get(self.kept[-1], 0) == itemsize and access.node.size * itemsize >= FAR_BYTES:
+                yield memory, index, itemsize
 
     def _count(self, body: Body, block: str) -> str:
         """How many elements each of a block's sums has, as a number of their dtype."""
@@ -160,15 +253,30 @@ class _Work:
         kind = scalars.register_type(dtype)
         return code.op(f"select i1 {is_last}, {kind} {last}, {kind} {whole}")
 
-    def _vectors(self) -> int | None:
-        return vectors_that_fill(self.statements, self.columns) if self.kept else None
+    def _add_up(self, body: Body, sums: Sequence[Accumulator]) -> None:
+        """Adds all blocks' sums to those of the first."""
+        vectors = vectors_that_fill(self.statements, self.columns) if self.kept else None
+        if not self._in_order:
+            for a in sums:
+                combine_pairwise(a, self.blocks, self.columns, vectors)
+        elif self.blocks > 1:
+            with body.loop("1", str(self.blocks)) as block:
+                first = body.code.op(f"mul nuw nsw i64 {block}, {self.columns}")
+                with self._columns(body) as (column, _):
+                    at = body.code.op(f"add nuw nsw i64 {first}, {column}")
+                    for a in sums:
+                        a.put(a.combine(body.code, a.get(column), a.get(at)), column)
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether blocks are few enough to be added one after the other, which takes a third of the time to compile."""
+        return bool(self.kept) and self.blocks <= IN_ORDER
 
     def combine_sums(self) -> str:
         """The function that combines the blocks' sums."""
         body = Body(self.module, self.nest)
         sums, _, _ = self._all(body)
-        for s in self.nest.sums:
-            combine_pairwise(sums[s], self.blocks, self.columns, self._vectors())
+        self._add_up(body, [sums[s] for s in self.nest.sums])
         with self._columns(body) as (column, _):
             for s in self.nest.sums:
                 body.store(s.node, s.store.at, sums[s].result(column))
@@ -193,7 +301,15 @@ class _Work:
                 # Of a block whose sum is infinite the squares are, too, or one is NaN.
                 finite = scalars.emit(code, "isfinite", [mean], dtype)
                 total.put(scalars.emit(code, "where", [finite, there, own], dtype), at)
-        combine_pairwise(total, self.blocks, self.columns, self._vectors())
+        self._add_up(body, [total])
         with self._columns(body) as (column, _):
             body.store(squares.node, squares.store.at, total.result(column))
         return body.finish()
+
+
+def _pairwise(a: Accumulator, values: Sequence[Any]) -> Any:
+    """Values as one, neighbours first."""
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2])
+        values = [*(a.combine(a.body.code, x, y) for x, y in pairs), *values[len(values) // 2 * 2 :]]
+    return values[0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_bounds import within_bounds
 
 import tnp
 from tnp.executors import llvm
@@ -87,6 +88,21 @@ def test_any_number_of_threads_gives_the_same_bits():
     finally:
         tnp.set_num_threads(before)
     assert all(np.array_equal(y, found[0]) for y in found)
+
+
+@pytest.mark.parametrize("columns", [17, 40, 65])
+def test_few_columns_of_many_arrays(columns):
+    """Blocks are as narrow as the arrays that a value is computed from are many."""
+
+    def f(a, b, c, d, e, f, g, h):
+        return (a + b + c + d + e + f + g + h).var(axis=0)
+
+    arrays = [values(17000, columns, dtype="float32", scale=k) for k in range(1, 9)]
+    jitted = tnp.jit(f)
+    with within_bounds():
+        made = jitted(*arrays)
+    np.testing.assert_allclose(made, f(*(x.astype("float64") for x in arrays)), rtol=1e-5)
+    assert in_one_pass(jitted)
 
 
 def test_arrays_that_change_between():

@@ -83,8 +83,8 @@ class _Work:
             self.rows = ROWS
             loads = len({a.node for s in nest.sums for a in s.loads})
             width = BLOCK_BYTES // (ROWS * itemsize * max(loads, 1))
-            self.tiles = -(-self.columns // width)
-            self.tile = self.columns if self.tiles == 1 else whole_vectors(statements, -(-self.columns // self.tiles))
+            self.tile = min(self.columns, whole_vectors(statements, -(-self.columns // -(-self.columns // width))))
+            self.tiles = -(-self.columns // self.tile)
         else:
             self.rows = even_length(module, statements, self.limit) or CHUNK
             self.tiles = self.tile = 1

@@ -34,6 +34,7 @@ def collected_rarely() -> Iterator[None]:
     first collection behind it, which comes as many objects later as ever.
 
     >>> import gc
+    >>> collected = gc.collect()
     >>> before = gc.get_threshold()
     >>> with collected_rarely():
     ...     gc.get_threshold()[0] == before[0] * TIMES

@@ -108,6 +108,35 @@ def test_attributes_are_the_modules(network):
         jitted.missing  # noqa: B018
 
 
+def test_attributes_of_any_name_are_the_modules():
+    class Named(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.called, self.uses, self._entries, self._hits = 1, 2, "entries", 7
+
+        def forget(self):
+            return "forgotten"
+
+        def options(self):
+            return self
+
+        def forward(self, x):
+            self.called += 1
+            return x * self.uses
+
+    model = Named()
+    jitted = tnp.jit(model)
+    with torch.no_grad():
+        assert jitted(torch.ones(2)).tolist() == [2, 2]
+    jitted.traced = 5
+    assert model.traced == jitted.traced == 5
+    assert (jitted.called, jitted.uses, jitted._entries, jitted._hits) == (2, 2, "entries", 7)
+    assert jitted.forget() == "forgotten" and jitted.options() is jitted
+    assert tnp.cache_info(jitted).misses == 1 and tnp.jit(jitted).uses == 2
+    assert copy.deepcopy(jitted).called == 2
+    assert "1 program" in str(tnp.explain(jitted))
+
+
 def test_gradients_of_parameters(network):
     jitted, x = tnp.jit(network, executors=["numpy"]), randn(5, 8)
     jitted(x)["y"].sum().backward()
@@ -284,7 +313,7 @@ def test_copies_are_jitted_modules(copied):
     again = copied(jitted)
     assert (
         type(again) is type(jitted)
-        and again.options["specialisations"] == 3
+        and again.__tnp_programs__.options["specialisations"] == 3
         and again.state_dict().keys() == model.state_dict().keys()
     )
     _close(again(x).detach(), expected)

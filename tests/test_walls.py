@@ -66,6 +66,7 @@ OF_A_LIBRARY = (
     "executors/cudnn",
     "executors/cupy",
     "executors/nvfuser",
+    "executors/onednn",
     "executors/sdpa",
     "executors/singly",
     "executors/torch",

@@ -16,7 +16,7 @@ from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.frontend.acquire import acquire
 from tnp.frontend.sources import Prologue
-from tnp.jitted import Entry, Jitted
+from tnp.jitted import Entry, Jitted, programs_behind
 from tnp.specialising import SPECIALISATIONS
 
 __all__ = [
@@ -103,12 +103,19 @@ def jit(
         raise ValueError(f"specialisations is a count, not {specialisations!r}")
     if function is None:
         return lambda f: jit(f, **options)
-    if isinstance(function, Jitted):
+    if programs_behind(function) is not None:
         function = function.__tnp_function__
-    return jitted_function(function, **options)
+    return _jitted(function, **options)
 
 
-def jitted_function(function: Any, **options: Any) -> Jitted:
+def jitted_function(function: Any) -> Jitted:
+    """What has the programs of ``function``, which may be jitted already."""
+    found = programs_behind(function) or programs_behind(_jitted(function))
+    assert found is not None
+    return found
+
+
+def _jitted(function: Any, **options: Any) -> Any:
     """What :func:`jit` makes of a function or a module."""
     if _is_module(function):
         from tnp.modules import JittedModule
@@ -134,7 +141,7 @@ def trace() -> Callable[..., Trace]:
     """
 
     def make(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Trace:
-        jitted = function if isinstance(function, Jitted) else Jitted(function)
+        jitted = programs_behind(function) or Jitted(function)
         form, values = jitted._formed(args, kwargs)
         prologue = Prologue(form.parameters)
         try:
@@ -147,12 +154,13 @@ def trace() -> Callable[..., Trace]:
 
 
 def jitted_behind(f: Any) -> Jitted:
-    """The jitted function behind ``f``, which may be a method bound to an instance."""
+    """What has the programs of ``f``, which may be a jitted method bound to an instance."""
     while isinstance(f, functools.partial):
         f = f.func
-    if not isinstance(f, Jitted):
+    found = programs_behind(f)
+    if found is None:
         raise TypeError(f"not a jitted function: {f!r}")
-    return f
+    return found
 
 
 def _entry(f: Any) -> Entry:

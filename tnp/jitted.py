@@ -49,7 +49,7 @@ from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
 from tnp.transforms.split import split
 
-__all__ = ["Entry", "Form", "Jitted", "backend_of"]
+__all__ = ["Entry", "Form", "Jitted", "backend_of", "programs_behind"]
 
 hide_frames_of(np.__path__[0])
 
@@ -461,6 +461,13 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+def programs_behind(f: Any) -> Jitted | None:
+    """What has the programs of ``f``: a jitted function itself, of a jitted module another object; ``None`` for what is neither."""
+    if isinstance(f, Jitted):
+        return f
+    return f.__tnp_programs__ if getattr(type(f), "__tnp_module__", False) else None
 
 
 def _executors_named(executors: Any) -> tuple[Any, ...] | None:

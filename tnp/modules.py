@@ -14,16 +14,16 @@ from tnp.core.printing import compile_source
 from tnp.frontend.sources import MISS
 from tnp.jitted import Form, Jitted
 
-__all__ = ["JittedModule"]
+__all__ = ["JittedModule", "ModulePrograms"]
 
 
-class JittedModule(Jitted):
+class JittedModule:
     """A module compiled by tnp. Made by :func:`tnp.jit`.
 
     Calling it calls the module through a program of which parameters and buffers are inputs, so that they may change.
-    Attributes are the module's, to read and to set: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``, submodules. Methods
-    that return the module return this. To ``isinstance`` it is of the module's class, so it may be a part of another module, whose
-    parameters are then its own, too. It is copied and pickled with its module, without the programs.
+    Attributes are the module's, to read and to set, whatever their names: ``state_dict()``, ``parameters()``, ``train()``, ``to(…)``,
+    submodules. Methods that return the module return this. To ``isinstance`` it is of the module's class, so it may be a part of another
+    module, whose parameters are then its own, too. It is copied and pickled with its module, without the programs.
 
     Where parameters or arguments require gradients, results have a ``grad_fn``: a program that goes back is compiled when gradients
     are first asked for, and any optimizer of torch's trains the module.
@@ -39,6 +39,9 @@ class JittedModule(Jitted):
 
     #: the frontend takes a jitted module for its module
     __tnp_module__ = True
+    #: the module, and what has its programs: all that is no attribute of the module
+    __tnp_function__: Any
+    __tnp_programs__: ModulePrograms
 
     def __new__(cls, module: Any, **options: Any) -> JittedModule:
         kind: Any = type(module)
@@ -46,40 +49,14 @@ class JittedModule(Jitted):
         return made
 
     def __init__(self, module: Any, **options: Any) -> None:
-        super().__init__(module, **options)
-        self.__name__ = self.__qualname__ = type(module).__name__
-        # Set last: attributes set from then on are the module's.
-        #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
-        self._forms: dict[Any, Form] = {}
-
-    def _make_binder(self) -> None:
-        """There is none: what a module is called with goes to its hooks as it is."""
+        programs = ModulePrograms(module, **options)
+        vars(self).update(__tnp_function__=module, __tnp_programs__=programs, __doc__=module.__doc__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            form, args = self._formed(args, kwargs)
-        else:
-            form = self._forms.get(len(args)) or self._formed(args, kwargs)[0]
-        try:
-            for run in form.runs:
-                result = run(*args)
-                if result is not MISS:
-                    vars(self)["_hits"] += 1  # past __setattr__
-                    return result
-            return self._call_slowly(form, args)
-        except LateGuardFailed as failure:
-            return self._start_over(form, args, failure)
-
-    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
-        key = (len(args), *kwargs) if kwargs else len(args)
-        form = self._forms.get(key)
-        if form is None:
-            module: Any = self.__tnp_function__
-            form = self._forms[key] = _form(inspect.signature(module.forward), len(args), list(kwargs))
-        return form, (*args, *kwargs.values())
+        return self.__tnp_programs__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__tnp_function__":
+        if name in ("__tnp_function__", "__tnp_programs__"):  # it is being unpickled or copied
             raise AttributeError(name)
         module = self.__tnp_function__
         found = getattr(module, name)
@@ -96,11 +73,7 @@ class JittedModule(Jitted):
     __class__: Any = property(lambda self: type(self.__tnp_function__))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = vars(self)
-        if name in own or "_forms" not in own:
-            object.__setattr__(self, name, value)
-        else:
-            setattr(self.__tnp_function__, name, value)
+        setattr(self.__tnp_function__, name, value)
 
     def __delattr__(self, name: str) -> None:
         delattr(self.__tnp_function__, name)
@@ -112,16 +85,52 @@ class JittedModule(Jitted):
         return self  # a module that is an attribute of a class is no method
 
     def __copy__(self) -> JittedModule:
-        return JittedModule(copy.copy(self.__tnp_function__), **self.options)
+        return JittedModule(copy.copy(self.__tnp_function__), **self.__tnp_programs__.options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JittedModule:
-        return JittedModule(copy.deepcopy(self.__tnp_function__, memo), **self.options)
+        return JittedModule(copy.deepcopy(self.__tnp_function__, memo), **self.__tnp_programs__.options)
 
     def __reduce__(self) -> Any:
-        return functools.partial(JittedModule, **self.options), (self.__tnp_function__,)
+        return functools.partial(JittedModule, **self.__tnp_programs__.options), (self.__tnp_function__,)
 
     def __repr__(self) -> str:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
+
+
+class ModulePrograms(Jitted):
+    """The programs of a module: what a jitted function has, which a jitted module keeps apart from the module's attributes."""
+
+    def __init__(self, module: Any, **options: Any) -> None:
+        super().__init__(module, **options)
+        self.__name__ = self.__qualname__ = type(module).__name__
+        #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
+        self._forms: dict[Any, Form] = {}
+
+    def _make_binder(self) -> None:
+        """There is none: what a module is called with goes to its hooks as it is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            form, args = self._formed(args, kwargs)
+        else:
+            form = self._forms.get(len(args)) or self._formed(args, kwargs)[0]
+        try:
+            for run in form.runs:
+                result = run(*args)
+                if result is not MISS:
+                    self._hits += 1
+                    return result
+            return self._call_slowly(form, args)
+        except LateGuardFailed as failure:
+            return self._start_over(form, args, failure)
+
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+        key = (len(args), *kwargs) if kwargs else len(args)
+        form = self._forms.get(key)
+        if form is None:
+            module: Any = self.__tnp_function__
+            form = self._forms[key] = _form(inspect.signature(module.forward), len(args), list(kwargs))
+        return form, (*args, *kwargs.values())
 
 
 #: methods that Python looks up in classes, and containers of modules have

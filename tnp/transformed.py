@@ -18,7 +18,7 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.tracer import Tracer
-from tnp.jitted import Jitted
+from tnp.jitted import Jitted, programs_behind
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import zeros_for
 
@@ -57,7 +57,8 @@ class Transformed(Jitted):
         ):
             vars(program)["__signature__"] = inspect.signature(function)
         # A function made of a jitted one runs on the executors of that one.
-        super().__init__(program, **function.options if isinstance(function, Jitted) else {})
+        jitted = programs_behind(function)
+        super().__init__(program, **jitted.options if jitted is not None else {})
 
     def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager) -> Any:
         raise self._error(
@@ -86,7 +87,7 @@ def transformed(
     """The transformed function, the same one for the same function and options, so that it compiles once."""
     if not callable(function):
         raise TypeError(f"tnp.{transform.__name__} takes a function, not {type(function).__name__}")
-    if not isinstance(function, (types.FunctionType, functools.partial, Jitted)):
+    if not isinstance(function, (types.FunctionType, functools.partial)) and programs_behind(function) is None:
         # A bound method is another object each time, and its attributes are its function's.
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})

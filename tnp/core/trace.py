@@ -63,6 +63,8 @@ class Trace:
         self.host_arrays: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
+        #: whether it is the way forward of a step of training, so that parameters are others at the next call
+        self.trains = False
         #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
         self.refusals: list[tuple[str, str, str, Any]] = []
         #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
@@ -88,6 +90,7 @@ class Trace:
         new.read_only = other.read_only
         new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
         new.detached = other.detached
+        new.trains = other.trains
         new.refusals = other.refusals
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True

@@ -144,6 +144,12 @@ class Executor:
         """How this executor runs ``sym`` by itself; ``None`` if it does not."""
         return None
 
+    def grouped(self, trace: Any, executors: Sequence[Any]) -> Any:
+        """The program ``trace`` with groups of operations in another form, before ``executors`` are asked for single ones: as operations of
+        this executor, which have those that they replace as their parts, or as operations that others run better. Itself if there is
+        nothing to do."""
+        return trace
+
     def with_fastmath(self) -> Executor:
         """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
         return self

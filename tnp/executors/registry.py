@@ -69,6 +69,7 @@ _OWN: Mapping[str, _Own] = {
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
     "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "torch_compile": _Own("tnp.executors.torch.compiled", "torch"),
+    "onednn": _Own("tnp.executors.onednn", "torch", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
     "cudnn": _Own("tnp.executors.cudnn", "cudnn"),
     "sdpa": _Own("tnp.executors.sdpa", "torch", "torch"),
@@ -88,7 +89,7 @@ _lock = threading.Lock()
 _executors: dict[str, Executor] = {}
 #: what ``jit`` uses where it is given none, and what stands behind all others; tnp's own by name, as they may not be imported yet
 _default: list[str | Executor] = ["llvm"]
-_always: list[str | Executor] = ["python", "sdpa", "torch_functions", "numpy"]
+_always: list[str | Executor] = ["python", "onednn", "sdpa", "torch_functions", "numpy"]
 #: kind of device → what is used besides the defaults where a program has arrays on such a device, as far as it can run here
 _of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
 

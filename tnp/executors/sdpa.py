@@ -4,6 +4,7 @@
 
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
 - ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than queries;
+- tnp's own kernel (:mod:`tnp.executors.cpu_kernels.attention`) on the CPU: single precision, no mask, where the processor has vectors of 512 bits;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
 What a program runs is thus seen in its trace, and what is saved for the way back is a logarithm a row, not the weights.
@@ -19,8 +20,9 @@ import torch.nn.functional as F
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64
-from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of
+from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of, transposed_like
 from tnp.executors.base import Refusal
+from tnp.executors.cpu_kernels import attention as own
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
 
 __all__ = ["executor"]
@@ -188,6 +190,39 @@ cpu_flash_attention_backward = executor.register_operator(
 )
 
 
+# tnp's own kernel for the CPU, with torch's gradient
+
+
+def _own_meta(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> TensorProxy:
+    return TensorProxy(like=query)
+
+
+def _attended(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any, Any]:
+    """The result, and of each query the largest score and the sum of exponentials."""
+    query, key, value = _last_dense(query, key, value)
+    out = transposed_like(query, value.shape[-1])
+    maxima, sums = (query.new_empty(query.shape[:3]) for _ in range(2))
+    own.attend(query, key, value, out, maxima, sums, is_causal, scale)
+    return out, maxima, sums
+
+
+def _own(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> Any:
+    return _attended(query, key, value, is_causal, scale)[0]
+
+
+def _own_with_rows_meta(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
+    return _cpu_meta(query, key, value, None, is_causal, scale)
+
+
+def _own_with_rows(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any]:
+    out, maxima, sums = _attended(query, key, value, is_causal, scale)
+    return out, sums.log_().add_(maxima)
+
+
+own_attention = executor.register_operator("attention", meta=_own_meta, fn=_own)
+own_attention_with_rows = executor.register_operator("attention_with_rows", meta=_own_with_rows_meta, fn=_own_with_rows)
+
+
 # Which kernel
 
 
@@ -231,7 +266,22 @@ def _cpu_refuses(call: Call) -> Refusal | None:
     return None
 
 
-_CHOICES = (("flash", _flash_refuses), ("efficient", _efficient_refuses), ("cpu", _cpu_refuses))
+def _own_refuses(call: Call) -> Refusal | None:
+    query = call.query
+    if query.device.devicetype is not DeviceType.CPU or query.dtype is not float32 or call.attn_mask is not None:
+        return Refusal("tnp's attention takes single precision on the CPU, without a mask")
+    if call.value.shape[3] != query.shape[3] or not own.takes(query.shape[3], query.shape[2], call.key.shape[2]):
+        return Refusal("tnp's attention takes heads of 32 to 128 elements, and keys that fit a thread's stack")
+    return None if own.is_available() else Refusal("tnp's attention needs vectors of 512 bits")
+
+
+_CHOICES = (
+    ("flash", _flash_refuses),
+    ("efficient", _efficient_refuses),
+    ("own", _own_refuses),
+    ("cpu", _cpu_refuses),
+)
+_ON_CPU = frozenset(("own", "cpu"))
 
 
 def _choice(call: Call) -> str | Refusal:
@@ -242,12 +292,13 @@ def _choice(call: Call) -> str | Refusal:
     on_cpu = call.query.device.devicetype is DeviceType.CPU and DeviceType.CPU not in CUDA_KERNELS_ON
     reasons = []
     for name, refuses in _CHOICES:
-        if (name == "cpu") != on_cpu:
+        if (name in _ON_CPU) != on_cpu:
             continue
         answer = refuses(call)
         if answer is None:
             return name
-        reasons.append(answer.reason)
+        if name != "own":  # what torch's kernel for the CPU refuses, too
+            reasons.append(answer.reason)
     return Refusal("; ".join(reasons))
 
 
@@ -262,6 +313,9 @@ def _forward(call: Call) -> tuple[str, Any, tuple[Any, ...], tuple[TensorProxy, 
     tensors: tuple[Any, ...] = (call.query, call.key, call.value)
     if kernel == "flash":
         return kernel, flash_attention_backward, tensors, flash_attention(*tensors, call.is_causal, scale_of(call))
+    if kernel == "own":
+        made = own_attention_with_rows(*tensors, call.is_causal, scale_of(call))
+        return kernel, cpu_flash_attention_backward, (*tensors, None), made
     tensors = (*tensors, call.attn_mask)
     if kernel == "efficient":
         made = efficient_attention(*tensors, call.is_causal, scale_of(call))
@@ -271,7 +325,10 @@ def _forward(call: Call) -> tuple[str, Any, tuple[Any, ...], tuple[TensorProxy, 
 
 
 def _transform(*args: Any, **kwargs: Any) -> TensorProxy:
-    return _forward(call_of(*args, **kwargs))[3][0]
+    call = call_of(*args, **kwargs)
+    if _choice(call) == "own":
+        return own_attention(call.query, call.key, call.value, call.is_causal, scale_of(call))
+    return _forward(call)[3][0]
 
 
 def _grad(*args: Any, **kwargs: Any) -> TensorProxy:

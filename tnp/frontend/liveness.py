@@ -6,7 +6,7 @@ The analysis is the textbook one, backwards over the statements of one function,
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,32 +39,38 @@ def own_nodes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that statements bind in the function that they stand in."""
+    """The names that statements bind in the function that they stand in. Of comprehensions, whose variables are their own, what ``:=``
+    binds."""
     found: set[str] = set()
-    for node in _outside_comprehensions(nodes):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            found.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
+    stack: list[Any] = list(nodes)
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is ast.Name:  # by far the most
+            if type(node.ctx) is ast.Store:
+                found.add(node.id)
+            continue
+        if kind in _BINDING:
+            found |= _BINDING[kind](node)
+        if kind in _COMPREHENSIONS:
+            found |= {n.target.id for n in walk([node]) if isinstance(n, ast.NamedExpr)}
+        elif kind not in _SCOPES or not _is_scope(node):
+            stack += children(node)
     return found
 
 
-def _outside_comprehensions(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """As :func:`own_nodes`; of comprehensions, whose variables are their own, only what ``:=`` binds."""
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, _COMPREHENSIONS):
-            yield from (n.target for n in walk([node]) if isinstance(n, ast.NamedExpr))
-        elif not (isinstance(node, _SCOPES) and _is_scope(node)):
-            stack += children(node)
+def _named(node: Any) -> set[str]:
+    return {node.name} if node.name else set()
+
+
+#: by kinds of nodes, the names that they bind themselves
+_BINDING: dict[type, Callable[[Any], set[str]]] = {
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar), _named
+    ),
+    ast.alias: lambda node: {(node.asname or node.name).partition(".")[0]},
+    ast.MatchMapping: lambda node: {node.rest} if node.rest else set(),
+}
 
 
 def read_names(nodes: Iterable[ast.AST]) -> set[str]:

@@ -460,7 +460,7 @@ def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
             continue
         # A test runner rewrites what is asserted, so that cannot be compared.
         asserts = any(isinstance(n, ast.Assert) for n in statements_in([node]))
-        original = _compiled(find(f), f)
+        original = _compiled(find(f), f, has_places=True)
         if original is not None and (asserts or _outline(original, private) == _outline(f.__code__, private)):
             return node
     return None
@@ -476,8 +476,9 @@ def _as_list(x: Any) -> list[Any]:
     return x if isinstance(x, list) else [x]
 
 
-def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
-    """The code of ``node``, a changed tree of ``f``, with the closure variables of ``f`` and the runtime."""
+def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> types.CodeType | None:
+    """The code of ``node``, a tree of ``f`` that may have been changed, with the closure variables of ``f`` and the runtime.
+    ``has_places``: every node in it has its place in the source."""
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node), node)]
     else:
@@ -492,7 +493,7 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
         node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
         node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
-    free = [ast.arg(name) for name in (RUNTIME, *f.__code__.co_freevars)]
+    free = [ast.arg(name, lineno=1, col_offset=0) for name in (RUNTIME, *f.__code__.co_freevars)]
     factory = ast.FunctionDef(
         name="__tnp_factory__",
         args=ast.arguments([], free, None, [], [], None, []),
@@ -503,7 +504,9 @@ def _compiled(node: Any, f: types.FunctionType) -> types.CodeType | None:
     )
     if "type_params" in ast.FunctionDef._fields:
         factory.type_params = []
-    module = with_places(ast.Module([factory], []))
+    module = ast.Module([factory], [])
+    if not has_places:
+        with_places(module)
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:
         compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)

@@ -78,6 +78,8 @@ def _static_key(tracer: Tracer, key: Any) -> Any:
     kind = type(key)
     if kind is tuple:
         return tuple([_static_key(tracer, k) for k in key])
+    if kind is TracedEither and key.python_type is int and key.scalar.dtype.kind in "iu":
+        return _static_key(tracer, key.scalar)  # a number and a scalar are the same index
     if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
         return key.proxy.known()
     if kind is TracedArray and key.scalar and key._element_type.kind in "iu":

@@ -37,8 +37,9 @@ def parts_of(node: ast.AST) -> list[tuple[str, Any]]:
 def children(node: ast.AST) -> list[ast.AST]:
     """What :func:`ast.iter_child_nodes` gives, but for contexts and operators."""
     found: list[ast.AST] = []
+    own = vars(node)
     for name in _FIELDS[type(node)]:
-        value = getattr(node, name, None)
+        value = own.get(name)
         if type(value) is list:
             found += value if name not in _WITH_GAPS else [v for v in value if v is not None]
         elif value is not None:
@@ -121,14 +122,15 @@ def with_places(node: Any) -> Any:
     stack = [(node, (1, 0, 1, 0))]
     while stack:
         inside, place = stack.pop()
-        if "lineno" in inside._attributes:
-            line, column, end_line, end_column = place
-            line = inside.lineno = getattr(inside, "lineno", line)
-            column = inside.col_offset = getattr(inside, "col_offset", column)
-            found = getattr(inside, "end_lineno", None)
-            end_line = inside.end_lineno = end_line if found is None else found
-            found = getattr(inside, "end_col_offset", None)
-            end_column = inside.end_col_offset = end_column if found is None else found
-            place = line, column, end_line, end_column
+        own = vars(inside)
+        if "lineno" in own:
+            place = (
+                own["lineno"],
+                own["col_offset"],
+                own.get("end_lineno", place[2]),
+                own.get("end_col_offset", place[3]),
+            )
+        elif "lineno" in inside._attributes:
+            inside.lineno, inside.col_offset, inside.end_lineno, inside.end_col_offset = place
         stack += [(child, place) for child in children(inside)]
     return node

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.api import Jitted, jitted_function
+from tnp.api import jitted_function
 from tnp.core.bodies import bodies_of
 from tnp.core.errors import NeedsEager, NoExecutorError, TraceError, UserLocation, user_location
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -82,7 +82,7 @@ def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Exami
     >>> found.compiles, list(found.unsupported), found.operations["lnp.sin"]
     (True, ['np.i0'], 1)
     """
-    jitted = function if isinstance(function, Jitted) else jitted_function(function)
+    jitted = jitted_function(function)
     fresh_args, fresh_kwargs = copied((args, kwargs))
     form, values = jitted._formed(fresh_args, fresh_kwargs)
     found = Examination(jitted.called)

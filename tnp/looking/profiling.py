@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.api import Jitted, jitted_function
+from tnp.api import jitted_function
 from tnp.core.bodies import in_bodies, is_control_flow
 from tnp.core.errors import UserLocation
 from tnp.core.printing import bound_symbol_lines
@@ -218,7 +218,7 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     >>> [(row.executor, row.operations) for row in found.rows]
     [('llvm', ('sin', 'add')), ('numpy', ())]
     """
-    jitted = function if isinstance(function, Jitted) else jitted_function(function)
+    jitted = jitted_function(function)
     for _ in range(2):
         fresh_args, fresh_kwargs = copied((args, kwargs))
         jitted(*fresh_args, **fresh_kwargs)

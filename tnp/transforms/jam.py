@@ -24,6 +24,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.core.views import update
 from tnp.transforms.autodiff.replay import renamed, replay, rolled
 from tnp.transforms.dce import common_subexpressions
+from tnp.transforms.products import leaves_of, rounds_of
 
 __all__ = ["jam"]
 
@@ -55,27 +56,16 @@ def jam(trace: Trace, executors: Sequence[Any]) -> Trace:
                 new.bound_symbols.append(b)
                 continue
             begun = len(new.bound_symbols)
-            names.update(zip((p.name for p in b.output), _jammed(b, _rounds(trace, b))))
+            names.update(zip((p.name for p in b.output), _jammed(b, rounds_of(trace, b))))
             for made in new.bound_symbols[begun:]:
                 made.location = b.location
     new.output = map_proxies(lambda p: names.get(p.name, p), trace.output)
     return common_subexpressions(new)
 
 
-def _rounds(trace: Trace, loop: BoundSymbol) -> range:
-    """The rounds of a loop; none if they are known only when the program runs."""
-    bounds = []
-    for x in loop.args[:3]:
-        known = x.value if isinstance(x, NumberProxy) and x.name in trace.value_guards else x
-        if type(known) is not int:
-            return range(0)
-        bounds.append(known)
-    return range(*bounds)
-
-
 def _pays(trace: Trace, loop: BoundSymbol) -> bool:
     """Whether it is a loop whose rounds wait for memory that all of them read."""
-    if loop.sym is not prims.for_loop or len(_rounds(trace, loop)) < 2 * ROUNDS:
+    if loop.sym is not prims.for_loop or len(rounds_of(trace, loop)) < 2 * ROUNDS:
         return False
     body = loop.args[3]
     carried = body.args[1:]
@@ -116,16 +106,12 @@ def _may_be_repeated(b: BoundSymbol) -> bool:
     proxies = (*b.flat_inputs, *b.flat_outputs)
     if any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in proxies):
         return False
-    parts = list(_parts(b))
+    parts = list(leaves_of(b))
     if any(OpTags.EFFECT in p.sym.tags for p in parts):
         return False
     if b.sym is update:  # the views that it goes through; what follows them is for executors that write no memory
         parts = [p for p in parts if OpTags.VIEW in p.sym.tags]
     return all(_is_in_bounds(p) for p in parts if OpTags.MAY_RAISE in p.sym.tags)
-
-
-def _parts(b: BoundSymbol) -> list[BoundSymbol]:
-    return [b] if not b.subsymbols else [p for s in b.subsymbols for p in _parts(s)]
 
 
 def _is_in_bounds(b: BoundSymbol) -> bool:
@@ -143,13 +129,13 @@ def _is_reduction(b: BoundSymbol) -> bool:
     return (
         b.has_tag_inside(OpTags.REDUCTION)
         and all(_elements(p) * REDUCED <= most for p in b.flat_outputs)
-        and all(OpTags.REDUCTION in p.sym.tags or _is_cheap(p) for p in _parts(b))
+        and all(OpTags.REDUCTION in p.sym.tags or _is_cheap(p) for p in leaves_of(b))
     )
 
 
 def _is_cheap(b: BoundSymbol) -> bool:
     """Whether an operation goes element by element, and takes little more than to read them."""
-    for part in _parts(b):
+    for part in leaves_of(b):
         row = rows.get(part.sym.name)
         exact = row is not None and ("i" in row.takes or "b" in row.takes) and row.name != "pow"
         if not exact and part.sym.name not in _CHEAP and OpTags.VIEW not in part.sym.tags:

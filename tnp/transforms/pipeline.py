@@ -20,6 +20,7 @@ from tnp.transforms.hoist import hoist
 from tnp.transforms.in_place import MemoryOperations, in_place
 from tnp.transforms.jam import jam
 from tnp.transforms.masks import masked_values
+from tnp.transforms.products import products
 
 __all__ = ["Backend", "compile_trace"]
 
@@ -59,12 +60,14 @@ class Backend:
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
+        ("Products of rounds", lambda t: products(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Loop-invariant code motion", hoist),
         ("Common Subexpression Elimination", lambda t: common_subexpressions(without_aliases(t))),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
         ("Rounds of loops together", lambda t: jam(t, backend.executors)),
+        ("Groups of operations", lambda t: _grouped(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
         ("Dead Code Elimination", dead_code),
@@ -83,6 +86,13 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
             if check.enabled() and name != "In-place reuse" and name != "Delete Last Used":
                 check.check_trace(made)
     return traces
+
+
+def _grouped(trace: Trace, executors: Sequence[Any]) -> Trace:
+    """The trace with groups of operations in the form that executors want them in."""
+    for executor in executors:
+        trace = executor.grouped(trace, executors)
+    return trace
 
 
 def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:

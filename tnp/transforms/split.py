@@ -196,6 +196,7 @@ def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[Bou
     """A trace of its own, without its return."""
     new = Trace.like(names)
     new.name = name
+    new.trains = True
     new.args = list(args)
     new.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in new.args]
     new.bound_symbols += bsyms

@@ -25,6 +25,7 @@ from tnp.executors.llvm.comparisons import compare_squares
 from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.panels import only_multiplies
+from tnp.executors.llvm.products import is_one_product
 from tnp.executors.llvm.region import FusedRegion
 from tnp.executors.llvm.schedule import memory_of_outputs
 from tnp.executors.registry import register_executor
@@ -131,7 +132,9 @@ def _pays(graph: Graph, whole: bool) -> bool:
     work = [n for n in used if n in by_index or n.op not in plain]
     if not work:  # reductions of one element
         return whole and all(n.size == 1 for n in graph.outputs)
-    if all(isinstance(n, Update) and n not in by_index for n in work) or only_multiplies(graph, work):
+    if all(isinstance(n, Update) and n not in by_index for n in work):
+        return False
+    if is_one_product(work) or only_multiplies(graph, work):
         return False
     return whole or len(work) > 1 or max(max(n.size, *(s.size for s in n.sources)) for n in work) >= SINGLE_ELEMENTS
 

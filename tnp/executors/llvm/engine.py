@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 #: Part of every cache key: raise it when IR of the same text is to become other machine code.
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 
 OLDEST_LLVM = 20
 
@@ -214,7 +214,8 @@ def define_symbol(name: str, address: int) -> None:
 def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     """Compiles and links a module. Any thread may call it; one compiles at a time.
 
-    ``level`` says how hard LLVM tries. It vectorises at any; at 1 it looks for less in what code does from branch to branch.
+    ``level`` says how hard LLVM tries. It vectorises at any; at 1 it looks for less in what code does from branch to branch. At 2, whose
+    loops have lengths that nobody knows, what a loop's vectors leave over is computed one by one, without a loop of shorter vectors.
 
     ``ir`` has no target lines: they are added. Symbols that it declares are looked for among those defined by
     ``define_symbol``, then in the process and its libraries. ``name`` tells the module from others in dumps.
@@ -292,30 +293,29 @@ def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> byt
     options.loop_unrolling = False
     builder = binding.create_pass_builder(_machine(), options)
     passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    with _switched("enable-epilogue-vectorization", "false" if level == 2 else "true", "true"):
+        passes.run(module, builder)
     _dispose(passes)
     if "opt" in wanted:
         _dump(str(module), name, key, ".opt.ll")
-    with _plain_addresses():
+    # Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves: LLVM's
+    # search for better ones (loop strength reduction) takes a third of the time.
+    with _switched("disable-lsr", "true", "false"):
         if "asm" in wanted:
             _dump(_machine().emit_assembly(module), name, key, ".s")
         return bytes(_machine().emit_object(module))
 
 
 @contextlib.contextmanager
-def _plain_addresses() -> Iterator[None]:
-    """Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves.
-
-    LLVM's search for better ones (loop strength reduction) takes a third of the time to generate code. It is switched by an option of
-    the whole process, so llvmlite's lock is held: code of others is generated as ever.
-    """
+def _switched(option: str, value: str, default: str) -> Iterator[None]:
+    """An option of LLVM's, of the whole process, while llvmlite's lock is held: code of others is made as ever."""
     binding = _binding()
     with _llvmlite_lock:
-        binding.set_option("tnp", "-disable-lsr=true")
+        binding.set_option("tnp", f"-{option}={value}")
         try:
             yield
         finally:
-            binding.set_option("tnp", "-disable-lsr=false")
+            binding.set_option("tnp", f"-{option}={default}")
 
 
 def _dispose(passes: Any) -> None:

@@ -18,7 +18,7 @@ from tnp.executors.llvm.graph import Indices, Node
 from tnp.executors.llvm.index import disjoint
 from tnp.executors.llvm.statements import Access, Nest
 
-__all__ = ["Following", "follow"]
+__all__ = ["Following", "conflicts", "follow", "loads_and_stores"]
 
 #: memory that both nests touch has at least so many bytes: less stays in the cache anyway
 SHARED_BYTES = 1 << 20
@@ -69,7 +69,7 @@ def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], erro
         if not nest.outer or not nest.shares_rows or any(s.node in errors for s in nest.statements()):
             return None
     distances: set[int] = set()
-    for x, y in _conflicts(first, second, memory_of):
+    for x, y in conflicts(first, second, memory_of):
         distance = _rows_between(x.at, y.at, first, second)
         if distance is None:
             return None
@@ -80,10 +80,10 @@ def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], erro
     return made if _pays(made, memory_of) else None
 
 
-def _conflicts(first: Nest, second: Nest, memory_of: Callable[[Node], Node]) -> Iterator[tuple[Access, Access]]:
+def conflicts(first: Nest, second: Nest, memory_of: Callable[[Node], Node]) -> Iterator[tuple[Access, Access]]:
     """Accesses of two nests to the same memory, one of them a write."""
-    theirs = list(_accesses(second))
-    for x in _accesses(first):
+    theirs = list(loads_and_stores(second))
+    for x in loads_and_stores(first):
         memory = memory_of(x.node)
         for y in theirs:
             if (x.writes or y.writes) and memory_of(y.node) is memory and not disjoint(x.at, y.at):
@@ -102,13 +102,13 @@ def _pays(made: Following, memory_of: Callable[[Node], Node]) -> bool:
     rows = made.first.outer[0].limit
     if rows < 2 * made.rows_for_a_thread():
         return False
-    touched = [{memory_of(a.node) for a in _accesses(nest)} for nest in made.parts()]
+    touched = [{memory_of(a.node) for a in loads_and_stores(nest)} for nest in made.parts()]
     sizes = {m: math.prod(m.shape) * m.dtype.itemsize for m in touched[0] | touched[1]}
     shared = sum(sizes[m] for m in touched[0] & touched[1])
     row = sum(sizes.values()) // rows
     return shared >= SHARED_BYTES and row >= ROW_BYTES and row * (made.high - made.low + 2) <= WORKING_BYTES
 
 
-def _accesses(nest: Nest) -> Iterator[Access]:
+def loads_and_stores(nest: Nest) -> Iterator[Access]:
     for statement in nest.statements():
         yield from statement.accesses()

@@ -3,7 +3,8 @@
 1. **What is stored** (:mod:`storage`) and the **statements** that compute it (:mod:`statements`).
 2. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows (:func:`_shared_depth`),
    and if they share all of them, their bodies: then a value goes from one to the next in a register. Nests that read each
-   other's neighbouring rows may follow each other row by row (:mod:`sliding`, :mod:`following`).
+   other's neighbouring rows may follow each other row by row (:mod:`sliding`, :mod:`following`), and such that read the same
+   rows go through them in one sweep (:mod:`sweeping`).
 3. **Memory.** A value that only its own nest reads has memory for one iteration of the shared loops.
 """
 
@@ -22,6 +23,7 @@ from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.sliding import Window, slide
 from tnp.executors.llvm.statements import Access, Group, Nest, Statement
 from tnp.executors.llvm.storage import Plan
+from tnp.executors.llvm.sweeping import Sweep, sweep
 
 __all__ = ["Schedule", "memory_of_outputs", "schedule"]
 
@@ -71,6 +73,9 @@ class Schedule:
                     nest.second,
                     f", row j after row j + {nest.high} of these" if nest.high else ", row by row with these",
                 )
+            elif isinstance(nest, Sweep):
+                yield nest.nests[0], ""
+                yield from ((part, ", in the same sweep over the rows") for part in nest.nests[1:])
             else:
                 yield nest, ""
 
@@ -265,8 +270,8 @@ def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedu
     outer = {plan.memory_of(n) for n in (*graph.outputs, *graph.errors, *graph.inputs)}
     nests = slide(_nests(plan, plan.statements()), plan.memory_of, outer)
     errors = set(graph.errors)
-    nests = sum_squares_at_once(nests)
-    result = Schedule(follow(nests, plan.memory_of, errors), plan)
+    nests = follow(sum_squares_at_once(nests), plan.memory_of, errors)
+    result = Schedule(sweep(nests, plan.memory_of, errors), plan)
     _plan_memory(plan, result)
     return result
 

@@ -134,7 +134,19 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
     one_result = (isinstance(function, np.ufunc) and function.nout == 1) or function is np.clip
     if one_result and OpTags.ELEMENTWISE in tags:
         tags.add(OpTags.TAKES_OUT)
-    return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=_on_cpu)
+    checker = _IN_PARTS.get(name, _on_cpu)
+    return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=checker)
+
+
+def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
+    """As :func:`_on_cpu`, and a product of no batch and one matrix: NumPy multiplies one by one what the language makes one product."""
+    a, b = args[:2]
+    batched = isinstance(a, TensorProxy) and isinstance(b, TensorProxy) and a.ndim > 2 >= b.ndim
+    return not batched and _on_cpu(*args, **kwargs)
+
+
+#: functions that are better run as what they consist of, where this says so
+_IN_PARTS = {"matmul": _is_one_product_each}
 
 
 def _print_statement(bsym: BoundSymbol, context: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ which is how tests run the decompositions.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,10 +18,12 @@ from tnp.core.errors import TraceError
 from tnp.core.printing import add_import, literal, name_of, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
+from tnp.core.trace import Trace
 from tnp.executors.base import Implementation
 from tnp.executors.numpy.expressions import key_string
 from tnp.executors.registry import register_executor
 from tnp.executors.torch import TorchExecutor, executor, products
+from tnp.executors.torch.biases import LINEAR, with_biases_apart
 
 __all__ = ["own", "prims_only"]
 
@@ -50,6 +52,9 @@ class OwnTorchExecutor(TorchExecutor):
             if found is not None:
                 self.implementations[sym.id] = found
         return found
+
+    def grouped(self, trace: Trace, executors: Sequence[Any]) -> Trace:
+        return trace if self._opens else with_biases_apart(trace, executors)
 
     def _find(self, sym: Symbol) -> Implementation | None:
         kind = sym.id.partition(".")[0] if isinstance(sym.id, str) else ""
@@ -122,7 +127,7 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 @_assignment
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
-    if name == "torch.nn.functional.linear" and _is_large_product(bsym):
+    if name == LINEAR and _is_large_product(bsym):
         context["torch_linear"] = products.linear
         return _call("torch_linear", bsym.args, bsym.kwargs, context)
     if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):

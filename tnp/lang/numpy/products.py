@@ -36,7 +36,13 @@ def summed(a: TensorProxy, dims: Sequence[int]) -> TensorProxy:
 
 
 def matrix_product(a: TensorProxy, b: TensorProxy) -> TensorProxy:
-    """``a @ b`` of arrays of one dtype and rank ≥ 1: 1-d operands are a row, a column; batches broadcast."""
+    """``a @ b`` of arrays of one dtype and rank ≥ 1: 1-d operands are a row, a column; batches broadcast.
+
+    A batch of matrices times one matrix or vector is one product, of all their rows.
+    """
+    if a.ndim > 2 >= b.ndim and sizes.equal(a.shape[-1], b.shape[0]) is True:
+        rows = clang.reshape(a, (sizes.product(a.shape[:-1]), a.shape[-1]))
+        return clang.reshape(matrix_product(rows, b), (*a.shape[:-1], *b.shape[1:]))
     left = clang.expand_dims(a, (0,)) if a.ndim == 1 else a
     right = clang.expand_dims(b, (1,)) if b.ndim == 1 else b
     batch = sizes.broadcast(left.shape[:-2], right.shape[:-2])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -323,9 +324,22 @@ def alias(name: str, symbol: Symbol) -> None:
 @functools.cache
 def _signature(function: Any) -> inspect.Signature | None:
     try:
-        return inspect.signature(function)
+        return inspect.signature(_in_python(function))
     except (TypeError, ValueError):
         return None
+
+
+def _in_python(function: Any) -> Any:
+    """A function written in C as one in Python that takes the same: of that, Python knows the signature without taking a text apart."""
+    text = getattr(function, "__text_signature__", None) if isinstance(function, types.BuiltinFunctionType) else None
+    if text is None or "$" in text:
+        return function
+    made: dict[str, Any] = {}
+    try:
+        exec(f"def made{text}: pass", made)
+    except (SyntaxError, NameError):  # a default that has no such form
+        return function
+    return made["made"]
 
 
 def defines(symbol: Symbol, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
 from tnp.executors.llvm.emit.moments import emit_moments
 from tnp.executors.llvm.emit.panels import emit_panels
+from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
@@ -31,6 +32,7 @@ from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.sliding import Sliding, Window
 from tnp.executors.llvm.statements import Nest
+from tnp.executors.llvm.sweeping import Sweep
 
 __all__ = ["Memory", "Module", "emit_kernel"]
 
@@ -221,6 +223,8 @@ class Module:
                 steps.append(emit_sliding(self, nest))
             elif isinstance(nest, Following):
                 steps += emit_following(self, nest)
+            elif isinstance(nest, Sweep):
+                steps += emit_sweep(self, nest)
             elif isinstance(nest, Panels):
                 steps += emit_panels(self, nest, emit_group)
             elif isinstance(nest, Moments):

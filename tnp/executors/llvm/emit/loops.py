@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,20 @@ from tnp.executors.llvm.statements import Group, Nest, Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
 
-__all__ = ["emit_following", "emit_group", "emit_group_alone", "emit_nest", "emit_sliding", "runs_of"]
+__all__ = [
+    "ROWS",
+    "ROW_BLOCKS",
+    "Columns",
+    "accumulators_in",
+    "emit_ending",
+    "emit_following",
+    "emit_group",
+    "emit_group_alone",
+    "emit_nest",
+    "emit_sliding",
+    "emit_stage",
+    "runs_of",
+]
 
 #: side of the squares in which loops go through memory that lies across, and the bytes of a cache line
 SQUARE, LINE_BYTES = 64, 64
@@ -141,9 +154,9 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
             begin = body.code.op(f"select i1 {is_first}, i64 {bottom}, i64 {top}")
             end = body.code.op(f"add nuw nsw i64 {top}, 1")
             with body.over(stage.nest.outer[0], Part(begin, end)):
-                _emit_stage(body, stage.nest, tiles.part(body, left, stage) if tiles else None)
+                emit_stage(body, stage.nest, tiles.part(body, left, stage) if tiles else None)
         body.known[-1][lead] = i
-        _emit_stage(body, last.nest, tiles.part(body, left, last) if tiles else None)
+        emit_stage(body, last.nest, tiles.part(body, left, last) if tiles else None)
     return module.call(body.finish(), lead.limit, cost / lead.limit, nest.rows_for_a_thread())
 
 
@@ -215,7 +228,7 @@ def _rows(module: Module, nest: Nest) -> str:
     body = Body(module, nest)
     with body.loop("%begin", "%end", maybe_empty=True) as i:
         body.known[-1][nest.outer[0]] = i
-        _emit_stage(body, nest)
+        emit_stage(body, nest)
     return body.finish()
 
 
@@ -228,7 +241,7 @@ def _extreme(code: Code, name: str, a: str, b: str) -> str:
     return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
 
 
-def _emit_stage(body: Body, nest: Nest, part: Part | None = None) -> None:
+def emit_stage(body: Body, nest: Nest, part: Part | None = None) -> None:
     """What a nest does in one iteration of its outermost loop, or part of that."""
     runs = runs_of(body.module, list(nest.statements()), nest.outer[1:])
     if part is not None:
@@ -276,7 +289,7 @@ def emit_group(body: Body, group: Group, depth: int) -> None:
     elif all(s.reduces_last for s in group.statements):
         _emit_inner(body, group, runs_of(body.module, group.statements, loops), {})
     else:
-        columns = _Columns(body, group, loops)
+        columns = Columns(body, group, loops)
         with body.loop("0", str(columns.tiles)) as t:
             columns.emit(t)
 
@@ -331,10 +344,13 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
         accumulators[s].add(a.get())
 
 
-class _Columns:
-    """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row."""
+class Columns:
+    """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row.
 
-    def __init__(self, body: Body, group: Group, loops: list[Var]) -> None:
+    ``tile``: how many columns, in steps of the outermost loop that is kept.
+    """
+
+    def __init__(self, body: Body, group: Group, loops: list[Var], tile: int | None = None) -> None:
         self.body = body
         self.group = group
         self.loops = loops
@@ -342,8 +358,8 @@ class _Columns:
         self.is_ordered = any(s.ordered for s in group.statements)
         self.first, *self.inner = [v for v in loops if v not in self.members[0].reduced]
         below = math.prod(v.limit for v in self.inner)
-        #: columns of a tile, in steps of the outermost loop that is kept, and how many tiles there are
-        self.tile = min(self.first.limit, max(1, TILE // below))
+        #: columns of a tile, and how many tiles there are
+        self.tile = min(self.first.limit, max(1, TILE // below)) if tile is None else tile
         self.tiles = -(-self.first.limit // self.tile)
         #: the last tile begins early if sums may be made twice, so that all have the same length
         self.repeats = self.tiles > 1 and not self.inner and len(self.members) == len(group.statements)
@@ -401,7 +417,11 @@ class _Columns:
             self._add(self.loops, into)
         else:
             with self.body.over(self.loops[0], part):
-                self._add(self.loops[1:], into)
+                self.add_row(into)
+
+    def add_row(self, into: dict[Statement, Accumulator]) -> None:
+        """Adds what stands in this iteration of the outermost loop."""
+        self._add(self.loops[1:], into)
 
     def _add(self, remaining: list[Var], into: dict[Statement, Accumulator]) -> None:
         if not remaining:
@@ -483,10 +503,10 @@ def emit_group_alone(module: Module, nest: Nest, group: Group) -> Iterator[Calla
     elif all(s.reduces_last for s in group.statements):
         yield from _emit_whole(module, body, group, loops, cost)
     else:
-        yield from _emit_columns_alone(module, _Columns(body, group, loops), cost)
+        yield from _emit_columns_alone(module, Columns(body, group, loops), cost)
 
 
-def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Iterator[Callable[[Code], None]]:
+def _emit_columns_alone(module: Module, columns: Columns, cost: float) -> Iterator[Callable[[Code], None]]:
     """Reductions over outer loops: tiles of columns in parallel, or blocks of rows where there is one tile only."""
     body, limit = columns.body, columns.loops[0].limit
     rows = max(ROWS, -(-limit // ROW_BLOCKS))
@@ -499,17 +519,23 @@ def _emit_columns_alone(module: Module, columns: _Columns, cost: float) -> Itera
     slots = {s: module.temporary(blocks * columns.width * SLOT_BYTES) for s in columns.members}
     with body.loop("%begin", "%end", maybe_empty=True) as block:
         first = body.code.op(f"mul nuw nsw i64 {block}, {columns.width}")
-        own = {s: _partial(body, s, slots[s], first) for s in columns.members}
+        own = {s: accumulators_in(body, s, slots[s], first) for s in columns.members}
         columns.reset(own)
         columns.add_rows(own, part_of(body, block, rows, limit))
     yield module.call(body.finish(), blocks, cost / blocks)
-    ending = Body(module, body.nest)
-    last = _Columns(ending, columns.group, columns.loops)
-    totals = {s: _partial(ending, s, slots[s], "0") for s in columns.members}
+    yield emit_ending(columns, slots, blocks)
+
+
+def emit_ending(columns: Columns, slots: Mapping[Statement, int], blocks: int) -> Callable[[Code], None]:
+    """The function that combines the sums of blocks of rows; its call."""
+    module = columns.body.module
+    ending = Body(module, columns.body.nest)
+    last = Columns(ending, columns.group, columns.loops, columns.tile)
+    totals = {s: accumulators_in(ending, s, slots[s], "0") for s in columns.members}
     for a in totals.values():
         combine_pairwise(a, blocks, columns.width, columns.vectors(columns.width))
     last.store(totals)
-    yield module.call(ending.finish(), 1, 0)
+    return module.call(ending.finish(), 1, 0)
 
 
 def _emit_whole(
@@ -529,18 +555,18 @@ def _emit_whole(
         with body.together(first, part_of(body, block, rows, limit)):
             _emit_inner(body, group, others, dict(accumulators))
         for s, a in accumulators.items():
-            _partial(body, s, slots[s], "0").put(a.get(), block)
+            accumulators_in(body, s, slots[s], "0").put(a.get(), block)
     yield module.call(body.finish(), count, cost / count)
     if whole:
         ending = Body(module, body.nest)
         for s in whole:
-            total = _partial(ending, s, slots[s], "0")
+            total = accumulators_in(ending, s, slots[s], "0")
             combine_pairwise(total, count)
             ending.store(s.node, s.store.at, total.result())
         yield module.call(ending.finish(), 1, 0)
 
 
-def _partial(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
+def accumulators_in(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:
     """Accumulators in memory of the call, from number ``first`` on."""
     base = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
     whole = make_accumulator(body, statement, pointer=base)

@@ -45,6 +45,8 @@ WORTH_KEEPING = 4
 
 #: metadata: weights of a branch to a cold block, that a branch cannot be predicted, the scopes' domain; and those of memories from there on
 _UNLIKELY, _UNLIKELY_FIRST, UNPREDICTABLE, _DOMAIN, _SCOPES = 0, 1, 2, 3, 4
+#: and of hints for loops, the first of which is what they say
+_HINTS = 10_000_000
 
 Failure = Callable[..., BaseException]
 
@@ -96,6 +98,8 @@ class Program:
         #: copies that are read instead of what is at these offsets, and where
         self.redirected: list[tuple[Copied, Int, At]] = []
         self.copies_rows = False
+        #: sums over lengths that nobody knows
+        self.few = 0
         #: checks of indices that wait for those of the axes before them
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
@@ -346,8 +350,9 @@ class Program:
         self.known.pop()
 
     @contextmanager
-    def loop(self, begin: Int, end: Int, *, maybe_empty: bool = True) -> Iterator[Int]:
-        """``for i in range(begin, end)``, for loops over elements. A short one is written out."""
+    def loop(self, begin: Int, end: Int, *, maybe_empty: bool = True, reduces: bool = False) -> Iterator[Int]:
+        """``for i in range(begin, end)``, for loops over elements. A short one is written out. One that ``reduces`` may take its elements
+        in any order."""
         code = self.code
         if end.known is not None and begin.known is not None and end.known - begin.known == 1:
             with self.scope():
@@ -358,7 +363,8 @@ class Program:
         some = self.less(begin, end) if maybe_empty else "true"
         start, before = len(code.lines), code.current
         code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
-        with self.span(head, done, first, last, 1, trips_of(begin, end)) as variable:
+        few = reduces and (begin.known is None or end.known is None)
+        with self.span(head, done, first, last, 1, trips_of(begin, end), few=few) as variable:
             with self.scope():
                 yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
             inside, is_block = code.lines[start + 3 :], some == "true" and code.current == head
@@ -370,9 +376,12 @@ class Program:
                 code.current = before
 
     @contextmanager
-    def span(self, head: str, done: str, first: str, last: str, step: int, trips: float) -> Iterator[str]:
+    def span(
+        self, head: str, done: str, first: str, last: str, step: int, trips: float, *, few: bool = False
+    ) -> Iterator[str]:
         """Writes the block at a loop's beginning, to which the code so far branches, and the branch back, to the label ``head``
-        or ``done``; gives the register of the loop's variable."""
+        or ``done``; gives the register of the loop's variable. Of one that sums up ``few`` elements or many, two vectors at a time
+        are enough: of LLVM's four a sum of fifty elements would be left over."""
         code, before = self.code, self.code.current
         outside = self.work
         outside.count(len(code.lines))
@@ -386,7 +395,9 @@ class Program:
         following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
         more = code.op(f"icmp {'slt' if step > 0 else 'sgt'} i64 {following}, {last}")
-        code.line(f"br i1 {more}, label %{head}, label %{done}")
+        self.few += few
+        hint = f", !llvm.loop !{_HINTS + self.few}" if few else ""
+        code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
         if trips == UNKNOWN_TRIPS:
             trips = span.trips = self.limits.get(variable, trips)
         span.end, span.accesses_end = len(code.lines), len(self.log)
@@ -400,7 +411,7 @@ class Program:
         code.block(done)
 
     @contextmanager
-    def loops(self, shape: Sequence[Int], order: Sequence[int] | None = None) -> Iterator[At]:
+    def loops(self, shape: Sequence[Int], order: Sequence[int] | None = None, *, reduces: bool = False) -> Iterator[At]:
         """Loops over all positions of a shape; the dimensions in ``order``, outermost first."""
         order = range(len(shape)) if order is None else order
         at: dict[int, Int] = {}
@@ -410,7 +421,7 @@ class Program:
             if not left:
                 yield
                 return
-            with self.loop(ZERO, shape[left[0]]) as i:
+            with self.loop(ZERO, shape[left[0]], reduces=reduces) as i:
                 at[left[0]] = i
                 with nested(left[1:]):
                     yield
@@ -590,6 +601,9 @@ class Program:
         lines = [f'!{_UNLIKELY} = !{{!"branch_weights", i32 1000000, i32 1}}']
         lines.append(f'!{_UNLIKELY_FIRST} = !{{!"branch_weights", i32 1, i32 1000000}}')
         lines.append(f"!{UNPREDICTABLE} = !{{}}")
+        if self.few:
+            lines.append(f'!{_HINTS} = !{{!"llvm.loop.interleave.count", i32 2}}')
+            lines += [f"!{n} = distinct !{{!{n}, !{_HINTS}}}" for n in range(_HINTS + 1, _HINTS + self.few + 1)]
         lines.append(f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}')
         for i in range(count):
             own = _SCOPES + 3 * i

@@ -79,7 +79,7 @@ def _accumulate(p: Program, name: str, x: Array, dims: Sequence[int], fixed: dic
     with p.loops([x.shape[d] for d in order[:-1]]) as outer:
         at = dict(zip(order, outer))
         if lost is None:
-            with p.loops([x.shape[d] for d in order[-1:]]) as last:
+            with p.loops([x.shape[d] for d in order[-1:]], reduces=True) as last:
                 total.set(reducer.combine(p.code, total.get(), element(at | dict(zip(order[-1:], last)))))
         else:
             blocks = Int.of(
@@ -297,7 +297,7 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         with p.loops(made.shape) as (i, j):
             total = Accumulator(p, dtype)
             total.set(scalars.constant(0, dtype))
-            with p.loop(ZERO, inner) as k:
+            with p.loop(ZERO, inner, reduces=True) as k:
                 total.set(_fused(p, a.element(p, (i, k)), b.element(p, (k, j)), total.get(), dtype))
             if made.shape == (ONE, ONE):
                 value = total.get()

@@ -1,0 +1,49 @@
+"""Products of a matrix and a vector, as sums of products.
+
+A product of two matrices does so much with each element that a library's blocks and registers decide how long it takes. That of a matrix
+and a vector reads each element once: a large matrix comes from memory at memory's speed, whoever asks for it. As nodes of the graph,
+such products cost what else reads the matrix (``A + np.outer(u, v)``, ``alpha * A``, a second product) no passes of its own. One that is
+all of a region is left to the library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm.graph import Lowering, Node, rule, with_zeros
+
+__all__ = ["is_one_product"]
+
+#: bytes of a matrix that no core's own cache holds; of a smaller one a library computes the product faster
+LARGE = 4 << 20
+
+
+def _is_bound_by_memory(bsym: BoundSymbol) -> bool:
+    a, b = bsym.args
+    if a.ndim != 2 or (a.shape[0] != 1 and b.shape[1] != 1) or a.dtype.kind != "f" or a.dtype.bits < 32:
+        return False
+    if bsym.output.lang.name != "numpy":  # models have the bits of torch's library
+        return False
+    return max(math.prod(a.shape), math.prod(b.shape)) * int(a.dtype.itemsize) >= LARGE
+
+
+@rule("matmul", checker=_is_bound_by_memory)
+def _matrix_vector(lowering: Lowering, output: TensorProxy, a: Node, b: Node) -> Node:
+    """``[1, k] @ [k, n]`` as sums down the columns, ``[m, k] @ [k, 1]`` as sums along the rows."""
+    along = 0 if a.shape[0] == 1 and b.shape[1] != 1 else 1
+    if along == 0:
+        a = lowering.view(a, b.shape, lambda at: with_zeros((at[0],), (0,)), repeats=True, whole=True)
+    else:
+        b = lowering.view(b, a.shape, lambda at: with_zeros((at[1],), (1,)), repeats=True, whole=True)
+    products = lowering.make("mul", a.shape, output.dtype, (a, b), of_matrix=True)
+    kept = [n for d, n in enumerate(a.shape) if d != along]
+    sums = lowering.reduce("sum", kept, output.dtype, products, (along,))
+    return lowering.view(sums, output.shape, lambda at: tuple(i for d, i in enumerate(at) if d != along), whole=True)
+
+
+def is_one_product(work: Sequence[Node]) -> bool:
+    """Whether what a region computes is one product of a matrix and a vector that are its inputs."""
+    return len(work) == 2 and any("of_matrix" in n.params for n in work)

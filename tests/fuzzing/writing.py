@@ -123,7 +123,7 @@ SCATTERS = {
     "": ("{0}[{i}] = {v}", "{0}[{i}] = {1}", "{0}[{i}] = {1}[:{i}.shape[0]]", "{0}[{i}] += {1}", "{0}[{i}] += {v}", "{0}[{i}] = {0}[{i}[::-1]]", "{0}[..., {i}] = {v}", "{0}[:, {i}] -= 1",
          "{0}[{i}, {i}[::-1]] = {v}", "{0}[{i}, 0] = {1}", "{0}[0, {i}] += {v}", "np.add.at({0}, {i}, {1})", "np.add.at({0}, {i}, {v})", "np.add.at({0}, ({i}, {i}), 2)", "np.subtract.at({0}, {i}, {0}[{i}])",
          "{0}[{I}][{i}] = {v}", "{0}[1:][{i} - 1] += 1", "{0}.T[{i}] = {v}", "{0}[{q}] = {v}", "{0}[{q}] += {1}", "np.add.at({0}, {q}, 3)", "{0}[{q}, 0] = {v}", "{0}[::-1][{q}] = {0}[{q}]",
-         "{0}[np.arange({0}.shape[0])] = {0}[::-1]", "{0}[np.arange({0}.shape[0]), 0] += {v}", "np.add.at({0}, abs({0}).astype(np.int64) % {0}.shape[0], 1)", "np.put_along_axis({0}, np.argsort({0}, {a}), {v}, {a})",
+         "{0}[np.arange({0}.shape[0])] = {0}[::-1]", "{0}[np.arange({0}.shape[0]), 0] += {v}", "np.add.at({0}, abs({0}).ravel()[:60].astype(np.int64) % {0}.shape[0], 1)", "np.put_along_axis({0}, np.argsort({0}, {a}), {v}, {a})",
          "{0}[np.arange(12).reshape(3, 4)[::-1] % {0}.shape[0]] = {v}", "{0}[{i}[0], {i}] = {v}", "for k in range({k}):\n    {0}[{i} - k] += k", "np.add.at({0}, np.arange({1}.size).reshape({1}.shape) % {0}.shape[0], {1})",
          "np.put_along_axis({0}, np.zeros(np.shape({0})[:-1] + ({k},), np.int64), {v}, -1)", "{0}[np.arange({1}.size).reshape({1}.shape) % {0}.size] = {1}"),
     "c": ("{0}[{i}] *= 2", "{0}[{i}] = {1} * {1}", "np.add.at({0}, {i}, {1} * 2)"),

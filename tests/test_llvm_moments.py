@@ -90,14 +90,15 @@ def test_any_number_of_threads_gives_the_same_bits():
     assert all(np.array_equal(y, found[0]) for y in found)
 
 
-@pytest.mark.parametrize("columns", [17, 40, 65])
+@pytest.mark.parametrize("columns", [17, 65])
 def test_few_columns_of_many_arrays(columns):
     """Blocks are as narrow as the arrays that a value is computed from are many."""
 
     def f(a, b, c, d, e, f, g, h):
         return (a + b + c + d + e + f + g + h).var(axis=0)
 
-    arrays = [values(17000, columns, dtype="float32", scale=k) for k in range(1, 9)]
+    x = values(16000, columns, dtype="float32")
+    arrays = [np.roll(x, k, axis=0) for k in range(8)]
     jitted = tnp.jit(f)
     with within_bounds():
         made = jitted(*arrays)

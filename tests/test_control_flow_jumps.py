@@ -357,3 +357,84 @@ def test_loops_that_return_and_have_an_else(f):
 
     jitted = same_as_eager(f, make(0.0), make(17.0), make(39.0), make(99.0), executors=EXECUTORS)
     assert 1 <= len([line for line in source(jitted).splitlines() if line.strip().startswith(("for ", "while "))]) <= 2
+
+
+def settles(x, t):
+    b, n = x.copy(), 0
+    while True:
+        new = 0.5 * x + b
+        n += 1
+        if np.abs(new - x).max() < t:
+            break
+        x[:] = new
+    return n
+
+
+def counts_until(x, t):
+    i, n = -1, 0
+    while True:
+        i += 1
+        if not x[i] < t:
+            break
+        if x[i] % 2 == 0:
+            continue
+        n += 1
+    return n, i
+
+
+def looks_and_stops(x, t):
+    i, s = 0, 0.0
+    while (v := x[i]) < t and i < 11:
+        if (d := v - s) > 0:
+            s += d / 2
+        i += 1
+    return s, i, v
+
+
+def counts_in_the_condition(x, t):
+    i = -1
+    while (i := i + 1) < 12:
+        if x[i] > t:
+            break
+        x[i] = -1.0
+    return i
+
+
+@pytest.mark.parametrize(
+    "f", [settles, counts_until, looks_and_stops, counts_in_the_condition], ids=lambda f: f.__name__
+)
+def test_loops_that_only_break_ends(f):
+    """``while True`` is a loop whose condition is the break's; what a condition binds, it binds in the loop."""
+    calls = (
+        levels(1e-6, 0.5) if f is settles else levels(-1.0, 3.5, 8.0) if f is counts_until else levels(-1.0, 3.5, 99.0)
+    )
+    jitted = same_as_eager(f, *calls, executors=EXECUTORS)
+    assert source(jitted).count("while ") == 1
+    assert tnp.cache_info(jitted).misses <= 2  # a first round of its own, where that is how a variable gets its kind
+
+
+def test_a_loop_without_an_end_that_is_seen():
+    def f(x, t):
+        i = 0
+        while True:
+            x[i] = t  # an IndexError is the end
+            i += 1
+
+    same_as_eager(f, *levels(1.0))
+
+
+def test_an_index_that_is_a_number_at_first():
+    def f(x, p):
+        seen, n = np.zeros(12, bool), 0
+        for i in range(12):
+            j = i
+            while not seen[j]:
+                seen[j] = True
+                x[j] += n
+                j = p[j]
+            n += 1
+        return seen, j
+
+    calls = [lambda s=s: (np.arange(12.0), np.random.default_rng(s).permutation(12)) for s in (0, 1)]
+    jitted = same_as_eager(f, *calls, lambda: (np.arange(12.0), np.r_[1:12, 12]), executors=EXECUTORS)
+    assert source(jitted).count("for ") == 1

@@ -393,7 +393,6 @@ def test_a_numpy_integer_as_a_shape():
 
 
 def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(monkeypatch):
-    gc.collect()  # the first one after compiling puts the thresholds back
     before = gc.get_threshold()
     seen = []
 
@@ -404,12 +403,6 @@ def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(mo
     monkeypatch.setattr(jitted, "acquire", acquired)
     tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
     assert seen == [tuple(n * collector.TIMES for n in before)]
-    assert (
-        gc.get_count()[0] < gc.get_threshold()[0] <= gc.get_count()[0] + before[0] + 100
-    )  # as many objects later as ever
-    tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
-    assert seen[1:] == seen[:1]
-    gc.collect()
     assert gc.get_threshold() == before
     with collector.collected_rarely(), collector.collected_rarely():
         gc.set_threshold(1, 2, 3)  # what the program sets, stays

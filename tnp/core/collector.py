@@ -2,7 +2,7 @@
 
 Compiling makes some hundred thousand small objects, most of which go as soon as nothing refers to them. Python, counting them, would look
 through all objects of the process at least once, torch's and NumPy's included: some 30 ms, a fifth of the time to compile a small program. So it
-counts to more while a program is compiled, and what was made meanwhile is looked through when it next would collect anyway, not at once.
+counts to more while a program is compiled, and looks through what was made meanwhile, and no more, at the end.
 """
 
 from __future__ import annotations
@@ -22,16 +22,11 @@ _lock = threading.Lock()
 #: compilations that are going on, and the thresholds outside of them
 _depth = 0
 _outside: tuple[int, int, int] = (0, 0, 0)
-#: the thresholds that were set here last
-_ours: tuple[int, ...] = ()
-#: whether those are for the time from a compilation to the first collection behind it
-_delays = False
 
 
 @contextmanager
 def collected_rarely() -> Iterator[None]:
-    """Lets garbage be collected more rarely, as long as any thread is in such a context. The thresholds are what they were after the
-    first collection behind it, which comes as many objects later as ever.
+    """Lets garbage be collected more rarely, as long as any thread is in such a context.
 
     >>> import gc
     >>> collected = gc.collect()
@@ -39,17 +34,14 @@ def collected_rarely() -> Iterator[None]:
     >>> with collected_rarely():
     ...     gc.get_threshold()[0] == before[0] * TIMES
     True
-    >>> collected = gc.collect()
     >>> gc.get_threshold() == before
     True
     """
-    global _depth, _outside, _delays
+    global _depth, _outside
     with _lock:
         if not _depth:
-            if not _delays or gc.get_threshold() != _ours:
-                _outside = gc.get_threshold()
-            _delays = False
-            _set(*(n * TIMES for n in _outside))
+            _outside = gc.get_threshold()
+            gc.set_threshold(*(n * TIMES for n in _outside))
         _depth += 1
     try:
         yield
@@ -61,29 +53,11 @@ def collected_rarely() -> Iterator[None]:
                     _put_back()
 
 
-def _set(*thresholds: int) -> None:
-    global _ours
-    _ours = thresholds
-    gc.set_threshold(*thresholds)
-
-
 def _put_back() -> None:
-    """What has been made counts as made before: the next collection is due after as many objects more as outside."""
-    global _delays
-    if gc.get_threshold() != _ours:
-        return  # the program has set them
-    if _collecting not in gc.callbacks:
-        gc.callbacks.append(_collecting)
-    _delays = True
-    _set(gc.get_count()[0] + _outside[0] if _outside[0] else 0, *_outside[1:])  # 0: there are no collections
-
-
-def _collecting(phase: str, info: dict[str, int]) -> None:
-    global _delays
-    if phase == "stop" and _delays:
-        _delays = False
-        if gc.get_threshold() == _ours:
-            gc.set_threshold(*_outside)
+    if gc.get_threshold() == tuple(n * TIMES for n in _outside):  # else the program has set them
+        if _outside[0] and gc.isenabled():
+            gc.collect(0)  # it is due; by itself Python might take the occasion to look through older objects, too
+        gc.set_threshold(*_outside)
 
 
 def _after_fork_in_child() -> None:

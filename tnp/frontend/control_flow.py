@@ -140,15 +140,19 @@ class ControlFlow:
                 except BaseException:
                     region.undo()
                     raise
-                worth_it = is_unknown(holds) or (done == 0 and type(holds) is TracedNumber) or done >= UNROLLED
+                forever = done == 0 and holds is True  # maybe of ``while True``, which a value ends
+                worth_it = (
+                    is_unknown(holds) or (done == 0 and type(holds) is TracedNumber) or done >= UNROLLED or forever
+                )
                 if worth_it:
                     region.undo()
-                    tries += 1
+                    tries += not forever
                     try:
                         known = not is_unknown(holds)
                         loop = Loop(
-                            body, test, names, stores, None, tells=bool(orelse), knows_first_test=known, lifts=not known
-                        )
+                            body, test, names, stores, None, tells=bool(orelse), knows_first_test=known,
+                            lifts=not known or forever, forever=forever,
+                        )  # fmt: skip
                         left = loop.roll()
                     except Failure as failure:
                         reason = failure.reason

@@ -45,7 +45,7 @@ class Loop(Trial):
 
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
-        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False,
+        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False, forever: bool = False,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
         #: whether integers are taken to keep the values that they begin with, and those that do not
@@ -53,6 +53,8 @@ class Loop(Trial):
         self.counting: set[str] = set()
         #: whether a number becomes one that may be a scalar as well, where no round can be peeled for it to settle
         self.lifts = lifts
+        #: whether it is to be rolled only if its condition holds whatever it computes
+        self.forever = forever
         #: the variables that are a number or a scalar, and the kinds
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
@@ -209,6 +211,8 @@ class Loop(Trial):
         finally:
             self.tracer.repeats //= self._repeats
         leaves = self._leaving(code, region)
+        if condition is True and not leaves:  # the end is not to be seen yet, or there is none
+            raise Failure("its condition does not depend on what it computes", settles=self.forever)
         self.lifts = self.lifts or bool(leaves)  # a round that may leave the loop cannot be peeled
         self._check_turns(region, entries)
         self.check_effects(region)
@@ -264,11 +268,13 @@ class Loop(Trial):
         if self.test is None:
             return [], None
         holds = self.test()
-        if not is_unknown(holds):
+        if not is_unknown(holds) and not holds:
             raise Failure("its condition does not depend on what it computes")
+        if self.forever and holds is not True:
+            raise Failure("its condition is known while tracing", settles=True)
         if any(s.value.name != p.name for s, p in region.carried.values()):
             raise Failure("its condition writes to an array")
-        condition = proxy_of(condition_of(holds))
+        condition = proxy_of(condition_of(holds)) if is_unknown(holds) else True
         return region.take(), condition
 
     def _leaving(self, code: Any, region: Region) -> list[Way]:

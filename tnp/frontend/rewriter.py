@@ -224,7 +224,7 @@ class _Rewriter(Transformer):
         return self._hook("if_exp", node, node.test, thunk(node.body), thunk(node.orelse)) if can_move else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        can_move = _can_move(*node.values)
+        can_move = _can_move(*node.values[1:])  # the first one is always computed, where it stands
         self.generic_visit(node)
         if not can_move:
             return node
@@ -256,7 +256,13 @@ class _Rewriter(Transformer):
         node.test = self._as_condition(node.test)
         return node
 
-    visit_While = visit_If
+    def visit_While(self, node: Any) -> ast.AST:
+        """A condition that binds a name (``while (v := x[i]) > 0``) stands in the loop, where its names are the body's."""
+        if not node.orelse and any(isinstance(n, ast.NamedExpr) for n in walk([node.test])):
+            stop = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+            node.body.insert(0, with_places(ast.copy_location(stop, node.test)))
+            node.test = ast.copy_location(ast.Constant(True), node.test)
+        return self.visit_If(node)
 
     def _as_condition(self, test: ast.expr) -> ast.expr:
         """``test``, of which only the truth matters: hooks for ``and`` and ``or`` may give that alone."""

@@ -142,3 +142,21 @@ def test_a_bias_is_added_by_the_region_that_reads_the_result():
         "what is returned or viewed has its bias at once"
     )
     assert "gelu" in [s.sym.name for p in body if "fusion" in p.sym.name for s in p.subsymbols]
+
+
+def over_products(x, w, b):
+    h = F.linear(x, w, b)
+    part = h[:, 1:3]
+    y = F.gelu(h)
+    k = F.linear(x, w)
+    return y, part * 2, torch.sigmoid(k) + k, torch.relu(F.linear(y, w))
+
+
+@torch.no_grad()
+def test_what_is_computed_of_a_product_is_written_over_it():
+    x, w, b = torch.randn(200, 100), torch.randn(100, 100), torch.randn(100)
+    jitted = tnp.jit(over_products)
+    for _ in range(2):
+        torch.testing.assert_close(jitted(x, w, b), over_products(x, w, b), rtol=1e-4, atol=1e-4)
+    regions = [b for b in tnp.last_traces(jitted)[-1].body if "fusion" in b.sym.name]
+    assert any(not b.flat_outputs for b in regions), "one returns nothing: its result is in its argument"

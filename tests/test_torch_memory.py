@@ -105,7 +105,7 @@ def test_products_in_the_pool_are_torchs_to_the_last_bit(dtype):
         assert torch.equal(products.matmul(rows, w.T), rows @ w.T)
 
 
-def test_large_products_of_programs_are_in_the_pool():
+def test_large_products_of_steps_of_training_are_in_the_pool():
     layer = torch.nn.Linear(64, 1024)
     jitted = tnp.jit(layer)
     x = torch.randn(512, 64, requires_grad=True)
@@ -116,6 +116,47 @@ def test_large_products_of_programs_are_in_the_pool():
     layer.zero_grad()
     layer(x).sum().backward()
     torch.testing.assert_close(found, [p.grad for p in layer.parameters()])
+    with torch.no_grad():
+        inference = tnp.jit(layer)
+        assert torch.equal(inference(x), layer(x))
+    assert "torch_linear(" not in str(tnp.last_traces(inference)[-1]), (
+        "the pool is for the many sizes of a step of training"
+    )
     few = tnp.jit(lambda x: F.linear(x, layer.weight.detach()))
     few(x[:3].detach())
     assert "torch_linear(" not in str(tnp.last_traces(few)[-1])
+
+
+def layers(x, w, b):
+    h = F.gelu(F.linear(x, w, b))
+    return F.linear(h, w, bias=b), F.linear(x, w, b).chunk(2, 1)
+
+
+@torch.no_grad()
+def test_a_bias_is_added_by_the_region_that_reads_the_result():
+    x, w, b = torch.randn(200, 100), torch.randn(100, 100), torch.randn(100)
+    jitted = tnp.jit(layers)
+    torch.testing.assert_close(jitted(x, w, b), layers(x, w, b), rtol=1e-4, atol=1e-4)
+    body = tnp.last_traces(jitted)[-1].body
+    assert [len(p.flat_inputs) for p in body if p.sym.name == "linear"] == [2, 3, 3], (
+        "what is returned or viewed has its bias at once"
+    )
+    assert "gelu" in [s.sym.name for p in body if "fusion" in p.sym.name for s in p.subsymbols]
+
+
+def over_products(x, w, b):
+    h = F.linear(x, w, b)
+    part = h[:, 1:3]
+    y = F.gelu(h)
+    k = F.linear(x, w)
+    return y, part * 2, torch.sigmoid(k) + k, torch.relu(F.linear(y, w))
+
+
+@torch.no_grad()
+def test_what_is_computed_of_a_product_is_written_over_it():
+    x, w, b = torch.randn(200, 100), torch.randn(100, 100), torch.randn(100)
+    jitted = tnp.jit(over_products)
+    for _ in range(2):
+        torch.testing.assert_close(jitted(x, w, b), over_products(x, w, b), rtol=1e-4, atol=1e-4)
+    regions = [b for b in tnp.last_traces(jitted)[-1].body if "fusion" in b.sym.name]
+    assert any(not b.flat_outputs for b in regions), "one returns nothing: its result is in its argument"

@@ -196,13 +196,17 @@ class Trace:
         """The program as Python source."""
         from tnp.core.printing import trace_source
 
-        return trace_source(self, {})
+        return trace_source(self, self._context())
+
+    def _context(self) -> dict[str, Any]:
+        """What printers begin with: operations may print otherwise in training (``__trains__``)."""
+        return {"__trains__": True} if self.trains else {}
 
     def python_context(self) -> dict[str, Any]:
         """The names that the printed program uses and that its imports do not give."""
         from tnp.core.printing import trace_source
 
-        context: dict[str, Any] = {}
+        context = self._context()
         trace_source(self, context)
         return context
 
@@ -211,7 +215,7 @@ class Trace:
         if self._callable is None:
             from tnp.core.printing import compile_source, trace_source
 
-            context: dict[str, Any] = {}
+            context = self._context()
             source = trace_source(self, context, comments=False)
             self._callable = compile_source(source, self.name, context)
         return self._callable
@@ -221,7 +225,7 @@ class Trace:
         that an argument is gone when the program deletes it, if nobody else has it."""
         from tnp.core.printing import compile_source, trace_source
 
-        context: dict[str, Any] = {}
+        context = self._context()
         source = trace_source(self, context, comments=False, given=given)
         return compile_source(source, self.name, context)
 

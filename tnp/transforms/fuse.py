@@ -43,6 +43,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
     after_copy = {b.output.name: b.args[1].name for b in copies}
     working = [g for g in groups if g[0].sym.name != "copy_" and OpTags.PROGRAM not in g[0].sym.tags]
     memory = _memory(trace)
+    products = {b.output.name for b in trace.bound_symbols if b.sym.name in _PRODUCTS and b.sym.executor is not None}
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
@@ -50,6 +51,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             continue
         inputs, outputs = _boundary(group, needed)
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
+        if not stores and first.fuser.updates_inputs and len(outputs) == 1:
+            stores = _over_products(group, inputs, outputs[0], products - needed)
         taken = (any(f"{e.name}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
@@ -164,6 +167,29 @@ def _stores(
         if at not in stores.values():
             stores[k] = at
     return stores
+
+
+#: operations whose result is new memory in C's order
+_PRODUCTS = frozenset(("linear",))
+
+
+def _over_products(
+    group: Sequence[BoundSymbol], inputs: Sequence[Proxy], output: Proxy, dead: set[str]
+) -> dict[int, int]:
+    """Lets a region that computes each element from others of its place write over a product that nothing reads after it, if its result
+    is as large: it is in the cache, and half of the memory will do."""
+    if not isinstance(output, TensorProxy) or not all(map(_is_elementwise, group)):
+        return {}
+    for j, p in enumerate(inputs):
+        if p.name in dead and isinstance(p, TensorProxy) and p.type_string() == output.type_string():
+            return {0: j}
+    return {}
+
+
+def _is_elementwise(b: BoundSymbol) -> bool:
+    if b.subsymbols:
+        return all(map(_is_elementwise, b.subsymbols))
+    return OpTags.ELEMENTWISE in b.sym.tags or b.sym.id == prims.broadcast_in_dim.id
 
 
 def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:

@@ -127,7 +127,7 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 @_assignment
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
-    if name == LINEAR and _is_large_product(bsym):
+    if name == LINEAR and "__trains__" in context and _is_large_product(bsym):
         context["torch_linear"] = products.linear
         return _call("torch_linear", bsym.args, bsym.kwargs, context)
     if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):

@@ -327,3 +327,37 @@ def few_rounds_are_written_out(A, n):
         for q in range(-1, 2):
             out[1:-1, 1:-1] += A[k : k + 8, 1 + q : 9 + q] * (k + q)
     return out
+
+
+@program(lambda rng: call(rng.random(24), rng.permutation(24)))
+def rotates_cycles(x, to):
+    done, cycles, longest = np.zeros(24, dtype=bool), 0, 0
+    for i in range(24):
+        j, length = i, 0
+        while not done[j]:
+            done[j] = True
+            x[j] += cycles
+            j = to[j]
+            length += 1
+        cycles += length > 0
+        longest = max(longest, length)
+    return x, cycles, longest
+
+
+@program(lambda rng: call(rng.random(40), 0.9))
+def walks_until_a_value(x, limit):
+    i, total = 0, 0.0
+    while (v := x[i]) < limit and i < 39:
+        total += v
+        i += 1
+    return total, i, v
+
+
+@program(lambda rng: call(rng.random((200, 180))))
+def covariance_by_columns(data):
+    n = data.shape[1]
+    data -= data.mean(axis=0)
+    cov = np.zeros((n, n))
+    for i in range(n):
+        cov[i:, i] = cov[i, i:] = data[:, i] @ data[:, i:] / (len(data) - 1.0)
+    return cov

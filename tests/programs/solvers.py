@@ -99,3 +99,16 @@ def power_iteration_with_progress(x, rounds):
         if i % 5 == 0:
             print(f"round {i}", x.shape)
     return x, estimate
+
+
+@program(lambda rng: call(rng.random((6, 6)) + 6 * np.eye(6), rng.random(6), 1e-10))
+def linear_system_by_iteration(A, b, tolerance):
+    d = np.diag(A).copy()
+    x, rounds = np.zeros_like(b), 0
+    while True:
+        new = x + (b - A @ x) / d
+        rounds += 1
+        if (change := np.abs(new - x).max()) < tolerance:
+            break
+        x = new
+    return x, rounds, change

@@ -28,6 +28,21 @@ def test_max_pool(rank):
     _check(pooled, x[0], 2)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_avg_pool_of_windows_that_reach_over_the_end(rank):
+    pool = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)[rank - 1]
+
+    def pooled(x, *args):
+        return pool(x, *args)
+
+    x = torch.randn(2, 3, *(9, 8, 7)[:rank])
+    for settings in ((2, 2, 0), (3, 2, 1), (3, 2, 1, False), (2, 3, 0), (3, 5, 1, True), (4, 3, 2, False)):
+        kernel, stride, padding, *include = settings
+        _check(pooled, x, kernel, stride, padding, True, *(include or (True,)), *((5,) if rank > 1 and include else ()))
+        _check(pooled, x, kernel, stride, padding, True, *(include or (True,)))
+    _check(pooled, x[0], 2, 2, 0, True)
+
+
 def columns_and_back(x):
     columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1, stride=(2, 1))
     return columns, F.fold(columns, (6, 7), (2, 3), dilation=(1, 2), padding=1, stride=(2, 1))

@@ -16,7 +16,7 @@ import torch
 from tnp.core.trace import Trace
 from tnp.executors.base import OperatorExecutor
 from tnp.executors.llvm.engine import Unavailable
-from tnp.executors.onednn.chains import chained
+from tnp.executors.onednn.chains import chained, has_convolutions
 from tnp.executors.onednn.fingerprints import fingerprint
 from tnp.executors.registry import register_executor
 
@@ -48,7 +48,9 @@ class OneDNN(OperatorExecutor):
         return _missing()
 
     def grouped(self, trace: Trace, executors: Sequence[Any]) -> Trace:
-        if trace.trains or not torch.backends.mkldnn.enabled or _missing() is not None:
+        if trace.trains or not has_convolutions(trace):
+            return trace
+        if not torch.backends.mkldnn.enabled or _missing() is not None:
             return trace
         return chained(trace, self)
 

@@ -23,7 +23,7 @@ from tnp.core.trace import Trace
 from tnp.executors.base import Executor
 from tnp.executors.onednn.convolutions import Convolution, Geometry, max_pool, row_major
 
-__all__ = ["chained"]
+__all__ = ["chained", "has_convolutions"]
 
 _CONVOLUTION = "torch.conv2d"
 _NORMALISATION = "torch.nn.functional.batch_norm"
@@ -55,10 +55,13 @@ class _Unit:
         return [self.x] if self.other is None else [self.x, self.other]
 
 
+def has_convolutions(trace: Trace) -> bool:
+    """Whether there may be units in ``trace``."""
+    return any(b.sym.id == _CONVOLUTION for b in trace.bound_symbols)
+
+
 def chained(trace: Trace, executor: Executor) -> Trace:
-    """``trace`` with units in place of the operations that they stand for; itself if it has no convolutions."""
-    if not any(b.sym.id == _CONVOLUTION for b in trace.bound_symbols):
-        return trace
+    """``trace`` with units in place of the operations that they stand for; itself if there are none."""
     units = _Units(trace).found
     if not units:
         return trace

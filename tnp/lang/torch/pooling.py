@@ -95,6 +95,11 @@ def _inside(n: int, k: int, s: int, p: int, count: int) -> list[int]:
     return [min(i * s - p + k, n) - max(i * s - p, 0) for i in range(count)]
 
 
+def _within_padding(n: int, k: int, s: int, p: int, count: int) -> list[int]:
+    """How many elements each window has, padding included, which the last one may reach over."""
+    return [min(i * s - p + k, n + p) - (i * s - p) for i in range(count)]
+
+
 def _avg_pool(rank: int) -> None:
     def pooled(
         input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: Any, count_include_pad: Any, divisor: Any
@@ -103,16 +108,17 @@ def _avg_pool(rank: int) -> None:
         kernel, pads = each(kernel_size, rank), each(padding, rank)
         if any(2 * p > k for p, k in zip(pads, kernel)):
             raise RuntimeError("pad should be at most half of kernel size")
-        if known(ceil_mode) or divisor == 0:
-            raise NeedsOpaque("windows that reach over the end")
-        steps = _strides(stride, kernel)
-        found = windows(a, kernel, steps, pads, (1,) * rank, 0.0)
+        if divisor == 0:
+            raise NeedsOpaque("a divisor of 0")
+        steps, over = _strides(stride, kernel), bool(known(ceil_mode))
+        found = windows(a, kernel, steps, pads, (1,) * rank, 0.0, over)
         total = reduced(prims.sum, found, tuple(range(rank + 2, 2 * rank + 2)), False)
-        if known(count_include_pad) or divisor is not None or not any(pads):
+        with_padding = known(count_include_pad) or not any(pads)
+        if divisor is not None or (with_padding and not over):
             result = clang.div(total, math.prod(kernel) if divisor is None else static_int(divisor))
             return _unbatched(result, input, rank)
         for i, (n, k, s, p) in enumerate(zip(a.shape[2:], kernel, steps, pads)):
-            counts = _inside(n, k, s, p, total.shape[i + 2])
+            counts = (_within_padding if with_padding else _inside)(n, k, s, p, total.shape[i + 2])
             total = clang.div(total, _along(_vector(counts, total), i + 2, total.ndim))
         return _unbatched(total, input, rank)
 

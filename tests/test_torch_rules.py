@@ -80,3 +80,15 @@ def test_first_and_second_derivatives(name):
     assert torch.autograd.gradcheck(jitted, inputs, fast_mode=True)
     assert torch.autograd.gradgradcheck(jitted, inputs, fast_mode=True, atol=1e-4)
     assert tnp.last_traces(jitted), tnp.explain(jitted)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_the_first_of_equals_has_the_gradient_of_max_pool(rank):
+    pool = getattr(F, f"max_pool{rank}d")
+    a = torch.randint(0, 3, (2, 3, *(9, 7, 6)[:rank]), generator=torch.Generator().manual_seed(0)).float()
+    weights = torch.rand(pool(a, 3, 2, 1).shape)
+    found, expected = a.clone().requires_grad_(), a.clone().requires_grad_()
+    jitted = tnp.jit(lambda x: (pool(x, 3, 2, 1) * weights).sum())
+    jitted(found).backward()
+    (pool(expected, 3, 2, 1) * weights).sum().backward()
+    torch.testing.assert_close(found.grad, expected.grad)

@@ -13,13 +13,14 @@ import torch.nn.functional as F
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import Namespace, Symbol
 from tnp.lang.torch.activations import floating
 from tnp.lang.torch.linear_algebra import convolved, each
 from tnp.lang.torch.operands import known, static_int
 from tnp.lang.torch.reductions import reduced
-from tnp.lang.torch.registry import torchsymbol
+from tnp.lang.torch.registry import language, torchsymbol
 
-__all__: list[str] = []
+__all__ = ["largest_in_windows"]
 
 
 def _strides(stride: Any, kernel: tuple[int, ...]) -> tuple[int, ...]:
@@ -69,6 +70,17 @@ def _unbatched(result: TensorProxy, input: TensorProxy, rank: int) -> TensorProx
     return result if input.ndim == rank + 2 else clang.squeeze(result, (0,))
 
 
+def _largest_in_windows(found: TensorProxy, rank: int) -> TensorProxy:
+    """The largest element of each window, the last ``rank`` dimensions. The gradient is that of the first of equals."""
+    return reduced(prims.amax, found, tuple(range(found.ndim - rank, found.ndim)), False)
+
+
+largest_in_windows = Symbol(
+    "largest_in_windows", _largest_in_windows, id="composed.largest_in_windows", language=language,
+    namespace=Namespace("ltorch.pooling", "import tnp.lang.torch as ltorch"),
+)  # fmt: skip
+
+
 def _max_pool(rank: int) -> None:
     @torchsymbol(
         getattr(torch, f"max_pool{rank}d"), getattr(F, f"max_pool{rank}d"), name=f"nn.functional.max_pool{rank}d"
@@ -87,7 +99,7 @@ def _max_pool(rank: int) -> None:
         found = windows(
             a, kernel, _strides(stride, kernel), pads, each(dilation, rank), -math.inf, bool(known(ceil_mode))
         )
-        return _unbatched(reduced(prims.amax, found, tuple(range(rank + 2, 2 * rank + 2)), False), input, rank)
+        return _unbatched(largest_in_windows(found, rank), input, rank)
 
 
 def _inside(n: int, k: int, s: int, p: int, count: int) -> list[int]:

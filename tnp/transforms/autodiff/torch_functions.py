@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import clang, prims
+from tnp.core import clang, prims, sizes
 from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.transforms.autodiff.ops import times
 from tnp.transforms.autodiff.reduction import spread
@@ -256,6 +256,18 @@ def _cross_entropy(
         prims.broadcast_in_dim(target, input.shape, order), prims.broadcast_in_dim(classes, input.shape, (1,))
     )
     return times(wide, clang.sub(chances, clang.convert(hit, input.dtype)))
+
+
+@rule("composed.largest_in_windows")
+def _largest_in_windows(g: TensorProxy, out: TensorProxy, found: TensorProxy, rank: int) -> Any:
+    """To the first of equals, as torch has it."""
+    kept = found.shape[: found.ndim - rank]
+    count = sizes.product(found.shape[found.ndim - rank :])
+    flat = (*kept, count)
+    first = prims.argmax(clang.reshape(found, flat), len(kept))
+    wide, index = (prims.broadcast_in_dim(x, flat, tuple(range(len(kept)))) for x in (g, first))
+    number = prims.broadcast_in_dim(prims.iota(count, device=found.device, dtype=first.dtype), flat, (len(kept),))
+    return clang.reshape(clang.where(clang.eq(number, index), wide, 0), found.shape)
 
 
 @rule("torch.max", "torch.min")

@@ -23,10 +23,10 @@ INTEGERS_THAT_MAY_DIFFER = 1e-4
 LARGE = 1_000_000
 #: stands for a contestant: copies of as many bytes, in turns with the kernel, as the machine's bandwidth changes
 COPY = "copy"
-#: a turn of calls shorter than this starts with an untimed one, which warms the caches and lets others' threads sleep
+#: a turn of calls shorter than this starts with an untimed one, which warms the caches
 WARMED_SECONDS = 0.02
-#: the time in which threads that wait for their next parallel loop by spinning go to sleep
-SPINNING_SECONDS = 0.002
+#: the time in which the threads of whoever came before go to sleep: OpenBLAS's wait for their next product by spinning, for 2²⁶ cycles
+SPINNING_SECONDS = 0.03
 
 
 class Timer:
@@ -109,9 +109,8 @@ def interleaved(
             found, timer = times[key], timers[key]
             if len(found) >= least and sum(found) > seconds:
                 continue
-            if timer.last > WARMED_SECONDS:
-                time.sleep(SPINNING_SECONDS)
-            else:
+            time.sleep(SPINNING_SECONDS)
+            if timer.last <= WARMED_SECONDS:
                 timer.once()
             deadline = time.perf_counter() + seconds / rounds
             while True:

@@ -18,7 +18,7 @@ from tnp.executors.llvm.graph import Node, Reduction
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.statements import Nest
 
-__all__ = ["Sweep", "adds_rows", "sums_rows", "sweep"]
+__all__ = ["Sweep", "adds_rows", "sweep"]
 
 #: memory that two nests read has at least so many bytes: less stays in the cache anyway
 SHARED_BYTES = 4 << 20
@@ -56,7 +56,7 @@ def adds_rows(nest: Nest) -> bool:
     )
 
 
-def sums_rows(nest: Nest) -> bool:
+def _sums_rows(nest: Nest) -> bool:
     """Whether a nest does nothing but reduce each row."""
     if not nest.shares_rows or len(nest.outer) != 1 or len(nest.groups) != 1:
         return False
@@ -110,7 +110,7 @@ def _together(first: Nest, second: Nest, memory_of: Callable[[Node], Node], erro
 
 def _alone(nest: Nest, memory_of: Callable[[Node], Node], errors: set[Node]) -> Sweep | None:
     """A nest that does nothing but sum rows, or add them up: several at a time."""
-    if not (adds_rows(nest) or sums_rows(nest)):
+    if not (adds_rows(nest) or _sums_rows(nest)):
         return None
     rows = _rows_of(nest)
     if rows is None or rows.limit < ROWS or any(s.node in errors for s in nest.statements()):

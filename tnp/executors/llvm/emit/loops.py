@@ -347,7 +347,8 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
 class Columns:
     """A reduction over outer loops, for one tile of the columns: a row of accumulators, added to row by row.
 
-    ``tile``: how many columns, in steps of the outermost loop that is kept.
+    ``tile``: how many columns, in steps of the outermost loop that is kept; several rows are added at a time then, so that single vectors of them
+    are enough work.
     """
 
     def __init__(self, body: Body, group: Group, loops: list[Var], tile: int | None = None) -> None:
@@ -358,6 +359,7 @@ class Columns:
         self.is_ordered = any(s.ordered for s in group.statements)
         self.first, *self.inner = [v for v in loops if v not in self.members[0].reduced]
         below = math.prod(v.limit for v in self.inner)
+        self.is_given = tile is not None
         #: columns of a tile, and how many tiles there are
         self.tile = min(self.first.limit, max(1, TILE // below)) if tile is None else tile
         self.tiles = -(-self.first.limit // self.tile)
@@ -385,7 +387,7 @@ class Columns:
 
     def vectors(self, length: int) -> int | None:
         """How many vectors of columns LLVM is to take at a time."""
-        return vectors_that_fill(self.group.statements, length)
+        return 1 if self.is_given else vectors_that_fill(self.group.statements, length)
 
     def _place(self) -> str:
         """The number of this point's column in the tile."""

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
-from tnp.executors.llvm.emit.body import Body
+from tnp.executors.llvm.emit.body import Body, Part
 from tnp.executors.llvm.emit.loops import (
     ROW_BLOCKS,
     ROWS,
     Columns,
     accumulators_in,
     emit_ending,
+    emit_group,
     emit_stage,
     runs_of,
 )
 from tnp.executors.llvm.emit.parts import CHUNK, even_length, part_of
+from tnp.executors.llvm.graph import Reduction
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.statements import Group, Nest, Statement
-from tnp.executors.llvm.sweeping import Sweep, adds_rows, sums_rows
+from tnp.executors.llvm.sweeping import Sweep, adds_rows
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module
@@ -84,19 +86,25 @@ def _emit_rows(
         columns = added.get(part)
         if columns is not None and len(columns.inner) == len(columns.loops) - 2:
             _add_rows(columns, rows, at, sums[part])
-        elif (
-            columns is None
-            and sums_rows(part)
-            and len(run := runs_of(body.module, list(part.statements()), part.groups[0].inner(1))) == 1
-        ):
-            _sum_rows(body, part.groups[0], run[0], rows, at)
+        elif columns is None and _begins_with_sums(body, part):
+            _sum_rows(body, part.groups, rows, at)
         else:
-            for row in at:
-                with _row(body, rows, row):
-                    if columns is not None:
-                        columns.add_row(sums[part])
-                    else:
-                        emit_stage(body, part)
+            end = body.code.op(f"add nuw nsw i64 {at[0]}, {len(at)}")
+            with body.over(rows, Part(at[0], end)):
+                if columns is not None:
+                    columns.add_row(sums[part])
+                else:
+                    emit_stage(body, part)
+
+
+def _begins_with_sums(body: Body, nest: Nest) -> bool:
+    """Whether a nest is sums along a row, in one loop, and then what is computed of them once a row."""
+    first, *others = nest.groups
+    loops = first.inner(1)
+    reduces = all(isinstance(s.node, Reduction) and s.reduced == set(loops) for s in first.statements)
+    if len(nest.outer) != 1 or not loops or not reduces or any(group.inner(1) for group in others):
+        return False
+    return len(runs_of(body.module, first.statements, loops)) == 1
 
 
 @contextmanager
@@ -120,28 +128,37 @@ def _add_rows(columns: Columns, rows: Var, at: Sequence[str], into: Sums) -> Non
             a.put(totals[s], column)
 
 
-def _sum_rows(body: Body, group: Group, run: Sequence[Var], rows: Var, at: Sequence[str]) -> None:
-    """Sums along some rows, in one loop."""
+def _sum_rows(body: Body, groups: Sequence[Group], rows: Var, at: Sequence[str]) -> None:
+    """Sums along some rows, in one loop; then, row by row, what is computed of them."""
+    group, *others = groups
+    run = group.inner(1)
     limit = math.prod(v.limit for v in run)
     length = (even_length(body.module, group.statements, limit) or CHUNK) if limit > CHUNK else limit
     count = -(-limit // length)
-    totals = [{s: make_accumulator(body, s, count) for s in group.statements} for _ in at]
+    several = len(at)
+    totals = {s: make_accumulator(body, s, count * several) for s in group.statements}
     own = [{s: make_accumulator(body, s) for s in group.statements} for _ in at]
     with ExitStack() as loops:
         block = loops.enter_context(body.loop("0", str(count))) if count > 1 else "0"
         for sums in own:
             for a in sums.values():
                 a.reset()
-        with body.together(run, part_of(body, block, length, limit)):
+        # the rows are independent sums enough: LLVM is not to interleave vectors of each
+        with body.together(run, part_of(body, block, length, limit)._replace(vectors=1)):
             for row, sums in zip(at, own):
                 with _row(body, rows, row):
                     for a in sums.values():
                         a.add_element()
-        for sums, parts in zip(own, totals):
+        first = body.code.op(f"mul nuw nsw i64 {block}, {several}")
+        for k, sums in enumerate(own):
+            place = body.code.op(f"add nuw nsw i64 {first}, {k}")
             for s, a in sums.items():
-                parts[s].put(a.get(), block)
-    for row, parts in zip(at, totals):
+                totals[s].put(a.get(), place)
+    for a in totals.values():
+        combine_pairwise(a, count, several)
+    for k, row in enumerate(at):
         with _row(body, rows, row):
-            for s, a in parts.items():
-                combine_pairwise(a, count)
-                body.store(s.node, s.store.at, a.result())
+            for s, a in totals.items():
+                body.store(s.node, s.store.at, a.result(str(k)))
+            for other in others:  # memory that the row has for itself is the next row's, too
+                emit_group(body, other, 1)

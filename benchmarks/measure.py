@@ -23,10 +23,10 @@ INTEGERS_THAT_MAY_DIFFER = 1e-4
 LARGE = 1_000_000
 #: stands for a contestant: copies of as many bytes, in turns with the kernel, as the machine's bandwidth changes
 COPY = "copy"
-#: a turn of calls shorter than this starts with an untimed one, which warms the caches
+#: a turn of calls shorter than this starts with an untimed one, which warms the caches and lets others' threads sleep
 WARMED_SECONDS = 0.02
-#: the time in which the threads of whoever came before go to sleep: OpenBLAS's wait for their next product by spinning, for 2²⁶ cycles
-SPINNING_SECONDS = 0.03
+#: the time in which threads that wait for their next parallel loop by spinning go to sleep; those of libraries for products take longer
+SPINNING_SECONDS, LIBRARY_SECONDS = 0.002, 0.1
 
 
 class Timer:
@@ -96,11 +96,12 @@ def copies(source: Any, target: Any, threads: int, pool: ThreadPoolExecutor) -> 
 
 
 def interleaved(
-    timers: dict[Any, Timer | CopyTimer], seconds: float, rounds: int = 8, least: int = 3
+    timers: dict[Any, Timer | CopyTimer], seconds: float, rounds: int = 8, least: int = 3, *, products: bool = False
 ) -> dict[Any, float]:
     """The median seconds a call of each contestant, from calls in turns: a slow phase of the machine meets all of them.
 
-    Each gets about ``seconds`` in all, and at least ``least`` calls. The order rotates from round to round.
+    Each gets about ``seconds`` in all, and at least ``least`` calls. The order rotates from round to round. After contestants that call
+    libraries for ``products``, the next one waits until their threads sleep.
     """
     times: dict[Any, list[float]] = {key: [] for key in timers}
     keys = list(timers)
@@ -109,7 +110,8 @@ def interleaved(
             found, timer = times[key], timers[key]
             if len(found) >= least and sum(found) > seconds:
                 continue
-            time.sleep(SPINNING_SECONDS)
+            if products or timer.last > WARMED_SECONDS:
+                time.sleep(LIBRARY_SECONDS if products else SPINNING_SECONDS)
             if timer.last <= WARMED_SECONDS:
                 timer.once()
             deadline = time.perf_counter() + seconds / rounds
@@ -193,7 +195,7 @@ class Measurer:
                     source = np.ones(row["bytes"] // 2, np.uint8)
                     found = copies(source, np.zeros_like(source), self.threads, pool)
                     timers |= {(COPY, "", str(i)): CopyTimer(copy) for i, copy in enumerate(found)}
-                warm = interleaved(timers, self.seconds)
+                warm = interleaved(timers, self.seconds, products=kernel.products)
         copied = [warm.pop(key) for key in list(warm) if key[0] == COPY]
         if copied:
             row["copy"] = row["bytes"] / min(copied)

@@ -44,6 +44,8 @@ class Kernel:
     cannot: dict[str, str] = field(default_factory=dict)
     #: memory is what bounds it on any machine of today: its bandwidth is worth a look
     memory_bound: bool = False
+    #: contestants call libraries for products of matrices, whose threads spin for a while after a call
+    products: bool = False
     #: arguments whose elements are read; default: all arrays
     reads: tuple[int, ...] | None = None
 

@@ -102,6 +102,7 @@ KERNELS = (
         jax=with_numpy_as("jax.numpy", matmul_epilogue),
         torch=matmul_epilogue_torch,
         numexpr=matmul_epilogue_numexpr,
+        products=True,
     ),
     Kernel(
         "image to black and white",

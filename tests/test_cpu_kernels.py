@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from tnp.executors.cpu_kernels import attention  # noqa: E402
+from tnp.executors.cpu_kernels import attention, code  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not attention.is_available(), reason="there are no vectors of 512 bits, or no compiler")
+pytestmark = pytest.mark.skipif(not code.is_available(), reason="there are no vectors of 512 bits, or no compiler")
 
 
 def attend(q, k, v):

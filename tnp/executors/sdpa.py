@@ -23,6 +23,7 @@ from tnp.core.dtypes import bfloat16, float16, float32, float64
 from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of, transposed_like
 from tnp.executors.base import Refusal
 from tnp.executors.cpu_kernels import attention as own
+from tnp.executors.cpu_kernels.code import is_available
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
 
 __all__ = ["executor"]
@@ -272,7 +273,7 @@ def _own_refuses(call: Call) -> Refusal | None:
         return Refusal("tnp's attention takes single precision on the CPU, without a mask")
     if call.value.shape[3] != query.shape[3] or not own.takes(query.shape[3], query.shape[2], call.key.shape[2]):
         return Refusal("tnp's attention takes heads of 32 to 128 elements, and keys that fit a thread's stack")
-    return None if own.is_available() else Refusal("tnp's attention needs vectors of 512 bits")
+    return None if is_available() else Refusal("tnp's attention needs vectors of 512 bits")
 
 
 _CHOICES = (

@@ -67,6 +67,12 @@ class Code:
         self.do(f"store {kind} {start}, ptr {name}")
         return name
 
+    def array(self, size: int) -> str:
+        """Memory on the stack for ``size`` numbers."""
+        self._count += 1
+        self.variables.append(f"  %a{self._count} = alloca float, i64 {size}, align 64")
+        return f"%a{self._count}"
+
     def function(self, name: str, parameters: str) -> str:
         """The function of these lines, which returns nothing."""
         start = f"define internal void @{name}({parameters}) #0 {{"
@@ -114,6 +120,9 @@ class Code:
 
     def least(self, a: str, b: str) -> str:
         return self.new(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+
+    def most(self, a: str, b: str) -> str:
+        return self.new(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
 
     def vector(self, address: str) -> str:
         return self.new(f"load {VECTOR}, ptr {address}, align 4")
@@ -196,6 +205,7 @@ def transposed(c: Code, block: list[str]) -> list[str]:
 _DECLARED = f"""
 declare void @tnp_parallel(ptr, ptr, i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)
 declare {VECTOR} @llvm.fma.v{LANES}f32({VECTOR}, {VECTOR}, {VECTOR})
 declare float @llvm.vector.reduce.fmax.v{LANES}f32({VECTOR})
 declare float @llvm.vector.reduce.fadd.v{LANES}f32(float, {VECTOR})

@@ -79,7 +79,7 @@ class Code:
         return "\n".join([start, "entry:", *self.variables, *self.lines, "  ret void", "}"])
 
     @contextmanager
-    def loop(self, stop: str, step: int, start: str = "0") -> Iterator[str]:
+    def loop(self, stop: str, step: str | int, start: str = "0") -> Iterator[str]:
         """``for i in range(start, stop, step)``, of at least one round."""
         at = self.variable("i64", start)
         self._count += 1

@@ -420,7 +420,9 @@ _register("item", lambda context, a: f"{a.name}.item()")
 
 
 def _print_matmul(context: dict[str, Any], a: Any, b: Any) -> str:
-    if a.ndim == b.ndim == 2 and products.goes_to_pool((a.shape[0], b.shape[1]), a, b):
+    if a.ndim == b.ndim == 2 and (
+        products.goes_to_pool((a.shape[0], b.shape[1]), a, b) or products.is_own(a.shape[0], *b.shape[::-1], a, b)
+    ):
         context["torch_product"] = products.matmul
         return f"torch_product({a.name}, {b.name})"
     return f"{_torch('matmul', context)}({a.name}, {b.name})"

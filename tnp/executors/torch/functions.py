@@ -127,7 +127,7 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 @_assignment
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
-    if name == LINEAR and "__trains__" in context and _is_large_product(bsym):
+    if name == LINEAR and _is_large_product(bsym, "__trains__" in context):
         context["torch_linear"] = products.linear
         return _call("torch_linear", bsym.args, bsym.kwargs, context)
     if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):
@@ -136,10 +136,14 @@ def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return _call(name, bsym.args, bsym.kwargs, context)
 
 
-def _is_large_product(bsym: BoundSymbol) -> bool:
+def _is_large_product(bsym: BoundSymbol, trains: bool) -> bool:
+    """Whether a linear layer is one of :mod:`tnp.executors.torch.products`."""
     arrays = [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
     out = bsym.output
-    return out.ndim >= 2 and [a.ndim for a in arrays[:2]] == [out.ndim, 2] and products.goes_to_pool(out.shape, *arrays)
+    if out.ndim < 2 or [a.ndim for a in arrays[:2]] != [out.ndim, 2]:
+        return False
+    sizes = (out.numel // max(out.shape[-1], 1), *arrays[1].shape) if isinstance(out.numel, int) else ()
+    return (trains and products.goes_to_pool(out.shape, *arrays)) or (bool(sizes) and products.is_own(*sizes, *arrays))
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 from tnp.executors import llvm
-from tnp.executors.llvm.emit import parts
+from tnp.executors.llvm.emit import ahead, parts
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
 
@@ -48,6 +48,25 @@ def test_every_number_of_columns(columns, dtype):
         assert np.array_equal(made, expected) and made.dtype == expected.dtype
 
 
+def reduced(x):
+    doubled = x * 2
+    return doubled, doubled.sum(axis=1), (x * x).sum(axis=1), x.max(axis=1), (x < 9).all(axis=1), (x > 8).any(axis=1)
+
+
+@pytest.mark.parametrize("n", [33, 104, 127, 4101, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_every_length_of_rows_that_are_reduced(n, dtype):
+    """What fills no vectors counts once."""
+    x = np.random.default_rng(n).integers(-9, 9, (7, n)).astype(dtype)  # sums are exact in any order
+    if dtype == "float16":
+        x[:] = np.sign(x)
+    x[0, 0], x[1, -1], x[2, n - n % 32 - 1], x[3, -2:] = 9, 9, np.nan, (np.inf, -np.inf)
+    with np.errstate(invalid="ignore"):
+        expected = reduced(x)
+    for made, eager in zip(tnp.jit(reduced, executors=["llvm_everything"])(x), expected, strict=True):
+        assert np.array_equal(made, eager, equal_nan=made.dtype.kind == "f") and made.dtype == eager.dtype
+
+
 def softmax(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
@@ -63,7 +82,8 @@ def above(x):
 
 @pytest.mark.parametrize("f", [softmax, spread, above])
 def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
-    """Of large arrays; and there is no other result, at whatever length, order or place."""
+    """Of large arrays, where the processor does not by itself; and there is no other result, at whatever length, order or place."""
+    monkeypatch.setattr(ahead, "_goes_on", lambda: False)
     texts = []
     compile_ir = llvm.engine.compile_ir
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from tnp.executors.llvm.graph import Node, Reduction, View, needed_for, variables
 from tnp.executors.llvm.statements import Nest, Statement
 
-__all__ = ["Moments", "Moved", "sum_squares_at_once"]
+__all__ = ["Moments", "Moved", "squared", "sum_squares_at_once"]
 
 #: a smaller array is in the cache when the second pass comes
 LARGE_BYTES = 1 << 20
@@ -119,7 +119,7 @@ def _values_and_center(nest: Nest) -> tuple[Node, Node] | None:
         return None
     if node.sources[0].size * int(node.dtype.itemsize) < LARGE_BYTES:
         return None
-    distance = _squared(node.sources[0])
+    distance = squared(node.sources[0])
     if distance is None or distance.op != "sub" or distance.dtype != node.dtype:
         return None
     values, center = distance.args
@@ -131,8 +131,8 @@ def _values_and_center(nest: Nest) -> tuple[Node, Node] | None:
     return None if any(moving & i.variables() for i in position) else (values, center)
 
 
-def _squared(node: Node) -> Node | None:
-    """What a node is the square of."""
+def squared(node: Node) -> Node | None:
+    """What a node is the square of, if it is one."""
     if node.op == "square":
         return node.sources[0]
     if node.op == "mul" and node.args[0] is node.args[1] and isinstance(node.args[0], Node):

@@ -11,6 +11,7 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import Body
 from tnp.executors.llvm.graph import Node
 from tnp.executors.llvm.index import Index
+from tnp.executors.llvm.moments import squared
 from tnp.executors.llvm.statements import Statement
 
 __all__ = ["SLOT_BYTES", "Accumulator", "combine_pairwise", "make_accumulator"]
@@ -21,6 +22,8 @@ SLOT_BYTES = 32
 _SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "amax", "cummin": "amin"}
 #: what is accumulated in the order of elements: every partial result is one
 _IN_ORDER = {"cumsum": "add", "cumprod": "mul"}
+#: what the same element may be accumulated in twice
+_IDEMPOTENT = {"amax", "amin", "any", "all"}
 
 
 class Accumulator:
@@ -66,6 +69,9 @@ class Accumulator:
     def element(self) -> Any:
         """The element at this point of the loops."""
         (source,) = self.node.sources
+        root = squared(source) if self.node.op == "sum" and source not in self.body.plan.stored else None
+        if root is not None and root.dtype == self.dtype and self.dtype.kind == "f":
+            return scalars.square_to_add(self.body.code, self.body.value(root, self.statement.at), self.dtype)
         value = self.body.value(source, self.statement.at)
         return scalars.convert(self.body.code, value, source.dtype, self.dtype)
 
@@ -80,8 +86,17 @@ class Accumulator:
         """Accumulates a value that comes after all before."""
         self.put(self.combine(self.body.code, self.get(i), value), i)
 
-    def add_element(self, i: str | None = None) -> None:
-        self.add(self.element(), i)
+    @property
+    def takes_tail(self) -> bool:
+        """Whether an element may be added that does not count."""
+        return self.node.op in _IDEMPOTENT or (self.node.op == "sum" and self.dtype.kind == "f")
+
+    def add_element(self, i: str | None = None, counts: str | None = None) -> None:
+        """Accumulates the element at this point of the loops; if it does not ``count``, it has been accumulated before."""
+        value = self.element()
+        if counts is not None and self.node.op not in _IDEMPOTENT:
+            value = scalars.emit(self.body.code, "where", [counts, value, self.identity], self.dtype)
+        self.add(value, i)
 
 
 class _ArgAccumulator(Accumulator):

@@ -18,6 +18,8 @@ from tnp.executors.llvm.emit.parts import (
     innermost,
     part_of,
     parts_of,
+    repeats_stores,
+    tail_of,
     vectors_that_fill,
     whole_vectors,
 )
@@ -310,11 +312,11 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
                 body.run(statement)
     elif len(loops) == 1 and math.prod(v.limit for v in loops[0]) > CHUNK and accumulators:
         _emit_blocks(body, group, loops[0], accumulators)
+    elif len(loops) == 1 and accumulators:
+        ask_for_beginning(body, next_rows(body, loops[0], group.statements))
+        _emit_reduced(body, group, loops[0], accumulators, "0", math.prod(v.limit for v in loops[0]))
     else:
-        last = len(loops) == 1 and not accumulators
-        if len(loops) == 1 and accumulators:
-            ask_for_beginning(body, next_rows(body, loops[0], group.statements))
-        with innermost(body, loops[0], group.statements) if last else body.together(loops[0]):
+        with innermost(body, loops[0], group.statements) if len(loops) == 1 else body.together(loops[0]):
             _emit_inner(body, group, loops[1:], accumulators)
     for statement in done:
         body.store(statement.node, statement.store.at, accumulators.pop(statement).result())
@@ -324,24 +326,64 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
     """A long innermost loop that is reduced: block by block, their results combined pairwise."""
     limit = math.prod(v.limit for v in run)
     length = even_length(body.module, group.statements, limit) or CHUNK
-    count = -(-limit // length)
+    blocks, rest = divmod(limit, length)
+    count = blocks + bool(rest)
     partial = {s: make_accumulator(body, s, count) for s in accumulators}
-    with body.loop("0", str(count)) as block:
-        part = part_of(body, block, length, limit)
+
+    def emit_block(block: str, begin: str, iterations: int) -> None:
         own = {s: make_accumulator(body, s) for s in accumulators}
         for a in own.values():
             a.reset()
-        with body.together(run, part):
-            for statement in group.statements:
-                if statement in own:
-                    own[statement].add_element()
-                else:
-                    body.run(statement)
+        _emit_reduced(body, group, run, own, begin, iterations)
         for s, a in own.items():
             partial[s].put(a.get(), block)
+
+    with body.loop("0", str(blocks)) as block:
+        emit_block(block, body.code.op(f"mul nuw nsw i64 {block}, {length}"), length)
+    if rest:
+        emit_block(str(blocks), str(blocks * length), rest)
     for s, a in partial.items():
         combine_pairwise(a, count)
         accumulators[s].add(a.get())
+
+
+def _emit_reduced(
+    body: Body, group: Group, run: list[Var], accumulators: dict[Statement, Accumulator], begin: str, limit: int
+) -> None:  # fmt: skip
+    """So many iterations of an innermost loop that is reduced, from ``begin`` on."""
+
+    def add(into: dict[Statement, Accumulator], counts: str | None = None) -> None:
+        for statement in group.statements:
+            if statement in into:
+                into[statement].add_element(counts=counts)
+            else:
+                body.run(statement)
+
+    tail = tail_of(group.statements, limit)
+    if tail is None or not _takes_tail(body.module, group, accumulators):
+        with body.together(run, Part(begin, "", limit)):
+            add(accumulators)
+        return
+    with body.together(run, Part(begin, "", tail.whole)):
+        add(accumulators)
+    rests = {s: make_accumulator(body, s) for s in accumulators}
+    for a in rests.values():
+        a.reset()
+    code = body.code
+    start = limit - tail.length
+    first = str(start) if begin == "0" else code.op(f"add nuw nsw i64 {begin}, {start}")
+    with body.together(run, Part(first, "", tail.length, tail.vectors)) as i:
+        counts = None
+        if tail.first:
+            counts = code.op(f"icmp uge i64 {code.op(f'sub nuw nsw i64 {i}, {first}')}, {tail.first}")
+        add(rests, counts)
+    for s, a in rests.items():
+        accumulators[s].add(a.get())
+
+
+def _takes_tail(module: Module, group: Group, accumulators: Mapping[Statement, Accumulator]) -> bool:
+    """Whether some of a loop's iterations may be run twice, without counting."""
+    return all(a.takes_tail for a in accumulators.values()) and repeats_stores(module, group.statements)
 
 
 class Columns:

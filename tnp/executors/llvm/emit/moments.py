@@ -32,8 +32,8 @@ ROWS = 128
 BLOCK_BYTES = 256 * 1024
 #: rows that are added at a time
 TOGETHER = 4
-#: larger arrays are in no core's own cache
-FAR_BYTES = 2 << 20
+#: larger arrays are in no cache
+FAR_BYTES = 16 << 20
 #: blocks whose sums are added one after the other; more are combined pairwise
 IN_ORDER = 1024
 #: fewer columns are no loop worth it
@@ -154,7 +154,7 @@ class _Work:
                     values = self._at(body, at, lambda: body.value(nest.values, nest.total.at))
                     distances = [scalars.emit(code, "sub", [x, own], dtype) for x in values]
                     rest.add(_pairwise(rest, distances), c)
-                    squares.add(_pairwise(squares, [scalars.emit(code, "mul", [d, d], dtype) for d in distances]), c)
+                    squares.add(_pairwise(squares, [scalars.square_to_add(code, d, dtype) for d in distances]), c)
 
             self._over_rows(body, those, add)
             count = self._count(body, block)
@@ -232,7 +232,7 @@ class _Work:
             yield Part(begin, "", length)
 
     def _asked(self) -> Iterator[tuple[Memory, Index, int]]:
-        """What the values are read from along the columns, and is in no core's own cache: memory, offset, bytes of an element."""
+        """What the values are read from along the columns, and is in no cache: memory, offset, bytes of an element."""
         if not self.kept:
             return
         for access in self.nest.total.loads:

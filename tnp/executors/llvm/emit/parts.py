@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CHUNK",
     "Parts",
+    "Tail",
     "even_length",
     "innermost",
     "least",
     "part_of",
     "parts_of",
+    "repeats_stores",
+    "tail_of",
     "vectors_that_fill",
     "whole_vectors",
 ]
@@ -62,6 +65,28 @@ class Parts:
         whole = body.code.op(f"mul nuw nsw i64 {i}, {self.length}")
         begin = least(body, whole, self.limit - self.length)
         return Part(begin, "", self.length, self.vectors)
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What the vectors that LLVM takes at a time leave over of a loop that is reduced: ``length`` iterations that fill vectors, of
+    which those from number ``first`` on were not among the ``whole`` ones before. They have accumulators of their own, which LLVM
+    would else make one number twice, and add to it one by one what fills no vector."""
+
+    whole: int
+    length: int
+    first: int
+    vectors: int | None
+
+
+def tail_of(statements: Sequence[Statement], limit: int) -> Tail | None:
+    """How a loop of so many iterations ends, if it is long and not all of it fills the vectors that LLVM takes at a time."""
+    vector = _vector(statements)
+    rest = limit % (INTERLEAVED * vector)
+    if not rest or rest == limit:
+        return None
+    length = -(-rest // vector) * vector
+    return Tail(limit - rest, length, length - rest, _interleaved(length // vector))
 
 
 def part_of(body: Body, i: str, length: int, limit: int) -> Part:
@@ -173,9 +198,14 @@ def _vector(statements: Sequence[Statement]) -> int:
 
 def may_repeat(module: Module, statements: Sequence[Statement]) -> bool:
     """Whether iterations may be run twice: nothing that is written is read."""
+    return not any(s.reduced for s in statements) and repeats_stores(module, statements)
+
+
+def repeats_stores(module: Module, statements: Sequence[Statement]) -> bool:
+    """Whether what is not reduced may be run twice."""
     owner = module.plan.memory_of
-    for s in statements:
-        if s.reduced or s.ordered or (isinstance(s.node, Update) and (s.node.accumulates or s.node.lookups)):
-            return False
-    written = {owner(s.store.node) for s in statements}
+    stores = [s for s in statements if not s.reduced]
+    if any(s.ordered or (isinstance(s.node, Update) and (s.node.accumulates or s.node.lookups)) for s in stores):
+        return False
+    written = {owner(s.store.node) for s in stores}
     return not any(owner(access.node) in written for s in statements for access in s.loads)

@@ -29,7 +29,7 @@ from tnp.executors.llvm.scalars.complexes import COMPLEXES, NEED_LIBM, has_compl
 from tnp.executors.llvm.scalars.conversions import NARROW, bitcast, convert, load, store
 from tnp.executors.llvm.scalars.floats import FLOATS
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
-from tnp.executors.llvm.scalars.reductions import Reducer, is_identity_of_extreme, reducer
+from tnp.executors.llvm.scalars.reductions import Reducer, is_identity_of_extreme, reducer, square_to_add
 from tnp.executors.llvm.scalars.registers import (
     Register,
     Value,
@@ -57,6 +57,7 @@ __all__ = [
     "memory_type",
     "reducer",
     "register_type",
+    "square_to_add",
     "store",
     "supports",
 ]

@@ -16,9 +16,17 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.scalars.complexes import COMPLEXES
 from tnp.executors.llvm.scalars.conversions import NARROW
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
-from tnp.executors.llvm.scalars.registers import Register, Value, complex_of, constant, intrinsic, value_of
+from tnp.executors.llvm.scalars.registers import (
+    Register,
+    Value,
+    complex_of,
+    constant,
+    intrinsic,
+    register_type,
+    value_of,
+)
 
-__all__ = ["Reducer", "is_identity_of_extreme", "reducer"]
+__all__ = ["Reducer", "is_identity_of_extreme", "reducer", "square_to_add"]
 
 Combine = Callable[[Code, Value, Value], Value]
 
@@ -60,9 +68,8 @@ def is_identity_of_extreme(x: object, dtype: DType) -> bool:
 def _floating(name: str, dtype: DType) -> Combine:
     def accumulate(code: Code, a: Value, b: Value) -> Value:
         # Only the accumulation may be reordered: it lets the vectoriser keep several partial results.
-        op = "fadd" if name == "sum" else "fmul"
-        type_ = "float" if dtype is dtypes.float32 else "double"
-        return code.op(f"{op} {'fast' if code.fast else 'reassoc'} {type_} {a}, {b}")
+        op, flags = ("fadd", "reassoc contract") if name == "sum" else ("fmul", "reassoc")
+        return code.op(f"{op} {'fast' if code.fast else flags} {register_type(dtype)} {a}, {b}")
 
     def extreme(code: Code, a: Value, b: Value) -> Value:
         function = "maximum" if name == "amax" else "minimum"
@@ -93,3 +100,11 @@ def reducer(name: str, dtype: DType) -> Reducer:
         dtype = dtypes.float32
     family = {"f": _floating, "c": _complex}.get(dtype.kind, _exact)
     return Reducer(dtype, _identity(name, dtype), family(name, dtype))
+
+
+def square_to_add(code: Code, x: Value, dtype: DType) -> Value:
+    """The square of a float, which a sum that it is added to may take with one rounding instead of two.
+
+    Squares alone: of other products, those that cancel in eager would leave the rounding of one.
+    """
+    return code.op(f"fmul contract {register_type(dtype)} {x}, {x}")

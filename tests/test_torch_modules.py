@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
 
 import pytest
 
@@ -346,3 +347,54 @@ class _Labelled(torch.nn.Module):
 def test_labels_for_torchs_profiler_are_left_out(model):
     jitted = tnp.jit(model, executors=["numpy"])
     assert jitted(torch.ones(3)).tolist() == [2, 2, 2] and tnp.last_traces(jitted)
+
+
+def test_parameters_that_a_call_puts_in_place_of_a_modules():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Linear(5, 2)).eval()
+
+    def loss(x, parameters):
+        return torch.func.functional_call(model, parameters, (x,)).sum() + model(x).mean()
+
+    jitted, x = tnp.jit(loss), randn(3, 4)
+    for factor in (2, 3):
+        given = {k: (p.detach() * factor).requires_grad_() for k, p in model.named_parameters() if "1" not in k}
+        found = [
+            (value.detach(), *torch.autograd.grad(value, list(given.values())))
+            for value in (jitted(x, given), loss(x, given))
+        ]
+        _close(*found)
+    assert tnp.cache_info(jitted) == (1, 1, 1) and tnp.last_traces(jitted)
+
+
+def _buffer_in_its_dict(self, x):
+    self._buffers["n"] = self._buffers["n"] + x
+    return x * self.n
+
+
+def _buffer_after_a_look(self, x):
+    before = dict(self.named_buffers())["n"]
+    self.n = self.n + x
+    return before * self.n
+
+
+def _buffer_registered(self, x):
+    self.register_buffer("last", x * 2)
+    return self.last + self.n
+
+
+@pytest.mark.parametrize("forward", [_buffer_in_its_dict, _buffer_after_a_look, _buffer_registered])
+def test_buffers_that_forward_stores_by_other_ways(forward):
+    class Keeping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.ones(3))
+
+    Keeping.forward = forward
+    mine, eager = Keeping(), Keeping()
+    jitted = tnp.jit(mine)
+    for i in range(2):
+        x = torch.arange(3.0) + i
+        with nullcontext() if i else pytest.warns(tnp.EagerFallbackWarning):
+            found = jitted(x)
+        _close(found, eager(x))
+        _close(dict(mine.state_dict()), dict(eager.state_dict()))

@@ -398,3 +398,19 @@ def test_buffers_that_forward_stores_by_other_ways(forward):
             found = jitted(x)
         _close(found, eager(x))
         _close(dict(mine.state_dict()), dict(eager.state_dict()))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_an_encoder_leaves_out_padding_where_torchs_does(monkeypatch):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1, norm=torch.nn.LayerNorm(8)).eval()
+    jitted, x = tnp.jit(encoder, executors=["numpy"]), randn(2, 4, 8)
+    ends = torch.tensor([[0, 0, 1, 1], [0, 0, 0, 1]]).bool()
+    for short, gradients in ((True, False), (False, False), (True, True)):
+        monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", short)
+        with torch.set_grad_enabled(gradients):
+            for mask in (ends, ends.flip(1), torch.zeros(2, 4).masked_fill(ends, -torch.inf)):
+                mine, eager = (f(x, src_key_padding_mask=mask).detach() for f in (jitted, encoder))
+                _close(mine, eager)
+    assert tnp.last_traces(jitted)

@@ -1,5 +1,7 @@
 """The torch executor, and how values cross between libraries."""
 
+import concurrent.futures
+import threading
 import warnings
 
 import numpy as np
@@ -287,3 +289,35 @@ def test_writes_to_what_torch_must_copy_show_in_the_argument(layout):
     f(a, [0, 0])
     tnp.jit(f, executors=["torch"])(b, [0, 0])
     np.testing.assert_array_equal(a, b)
+
+
+def test_regions_that_are_run_singly_take_and_give_the_memory_of_tensors(torch, monkeypatch):
+    def f(x, y, out):
+        out += (x.tanh() * 2).sum(0)
+        y.mul_(x.mean())
+        return x.sin() + 1, x.sum(), np.cos(x.numpy())
+
+    args = [torch.linspace(0, 1, 12).reshape(3, 4), torch.ones(5), torch.zeros(4)]
+    ours = [a.clone() for a in args]
+    monkeypatch.setattr("tnp.executors.llvm.region.SPECIALISATIONS", 0)
+    jitted = tnp.jit(f)
+    for mine, eager in zip((*jitted(*ours), *ours), (*f(*args), *args)):
+        assert type(mine) is type(eager)
+        np.testing.assert_allclose(mine, eager, rtol=1e-6)
+    assert any("llvm_fusion" in name for name in names(jitted))
+
+
+def test_threads_that_wait_for_native_code_run_it(torch, monkeypatch):
+    def fail(self, *args):
+        raise AssertionError("operations one by one")
+
+    monkeypatch.setattr("tnp.executors.llvm.region.NativeRegion._run_singly", fail)
+    jitted, x, together = tnp.jit(lambda x: x.exp() * 2), torch.ones(3), threading.Barrier(6)
+
+    def work(i):
+        together.wait()
+        return jitted(x * i)
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        for i, found in enumerate(pool.map(work, range(6))):
+            torch.testing.assert_close(found, (x * i).exp() * 2)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from contextlib import nullcontext
 
 import pytest
 
@@ -346,3 +347,70 @@ class _Labelled(torch.nn.Module):
 def test_labels_for_torchs_profiler_are_left_out(model):
     jitted = tnp.jit(model, executors=["numpy"])
     assert jitted(torch.ones(3)).tolist() == [2, 2, 2] and tnp.last_traces(jitted)
+
+
+def test_parameters_that_a_call_puts_in_place_of_a_modules():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Linear(5, 2)).eval()
+
+    def loss(x, parameters):
+        return torch.func.functional_call(model, parameters, (x,)).sum() + model(x).mean()
+
+    jitted, x = tnp.jit(loss), randn(3, 4)
+    for factor in (2, 3):
+        given = {k: (p.detach() * factor).requires_grad_() for k, p in model.named_parameters() if "1" not in k}
+        found = [
+            (value.detach(), *torch.autograd.grad(value, list(given.values())))
+            for value in (jitted(x, given), loss(x, given))
+        ]
+        _close(*found)
+    assert tnp.cache_info(jitted) == (1, 1, 1) and tnp.last_traces(jitted)
+
+
+def _buffer_in_its_dict(self, x):
+    self._buffers["n"] = self._buffers["n"] + x
+    return x * self.n
+
+
+def _buffer_after_a_look(self, x):
+    before = dict(self.named_buffers())["n"]
+    self.n = self.n + x
+    return before * self.n
+
+
+def _buffer_registered(self, x):
+    self.register_buffer("last", x * 2)
+    return self.last + self.n
+
+
+@pytest.mark.parametrize("forward", [_buffer_in_its_dict, _buffer_after_a_look, _buffer_registered])
+def test_buffers_that_forward_stores_by_other_ways(forward):
+    class Keeping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.ones(3))
+
+    Keeping.forward = forward
+    mine, eager = Keeping(), Keeping()
+    jitted = tnp.jit(mine)
+    for i in range(2):
+        x = torch.arange(3.0) + i
+        with nullcontext() if i else pytest.warns(tnp.EagerFallbackWarning):
+            found = jitted(x)
+        _close(found, eager(x))
+        _close(dict(mine.state_dict()), dict(eager.state_dict()))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_an_encoder_leaves_out_padding_where_torchs_does(monkeypatch):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 1, norm=torch.nn.LayerNorm(8)).eval()
+    jitted, x = tnp.jit(encoder, executors=["numpy"]), randn(2, 4, 8)
+    ends = torch.tensor([[0, 0, 1, 1], [0, 0, 0, 1]]).bool()
+    for short, gradients in ((True, False), (False, False), (True, True)):
+        monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", short)
+        with torch.set_grad_enabled(gradients):
+            for mask in (ends, ends.flip(1), torch.zeros(2, 4).masked_fill(ends, -torch.inf)):
+                mine, eager = (f(x, src_key_padding_mask=mask).detach() for f in (jitted, encoder))
+                _close(mine, eager)
+    assert tnp.last_traces(jitted)

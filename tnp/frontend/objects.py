@@ -74,13 +74,17 @@ def is_plain_object(value: Any) -> bool:
 class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
-    __slots__ = ("changed", "constant_numbers", "copies", "inputs", "parts", "read", "real", "source", "stored")
+    __slots__ = (
+        "changed", "constant_numbers", "copies", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
+    )  # fmt: skip
 
     def __init__(
         self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...], constant_numbers: bool
     ) -> None:
         #: names of dicts of the object in which there are further attributes
         self.parts = parts
+        #: of those, the ones that the program has got hold of: attributes are looked up there from then on
+        self.whole_parts: dict[str, dict[str, Any]] = {}
         #: whether numbers among the attributes are guarded by value: code without hooks uses them
         self.constant_numbers = constant_numbers
         self.real = real
@@ -153,19 +157,37 @@ class _Shadowed:
     def in_part(self, name: str) -> Any:
         """An attribute that is in one of the dicts :attr:`parts`, lifted."""
         for part in self.parts:
-            held = self.real.__dict__[part]
-            if name in held:
+            whole, held = self.whole_parts.get(part), self.real.__dict__[part]
+            if whole is not None:
+                if name in whole:
+                    return whole[name]
+            elif name in held:
                 where = Source(f"{self.source.expression}.{part}[{name!r}]", f"{self.source.description}.{name}")
-                return self.inputs.lift(held[name], where)
+                self.read[name] = lifted = self.inputs.lift(held[name], where)
+                return lifted
         return _MISSING
 
     def whole_part(self, part: str) -> dict[str, Any]:
-        """One of the dicts :attr:`parts`, all in it lifted."""
-        held, prologue = self.real.__dict__[part], self.inputs.prologue
-        e, description = f"{self.source.expression}.{part}", self.source.description
-        keys = prologue.constant(list(held), "keys")
-        prologue.guard(f"list({e}) == {keys}", f"{description} has in {part} {list(held)}")
-        return {k: self.inputs.lift(v, Source(f"{e}[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
+        """One of the dicts :attr:`parts`, all in it lifted. What the program puts there it finds there; a program that leaves it changed
+        runs eagerly."""
+        made = self.whole_parts.get(part)
+        if made is None:
+            held, prologue = self.real.__dict__[part], self.inputs.prologue
+            e, description = f"{self.source.expression}.{part}", self.source.description
+            if not held.keys().isdisjoint(self.stored):
+                raise NeedsEager(f"it reads {part} of {description} after it has stored attributes that are there")
+            keys = prologue.constant(list(held), "keys")
+            prologue.guard(f"list({e}) == {keys}", f"{description} has in {part} {list(held)}")
+            made = {k: self.inputs.lift(v, Source(f"{e}[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
+            for name in held:
+                self.read.pop(name, None)
+            self.inputs.watch(made, Source(e, f"{description}.{part}"))
+            self.whole_parts[part] = made
+        return made
+
+    def part_with(self, name: str) -> dict[str, Any] | None:
+        """The dict among :attr:`whole_parts` in which there is an attribute of that name."""
+        return next((made for made in self.whole_parts.values() if name in made), None)
 
 
 _shadow_classes: dict[type, type] = {}
@@ -223,7 +245,6 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         found = _MISSING if isinstance(descriptor, property) else _instance_attribute(state.real, name)
         lifted = state.in_part(name) if found is _MISSING and descriptor is _MISSING else _MISSING
         if lifted is not _MISSING:
-            state.read[name] = lifted
             return lifted
         if found is _MISSING:
             if descriptor is _MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
@@ -244,7 +265,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         if looks_up_itself:
             setattr(state.to_change(name), name, value)
             return
-        state.stored[name] = value
+        part = state.part_with(name)
+        (state.stored if part is None else part)[name] = value
 
     def __delattr__(self: Any, name: str) -> None:
         state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")

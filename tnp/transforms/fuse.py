@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import langs, prims
 from tnp.core.bodies import in_bodies, is_control_flow, stored
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
@@ -202,22 +202,38 @@ def _singly(
 ) -> Any:  # fmt: skip
     """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
     alone = Trace.like(trace)
-    alone.args = list(inputs)
     alone.value_guards, alone.row_major = {}, set()
     alone.numpy_kind, alone.host_arrays = "numpy", set()
+    first = group[0]
+    ours = first.fuser.array_kind if isinstance(first, Fusable) else None
+    given = {p.name: _in_library(p, ours, alone) for p in inputs}
+    alone.args = list(given.values())
     with tracing(alone):
-        for p in inputs:
+        for p in alone.args:
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
+        for p in inputs:
+            if given[p.name] is not p:
+                alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
         written = (p for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs)
         states = {p.name for p in written if isinstance(p, TensorProxy)}
-        fresh = tuple(prims.clone(p) if p.name in states else p for k, p in enumerate(outputs) if k not in updates)
+        made = [p if _in_library(p, ours, alone) is p else prims.as_language(p, ours) for p in outputs]
+        fresh = tuple(
+            prims.clone(q) if p.name in states else q for k, (p, q) in enumerate(zip(outputs, made)) if k not in updates
+        )
         for k, j in updates.items():
-            prims.copy_(outputs[k], inputs[j])
+            prims.copy_(made[k], given[inputs[j].name])
         alone.output = fresh[0] if len(fresh) == 1 else fresh if fresh else None
         prims.python_return(alone.output)
     return run_singly(alone)
+
+
+def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:
+    """``p`` as a region of a fuser of that ``kind`` is given it, and gives it: NumPy's fusers know no other arrays."""
+    if kind != "numpy" or not isinstance(p, TensorProxy) or p.lang.name == kind:
+        return p
+    return TensorProxy(names.make_name("t"), like=p, lang=langs.get(kind))
 
 
 def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:

@@ -48,7 +48,9 @@ class NativeRegion:
         self.refusals: dict[Any, str] = {}
         self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
         self._lock = threading.RLock()
+        #: the kind of arguments whose code was installed last, and the threads that have called it
         self._current: Any = None
+        self._callers: set[int] = set()
         self._alone: Callable[..., Any] | None = None
         try:
             self.launcher: Any = launcher.make_launcher(name, self._slow)
@@ -80,10 +82,15 @@ class NativeRegion:
         if len(args) > len(self.region.inputs):
             raise self.error(args[:-1], args[-1])
         key = tuple(_key(p, a) for p, a in zip(self.region.inputs, args))
+        caller = threading.get_ident()
         with self._lock:
-            unfit = None in key or key == self._current
-            if not unfit:
-                unfit = not self._install(key)
+            if (
+                key == self._current
+            ):  # it does not take these arguments, unless another thread installed it since they came
+                unfit = caller in self._callers
+            else:
+                unfit = None in key or not self._install(key)
+            self._callers.add(caller)
         if unfit:
             return self._run_singly(*args)
         return self.launcher.function(*args)
@@ -104,6 +111,7 @@ class NativeRegion:
                 return False
         spec, compiled, release = self._specs[key]
         self._current = key
+        self._callers.clear()
         self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
         return True
 

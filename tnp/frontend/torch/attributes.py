@@ -186,7 +186,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     **{
         name: _refused(f"it calls Tensor.{name}")
         for name in (
-            "apply_", "backward", "data_ptr", "map_", "register_hook", "requires_grad_", "resize_", "retain_grad", "set_",
+            "apply_", "backward", "data_ptr", "is_inference", "map_", "register_hook", "requires_grad_", "resize_", "retain_grad", "set_",
             "share_memory_", "storage", "storage_offset", "untyped_storage", "detach_", "squeeze_", "t_", "transpose_",
             "unsqueeze_", "swapaxes_", "swapdims_", "resize_as_", "swap_", "pin_memory", "register_post_accumulate_grad_hook",
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import re
 import sys
 import types
@@ -174,8 +175,8 @@ class TorchLibrary(Library):
             and function not in _overridable()
             and symbol_of(function) is None
         ):
-            if getattr(function, "__module__", "") == "torch.random" or function in _impure():
-                raise NeedsEager(f"it calls torch.{function.__name__}")
+            if getattr(function, "__module__", "") == "torch.random" or function in _refused():
+                raise NeedsEager(f"it calls torch.{_refused().get(function, function.__name__)}")
             # A helper of torch's, whose own calls come here.
             return function(*tracer.known(args), **tracer.known_values(kwargs))
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
@@ -583,12 +584,15 @@ def _overridable() -> frozenset[Any]:
 
 
 @functools.cache
-def _impure() -> frozenset[Any]:
-    """Functions that act on more than their arguments."""
-    return frozenset((
-        torch.manual_seed, torch.seed, torch.set_default_dtype, torch.set_default_device, torch.set_num_threads, torch.save,
-        torch.load, torch.set_grad_enabled, torch.use_deterministic_algorithms, torch.set_rng_state, torch.get_rng_state,
-    ))  # fmt: skip
+def _refused() -> dict[Any, str]:
+    """By their names below ``torch``, functions that act on more than their arguments, and those that differentiate or map others."""
+    names = (
+        "manual_seed", "seed", "set_default_dtype", "set_default_device", "set_num_threads", "save", "load", "set_grad_enabled",
+        "use_deterministic_algorithms", "set_rng_state", "get_rng_state", "autograd.grad", "autograd.backward", "vmap", "func.vmap",
+        "func.grad", "func.grad_and_value", "func.vjp", "func.jvp", "func.linearize", "func.jacrev", "func.jacfwd", "func.hessian",
+        "compile",
+    )  # fmt: skip
+    return {operator.attrgetter(name)(torch): name for name in names}
 
 
 #: functions that are computed of tensors whose lengths are known at run time only

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch.nn.modules import module as torch_module
+from torch.nn.modules import transformer
 
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
@@ -40,6 +42,8 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
             f"{what} has other weights than in its list", f"{what} has its weights in one list",
         )  # fmt: skip
         methods = {**_METHODS, "_weights_have_changed": lambda self: False}
+    if type(module).forward is torch.nn.TransformerEncoder.forward:
+        methods = {**_METHODS, "forward": _encoded}
     by_library = not is_user_function(type(module).forward)
     bases = (torch.nn.Module,)
     return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
@@ -90,6 +94,48 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if changed is not None:
             result = changed
     return result
+
+
+def _encoded(
+    self: Any, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None
+) -> Any:
+    """``TransformerEncoder.forward``: where torch's takes its short cut, which computes nothing for what is padding at the ends of the
+    sequences, the results there are 0."""
+    if src_key_padding_mask is None:
+        return torch.nn.TransformerEncoder.forward(self, src, mask, None, is_causal)
+    padding = F._canonical_mask(
+        src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
+    )
+    mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
+    leaves_out = mask is None and _takes_short_cut(self, src)
+    if leaves_out and (not getattr(self, "mask_check", True) or is_causal):
+        raise NeedsEager("it leaves out padding by a mask that is not checked, or is causal, too")
+    length = transformer._get_seq_len(src, self.layers[0].self_attn.batch_first)
+    is_causal = transformer._detect_is_causal_mask(mask, is_causal, length)
+    result = src
+    for layer in self.layers:
+        result = layer(result, src_mask=mask, is_causal=is_causal, src_key_padding_mask=padding)
+    if leaves_out:
+        padded = padding.bool()
+        is_at_end = (padded[:, 1:] >= padded[:, :-1]).all()
+        result = torch.where((padded & is_at_end).unsqueeze(-1), 0, result)
+    return result if self.norm is None else self.norm(result)
+
+
+def _takes_short_cut(encoder: Any, src: Any) -> bool:
+    """Whether an encoder that is given a mask of the padding leaves padding out."""
+    _, source, inputs = real_object(encoder)
+    enabled = torch.backends.mha.get_fastpath_enabled
+    condition = f"{inputs.prologue.constant(enabled, 'enabled')}()"
+    inputs.prologue.guard(condition if enabled() else f"not {condition}", f"torch's short cut through {source.description} is as set")
+    first = encoder.layers[0]
+    if not enabled() or not encoder.use_nested_tensor or first.training or src.dim() != 3 or torch.is_autocast_enabled():
+        return False
+    attention = first.self_attn
+    used = [src, attention.in_proj_weight, attention.in_proj_bias]
+    for part in (attention.out_proj, first.norm1, first.norm2, first.linear1, first.linear2):
+        used += [part.weight, part.bias]
+    return not (torch.is_grad_enabled() and any(x.requires_grad for x in used))
 
 
 def _hooks(module: Any, name: str, *flags: str) -> list[tuple[Any, bool]]:

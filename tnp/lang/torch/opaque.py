@@ -79,6 +79,8 @@ def dry_run(
     name = getattr(function, "__name__", str(function))
     if name.startswith("quantize_per_"):  # fake tensors are never quantised
         raise NeedsEager(f"{name} returns a quantised tensor")
+    if function is torch._nested_tensor_from_mask_left_aligned:  # it answers for fake tensors, too
+        raise NeedsEager(f"{name} looks at values")
     fakes: dict[str, torch.Tensor] = {}
     mode = FakeTensorMode(allow_non_fake_inputs=False)
 

@@ -148,10 +148,12 @@ def _head(head: int) -> str:
     """The function that computes one head of one batch."""
     c = Code()
     told = given(c, _TENSORS, _ROWS)
+    following = given(c, _TENSORS, _ROWS, c.new("add i64 %item, 1"))
     k_columns, v_columns, k, dk, dv = (c.array(KEYS * head) for _ in range(5))
     p, s = (c.array(BLOCK * _STEP) for _ in range(2))
     block = _Block(c, head)
     queries, causal = told["queries"], told["causal"]
+    length, asked = c.most(queries, told["keys"]), c.variable("i64", "0")
     with c.loop(told["keys"], KEYS) as key:
         count = c.least(c.new(f"sub i64 {told['keys']}, {key}"), str(KEYS))
         rows = {n: c.at(told[n], c.times(key, told[f"{n}.row"])) for n in ("k", "v", "dk", "dv")}
@@ -171,6 +173,11 @@ def _head(head: int) -> str:
             seen = c.new(f"select i1 {causal}, i64 {seen}, i64 {count}")
             _block_of_weights(c, head, told, block, of_block, seen, below, k_columns, v_columns, p, s)
             with c.loop(seen, rows_of(head)) as j:
+                fetched = c.new(f"load i64, ptr {asked}")
+                with c.when(c.new(f"icmp slt i64 {fetched}, {length}")):
+                    for r in range(2):
+                        _fetch(c, head, following, c.new(f"add i64 {fetched}, {r}"))
+                    c.do(f"store i64 {c.new(f'add i64 {fetched}, 2')}, ptr {asked}")
                 begin = c.most(c.new(f"sub i64 {j}, {below}"), "0")
                 begin = c.new(f"select i1 {causal}, i64 {begin}, i64 0")
                 for weights, of_rows, sums in ((p, block.g, dv), (s, block.q, dk)):
@@ -190,6 +197,14 @@ def _head(head: int) -> str:
         for name, sums in (("dk", dk), ("dv", dv)):
             copy(c, head, sums, head, count, rows[name], told[f"{name}.row"])
     return c.function(f"head{head}", "ptr %context, i64 %item")
+
+
+def _fetch(c: Code, head: int, told: dict[str, str], row: str) -> None:
+    """Asks for a row of all tensors, which comes into the cache meanwhile."""
+    for name in _TENSORS:
+        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
+        for i in range(0, head, LANES):
+            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")
 
 
 def _block_of_weights(

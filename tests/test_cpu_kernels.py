@@ -60,13 +60,87 @@ def test_attention(function, shape):
     assert mine < 4 * torchs + 1e-5
 
 
-def test_its_gradient_is_torchs_kernel():
+def gradients(function, args, g):
+    args = [a.clone(memory_format=torch.preserve_format).requires_grad_() for a in args]
+    return torch.autograd.grad(function(*args), args, g)
+
+
+def both(jitted):
+    return names(jitted), [b.sym.name for b in tnp.last_backward_traces(jitted)[-1].body]
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 2, 210, 250, 64), (1, 1, 100, 400, 80)], ids=str)
+@pytest.mark.parametrize("function", [attend, causal], ids=lambda f: f.__name__)
+def test_its_gradient(function, shape):
     torch.manual_seed(0)
-    args = [heads(2, 2, 20, 32).requires_grad_() for _ in range(3)]
-    jitted = tnp.jit(causal)
-    found, expected = (torch.autograd.grad(f(*args).square().sum(), args) for f in (jitted, causal))
+    b, h, queries, keys, d = shape
+    q, k, v, g = heads(b, h, queries, d), heads(b, h, keys, d), heads(b, h, keys, d), heads(b, h, queries, d)
+    jitted = tnp.jit(function)
+    found, expected = (gradients(f, (q, k, v), g) for f in (jitted, function))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    assert "attention_with_rows" in names(jitted)
+    forward, backward = both(jitted)
+    assert "attention_with_rows" in forward and "attention_backward" in backward
+    assert [a.stride() for a in found] == [a.stride() for a in expected]
+    large = q * 30, k, v
+    exact = gradients(function, [a.double() for a in large], g.double())
+    mine, torchs = (
+        [(a - e).abs().max().item() for a, e in zip(gradients(f, large, g), exact)] for f in (jitted, function)
+    )
+    assert all(a < 4 * b + 1e-5 for a, b in zip(mine, torchs))
+
+
+def of_a_layer(x):
+    """Attention as models have it: queries, keys and values are parts of one tensor."""
+    q, k, v = (part.view(*x.shape[:2], 2, 32).transpose(1, 2) for part in x.split(64, 2))
+    return causal(q, k, v).transpose(1, 2).reshape(*x.shape[:2], 64)
+
+
+def test_its_gradient_in_a_layer_on_one_and_two_threads():
+    torch.manual_seed(0)
+    x, g = torch.randn(3, 57, 192), torch.randn(64, 57, 3).transpose(0, 2)  # whose last dimension is not contiguous
+    jitted = tnp.jit(of_a_layer)
+    of_tnp, of_torch = tnp.get_num_threads(), torch.get_num_threads()
+    found = []
+    for n in (1, 2):
+        tnp.set_num_threads(n)
+        torch.set_num_threads(n)
+        found += gradients(jitted, [x], g)
+    tnp.set_num_threads(of_tnp)
+    torch.set_num_threads(of_torch)
+    assert torch.equal(*found)
+    torch.testing.assert_close(found[:1], list(gradients(of_a_layer, [x], g)), rtol=1e-4, atol=1e-5)
+    assert "attention_backward" in both(jitted)[1]
+
+
+@pytest.mark.parametrize("keys", [12, 40])
+def test_gradients_of_numbers_that_are_none(keys):
+    """A row of NaN, of minus infinities, one NaN among keys, infinity among values, NaN among cotangents."""
+    torch.manual_seed(0)
+    given = heads(1, 1, 12, 32), heads(1, 1, keys, 32), heads(1, 1, keys, 32), heads(1, 1, 12, 32)
+    jitted = tnp.jit(attend)
+    for place, number in ((0, math.nan), (0, math.inf), (1, math.nan), (2, math.inf), (3, math.nan)):
+        q, k, v, g = changed = [a.clone() for a in given]
+        k[..., 5] = -1
+        changed[place][0, 0, 3, 5] = number
+        torch.testing.assert_close(jitted(q, k, v), attend(q, k, v), equal_nan=True, rtol=1e-4, atol=2e-6)
+        found, expected = (gradients(f, (q, k, v), g) for f in (jitted, attend))
+        torch.testing.assert_close(found, expected, equal_nan=True, rtol=1e-4, atol=1e-5)
+
+
+def test_keys_that_no_query_sees_have_no_gradient():
+    torch.manual_seed(0)
+    q, k, v, g = heads(1, 1, 20, 32), heads(1, 1, 300, 32), heads(1, 1, 300, 32), heads(1, 1, 20, 32)
+    v[:, :, 25] = math.nan
+    _, dk, dv = gradients(tnp.jit(causal), (q, k, v), g)
+    assert not dk[:, :, 20:].any() and not dv[:, :, 20:].any()
+    assert dk.isfinite().all()
+
+
+def test_gradients_of_nothing():
+    jitted = tnp.jit(attend)
+    for shape in ((0, 2, 12, 32), (1, 2, 0, 32)):
+        args = [torch.zeros(shape) for _ in range(3)]
+        torch.testing.assert_close(*(gradients(f, args, torch.zeros(shape)) for f in (jitted, attend)))
 
 
 @torch.no_grad()

@@ -23,6 +23,7 @@ from tnp.core.dtypes import bfloat16, float16, float32, float64
 from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of, transposed_like
 from tnp.executors.base import Refusal
 from tnp.executors.cpu_kernels import attention as own
+from tnp.executors.cpu_kernels.attention_backward import attend_backward
 from tnp.executors.cpu_kernels.code import is_available
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
 
@@ -191,7 +192,7 @@ cpu_flash_attention_backward = executor.register_operator(
 )
 
 
-# tnp's own kernel for the CPU, with torch's gradient
+# tnp's own kernels for the CPU
 
 
 def _own_meta(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> TensorProxy:
@@ -220,8 +221,18 @@ def _own_with_rows(query: Any, key: Any, value: Any, is_causal: bool, scale: flo
     return out, sums.log_().add_(maxima)
 
 
+def _own_backward(
+    g: Any, query: Any, key: Any, value: Any, out: Any, rows: Any, is_causal: bool, scale: float
+) -> tuple[Any, ...]:
+    g, query, key, value, out = _last_dense(g, query, key, value, out)
+    found = tuple(transposed_like(t, t.shape[-1]) for t in (query, key, value))
+    attend_backward(g, query, key, value, out, rows, *found, is_causal, scale)
+    return found
+
+
 own_attention = executor.register_operator("attention", meta=_own_meta, fn=_own)
 own_attention_with_rows = executor.register_operator("attention_with_rows", meta=_own_with_rows_meta, fn=_own_with_rows)
+own_attention_backward = executor.register_operator("attention_backward", meta=_flash_backward_meta, fn=_own_backward)
 
 
 # Which kernel
@@ -316,7 +327,7 @@ def _forward(call: Call) -> tuple[str, Any, tuple[Any, ...], tuple[TensorProxy, 
         return kernel, flash_attention_backward, tensors, flash_attention(*tensors, call.is_causal, scale_of(call))
     if kernel == "own":
         made = own_attention_with_rows(*tensors, call.is_causal, scale_of(call))
-        return kernel, cpu_flash_attention_backward, (*tensors, None), made
+        return kernel, own_attention_backward, tensors, made
     tensors = (*tensors, call.attn_mask)
     if kernel == "efficient":
         made = efficient_attention(*tensors, call.is_causal, scale_of(call))

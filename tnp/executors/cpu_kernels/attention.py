@@ -112,7 +112,6 @@ def _softmax(
         found = c.new(f"load {VECTOR}, ptr {largest[r]}")
         m = c.new(f"call nnan float @llvm.vector.reduce.fmax.v{LANES}f32({VECTOR} {found})")
         c.do(f"store float {m}, ptr {c.at(told['maxima'], row, str(r))}")
-        # A row without a largest score, of minus infinities or NaN, comes out as zeros, as from torch's kernel.
         empty.append(c.new(f"fcmp oeq float {m}, 0xFFF0000000000000"))
         shifts.append(c.everywhere("float", c.new(f"select i1 {empty[r]}, float 0.0, float {m}")))
     sums = [c.variable(VECTOR, "zeroinitializer") for _ in range(rows)]
@@ -124,10 +123,13 @@ def _softmax(
             c.store(e, at)
             before = c.new(f"load {VECTOR}, ptr {sums[r]}")
             c.do(f"store {VECTOR} {c.new(f'fadd {VECTOR} {before}, {e}')}, ptr {sums[r]}")
+    # As from torch's kernel, rows of minus infinities come out as zeros, and rows of NaN if they are less than a vector.
+    few = c.new(f"icmp slt i64 {told['keys']}, {LANES}")
     for r in range(rows):
         found = c.new(f"load {VECTOR}, ptr {sums[r]}")
         reduced = c.new(f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float 0.0, {VECTOR} {found})")
-        reduced = c.new(f"select i1 {empty[r]}, float 0.0, float {reduced}")
+        zero = c.new(f"and i1 {few}, {empty[r]}")
+        reduced = c.new(f"select i1 {zero}, float 0.0, float {reduced}")
         c.do(f"store float {reduced}, ptr {c.at(told['sums'], row, str(r))}")
 
 

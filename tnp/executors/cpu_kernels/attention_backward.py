@@ -22,6 +22,7 @@ __all__ = ["attend_backward"]
 
 #: Rows of a block of queries, keys of a strip: a multiple of the rows of all tiles. Rows of a tile of scores, which is as wide as a strip.
 BLOCK, TILE = 48, 8
+_VECTORS = BLOCK // LANES
 #: keys of a block
 KEYS = 192
 #: numbers from row to row of the weights: an odd number of cache lines, as rows at a power of two would share few places in the cache
@@ -31,49 +32,41 @@ _TENSORS = ("q", "k", "v", "out", "g", "dq", "dk", "dv")
 _ROWS = ("logarithms",)
 
 
-def _probabilities(head: int) -> str:
-    """A tile of weights: ``exp(q kᵀ · scale - logarithm)``, of row ``r`` those of the first ``seen + r`` keys, zeros behind."""
+def _scores(head: int, vectors: int) -> str:
+    """A tile, ``vectors`` wide: the products of rows with a strip of columns."""
     c = Code()
-    sums = _tile(c, head)
-    factor = c.everywhere("float", "%scale")
-    lanes = ", ".join(f"i32 {i}" for i in range(LANES))
-    for r in range(TILE):
-        shift = c.new(f"fneg {VECTOR} {c.broadcast(c.at('%rows', str(r)))}")
-        seen = c.everywhere("i32", c.new(f"add i32 %seen, {r}"))
-        for i, x in enumerate(sums[r]):
-            e = exp(c, c.fma(x, factor, shift))
-            places = c.new(f"add {INTS} <{lanes}>, splat (i32 {LANES * i})")
-            below = c.new(f"icmp slt {INTS} {places}, {seen}")
-            c.store(c.new(f"select {BOOLS} {below}, {VECTOR} {e}, {VECTOR} zeroinitializer"), _of_tile(c, "%p", r, i))
-    return c.function(f"probabilities{head}", "ptr %left, ptr %strip, ptr %rows, float %scale, i32 %seen, ptr %p")
-
-
-def _cotangents(head: int) -> str:
-    """A tile of the scores' cotangents: ``p * (g vᵀ - d) * scale``."""
-    c = Code()
-    sums = _tile(c, head)
-    factor = c.everywhere("float", "%scale")
-    for r in range(TILE):
-        d = c.broadcast(c.at("%rows", str(r)))
-        for i, x in enumerate(sums[r]):
-            p = c.new(f"fmul {VECTOR} {c.vector(_of_tile(c, '%p', r, i))}, {factor}")
-            c.store(c.new(f"fmul {VECTOR} {p}, {c.new(f'fsub {VECTOR} {x}, {d}')}"), _of_tile(c, "%s", r, i))
-    return c.function(f"cotangents{head}", "ptr %left, ptr %strip, ptr %rows, float %scale, ptr %p, ptr %s")
-
-
-def _tile(c: Code, head: int) -> list[list[str]]:
-    """The products of the rows at ``left`` with a strip of columns."""
-    return c.products(
+    found = c.products(
         TILE,
-        BLOCK // LANES,
+        vectors,
         str(head),
         lambda r, d: c.at("%left", d, str(r * head)),
         lambda d: c.at("%strip", c.times(d, BLOCK)),
     )
+    for r, row in enumerate(found):
+        for i, x in enumerate(row):
+            c.store(x, c.at("%to", str(r * _STEP + LANES * i)))
+    return c.function(f"scores{vectors}", "ptr %left, ptr %strip, ptr %to")
 
 
-def _of_tile(c: Code, base: str, r: int, i: int) -> str:
-    return c.at(base, str(r * _STEP + LANES * i))
+def _weights() -> str:
+    """A row of scores becomes weights, ``exp(p · scale - logarithm)``, and one of products ``g vᵀ`` the scores' cotangents
+    ``p * (s - d) * scale``: ``seen`` numbers, zeros behind them up to the next vector's end after ``stop``."""
+    c = Code()
+    factor = c.everywhere("float", "%scale")
+    logarithm = c.everywhere("float", c.new("fneg float %logarithm"))
+    d = c.everywhere("float", "%d")
+    seen = c.everywhere("i32", c.new("trunc i64 %seen to i32"))
+    lanes = ", ".join(f"i32 {i}" for i in range(LANES))
+    with c.loop("%stop", LANES) as j:
+        places = c.new(f"add {INTS} {c.everywhere('i32', c.new(f'trunc i64 {j} to i32'))}, <{lanes}>")
+        below = c.new(f"icmp slt {INTS} {places}, {seen}")
+        at, of_scores = c.at("%p", j), c.at("%s", j)
+        e = exp(c, c.fma(c.vector(at), factor, logarithm))
+        x = c.new(f"fmul {VECTOR} {e}, {c.new(f'fsub {VECTOR} {c.vector(of_scores)}, {d}')}")
+        x = c.new(f"fmul {VECTOR} {x}, {factor}")
+        for made, to in ((e, at), (x, of_scores)):
+            c.store(c.new(f"select {BOOLS} {below}, {VECTOR} {made}, {VECTOR} zeroinitializer"), to)
+    return c.function("weights", "ptr %p, ptr %s, float %logarithm, float %d, float %scale, i64 %seen, i64 %stop")
 
 
 def _columns(head: int) -> str:
@@ -142,6 +135,8 @@ class _Block:
             d = c.new(f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float 0.0, {VECTOR} {sums})")
             c.do(f"store float {d}, ptr {c.at(self.d, r)}")
             logarithm = c.new(f"load float, ptr {c.at(told['logarithms'], j)}")
+            none = c.new(f"fcmp oeq float {logarithm}, 0xFFF0000000000000")  # scores are minus infinities, and weights 0
+            logarithm = c.new(f"select i1 {none}, float 0.0, float {logarithm}")
             c.do(f"store float {logarithm}, ptr {c.at(self.logarithms, r)}")
         with c.when(c.new(f"icmp slt i64 {count}, {BLOCK}")), c.loop(str(BLOCK), 1, count) as r:
             for rows in (self.q, self.g):
@@ -155,10 +150,12 @@ def _head(head: int) -> str:
     """The function that computes one head of one batch."""
     c = Code()
     told = given(c, _TENSORS, _ROWS)
+    following = given(c, _TENSORS, _ROWS, c.new("add i64 %item, 1"))
     k_columns, v_columns, k, dk, dv = (c.array(KEYS * head) for _ in range(5))
     p, s = (c.array(BLOCK * _STEP) for _ in range(2))
     block = _Block(c, head)
     queries, causal = told["queries"], told["causal"]
+    length, asked = c.most(queries, told["keys"]), c.variable("i64", "0")
     with c.loop(told["keys"], KEYS) as key:
         count = c.least(c.new(f"sub i64 {told['keys']}, {key}"), str(KEYS))
         rows = {n: c.at(told[n], c.times(key, told[f"{n}.row"])) for n in ("k", "v", "dk", "dv")}
@@ -176,8 +173,13 @@ def _head(head: int) -> str:
             block.load(c, head, told, row, of_block)
             seen = c.least(count, c.new(f"add i64 {below}, {of_block}"))
             seen = c.new(f"select i1 {causal}, i64 {seen}, i64 {count}")
-            _weights(c, head, told, block, of_block, seen, below, k_columns, v_columns, p, s)
+            _block_of_weights(c, head, told, block, of_block, seen, below, k_columns, v_columns, p, s)
             with c.loop(seen, rows_of(head)) as j:
+                fetched = c.new(f"load i64, ptr {asked}")
+                with c.when(c.new(f"icmp slt i64 {fetched}, {length}")):
+                    for r in range(2):
+                        _fetch(c, head, following, c.new(f"add i64 {fetched}, {r}"))
+                    c.do(f"store i64 {c.new(f'add i64 {fetched}, 2')}, ptr {asked}")
                 begin = c.most(c.new(f"sub i64 {j}, {below}"), "0")
                 begin = c.new(f"select i1 {causal}, i64 {begin}, i64 0")
                 for weights, of_rows, sums in ((p, block.g, dv), (s, block.q, dk)):
@@ -199,31 +201,49 @@ def _head(head: int) -> str:
     return c.function(f"head{head}", "ptr %context, i64 %item")
 
 
-def _weights(
+def _fetch(c: Code, head: int, told: dict[str, str], row: str) -> None:
+    """Asks for a row of all tensors, which comes into the cache meanwhile."""
+    for name in _TENSORS:
+        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
+        for i in range(0, head, LANES):
+            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")
+
+
+def _block_of_weights(
     c: Code, head: int, told: dict[str, str], block: _Block, rows: str, keys: str, below: str, k: str, v: str, p: str, s: str
 ) -> None:  # fmt: skip
-    """The weights of a block's queries, and the scores' cotangents, for the strips of its first ``keys`` keys."""
-    with c.loop(keys, BLOCK) as j:
-        strips = [c.at(x, c.times(j, head)) for x in (k, v)]
-        with c.loop(rows, TILE) as r:
-            seen = c.new(f"add i64 {c.new(f'sub i64 {below}, {j}')}, {c.new(f'add i64 {r}, 1')}")
-            seen = c.new(f"select i1 {told['causal']}, i64 {seen}, i64 {BLOCK}")
-            c.do(
-                f"call void @probabilities{head}(ptr {c.at(block.q, c.times(r, head))}, ptr {strips[0]}, ptr {c.at(block.logarithms, r)}, "
-                f"float {told['scale']}, i32 {c.new(f'trunc i64 {seen} to i32')}, ptr {c.at(p, c.times(r, _STEP), j)})"
-            )
-        with c.loop(rows, TILE) as r:
-            at = [c.at(x, c.times(r, _STEP), j) for x in (p, s)]
-            c.do(
-                f"call void @cotangents{head}(ptr {c.at(block.g, c.times(r, head))}, ptr {strips[1]}, ptr {c.at(block.d, r)}, "
-                f"float {told['scale']}, ptr {at[0]}, ptr {at[1]})"
-            )
+    """The weights of a block's ``rows`` queries, and the scores' cotangents, for its first ``keys`` keys."""
+    for left, columns, to in ((block.q, k, p), (block.g, v, s)):
+        with c.loop(keys, BLOCK) as j:
+            strip = c.at(columns, c.times(j, head))
+            with c.loop(rows, TILE) as r:
+                seen = c.new(f"add i64 {c.new(f'add i64 {below}, {TILE}')}, {r}")
+                seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")
+                vectors = c.blocks(c.new(f"sub i64 {seen}, {j}"), LANES)
+                at = c.at(left, c.times(r, head)), strip, c.at(to, c.times(r, _STEP), j)
+                for n in range(1, _VECTORS + 1):
+                    with c.when(c.new(f"icmp {'eq' if n < _VECTORS else 'sge'} i64 {vectors}, {n}")):
+                        c.do(f"call void @scores{n}({', '.join(f'ptr {x}' for x in at)})")
+    with c.loop(rows, 1) as r:
+        seen = c.new(f"add i64 {c.new(f'add i64 {below}, 1')}, {r}")
+        seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")
+        # Sums over rows begin at the row that sees the first key of a tile.
+        stop = c.least(c.new(f"add i64 {seen}, {rows_of(head) - 1}"), keys)
+        numbers = [c.new(f"load float, ptr {c.at(x, r)}") for x in (block.logarithms, block.d)]
+        c.do(
+            f"call void @weights(ptr {c.at(p, c.times(r, _STEP))}, ptr {c.at(s, c.times(r, _STEP))}, float {numbers[0]}, "
+            f"float {numbers[1]}, float {told['scale']}, i64 {seen}, i64 {stop})"
+        )
 
 
 @functools.cache
 def _kernel(head: int) -> Kernel:
-    functions = (_probabilities, _cotangents, _columns, _lines, _packed, _head)
-    return Kernel("attend_backward", "\n\n".join(f(head) for f in functions), f"head{head}")
+    functions = (_columns, _lines, _packed, _head)
+    return Kernel(
+        "attend_backward",
+        "\n\n".join([*(f(head) for f in functions), _weights(), *(_scores(head, n + 1) for n in range(_VECTORS))]),
+        f"head{head}",
+    )
 
 
 def attend_backward(

@@ -204,6 +204,7 @@ def transposed(c: Code, block: list[str]) -> list[str]:
 
 _DECLARED = f"""
 declare void @tnp_parallel(ptr, ptr, i64, i64)
+declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare {VECTOR} @llvm.fma.v{LANES}f32({VECTOR}, {VECTOR}, {VECTOR})

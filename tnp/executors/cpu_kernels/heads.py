@@ -31,7 +31,7 @@ def arguments(tensors: Iterable[Any], rows: Iterable[Any], keys: int, is_causal:
     return (ctypes.c_uint64 * len(words))(*words)
 
 
-def given(c: Code, tensors: Iterable[str], rows: Iterable[str]) -> dict[str, str]:
+def given(c: Code, tensors: Iterable[str], rows: Iterable[str], item: str = "%item") -> dict[str, str]:
     """The values of :func:`arguments` by name, in a function of ``context`` and ``item``: where the item's part of each tensor begins,
     ``q.row``, the step from row to row of the tensor ``q``, and so on, and ``causal``, an ``i1``."""
     tensors, rows = list(tensors), list(rows)
@@ -41,10 +41,10 @@ def given(c: Code, tensors: Iterable[str], rows: Iterable[str]) -> dict[str, str
         name: c.new(f"load {kinds.get(name, 'i64')}, ptr {c.new(f'getelementptr i64, ptr %context, i64 {i}')}")
         for i, name in enumerate(names)
     }
-    batch, number = (c.new(f"{op} i64 %item, {found['heads']}") for op in ("udiv", "urem"))
+    batch, number = (c.new(f"{op} i64 {item}, {found['heads']}") for op in ("udiv", "urem"))
     for t in tensors:
         found[t] = c.at(found[t], c.times(batch, found[f"{t}.batch"]), c.times(number, found[f"{t}.head"]))
-    first = c.times("%item", found["queries"])
+    first = c.times(item, found["queries"])
     for name in rows:
         found[name] = c.at(found[name], first)
     found["causal"] = c.new(f"icmp ne i64 {found['causal']}, 0")

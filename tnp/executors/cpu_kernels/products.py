@@ -50,7 +50,6 @@ _LOAD, _STORE = (f"@llvm.masked.{what}.v{LANES}f32.p0" for what in ("load", "sto
 _DECLARED = f"""
 declare {VECTOR} {_LOAD}(ptr, i32, {BOOLS}, {VECTOR})
 declare void {_STORE}({VECTOR}, ptr, i32, {BOOLS})
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
 """
 
 

@@ -135,7 +135,9 @@ class _Block:
             d = c.new(f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float 0.0, {VECTOR} {sums})")
             c.do(f"store float {d}, ptr {c.at(self.d, r)}")
             logarithm = c.new(f"load float, ptr {c.at(told['logarithms'], j)}")
-            none = c.new(f"fcmp oeq float {logarithm}, 0xFFF0000000000000")  # scores are minus infinities, and weights 0
+            none = c.new(
+                f"fcmp oeq float {logarithm}, 0xFFF0000000000000"
+            )  # scores are minus infinities, and weights 0
             logarithm = c.new(f"select i1 {none}, float 0.0, float {logarithm}")
             c.do(f"store float {logarithm}, ptr {c.at(self.logarithms, r)}")
         with c.when(c.new(f"icmp slt i64 {count}, {BLOCK}")), c.loop(str(BLOCK), 1, count) as r:

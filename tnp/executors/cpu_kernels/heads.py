@@ -60,13 +60,13 @@ def pack(c: Code, head: int, width: int, source: str, step: str, count: str, to:
         places = [c.new(f"add i64 {first}, {lane}") for lane in range(LANES)]
         rows = [c.at(source, c.times(c.least(j, last), step)) for j in places]
         there = [c.new(f"icmp sle i64 {j}, {last}") for j in places]
-        for i in range(0, head, LANES):
+        with c.loop(str(head), LANES) as i:
             block = []
             for row, is_row in zip(rows, there):
-                x = c.vector(c.at(row, str(i)))
-                block.append(c.new(f"select i1 {is_row}, {VECTOR} {x}, {VECTOR} zeroinitializer"))
+                block.append(c.new(f"select i1 {is_row}, {VECTOR} {c.vector(c.at(row, i))}, {VECTOR} zeroinitializer"))
+            column = c.at(at, c.times(i, width))
             for lane, x in enumerate(transposed(c, block)):
-                c.store(x, c.at(at, str((i + lane) * width)))
+                c.store(x, c.at(column, str(lane * width)))
 
 
 def copy(c: Code, head: int, source: str, step: str | int, count: str, to: str, to_step: str | int) -> None:

@@ -14,7 +14,7 @@ import functools
 from typing import Any
 
 from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, everywhere, exp
-from tnp.executors.cpu_kernels.heads import arguments, copy, given, pack, rows_of
+from tnp.executors.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
 
 __all__ = ["LONGEST_KEYS", "attend", "takes"]
 
@@ -37,6 +37,7 @@ def _head(head: int) -> str:
     width = LANES * vectors  # keys of a strip
     c = Code()
     told = given(c, _TENSORS, _ROWS)
+    following = given(c, _TENSORS, _ROWS, c.new("add i64 %item, 1"))
     padded = c.times(c.blocks(told["keys"], width), width)
     packed = c.new(f"alloca float, i64 {c.times(padded, head)}, align 64")
     scores = c.new(f"alloca float, i64 {c.times(padded, rows)}, align 64")
@@ -50,6 +51,8 @@ def _head(head: int) -> str:
         row = c.least(c.times(tile, rows), last)  # the last tile begins early
         until = c.least(c.new(f"add i64 {row}, {rows}"), told["keys"])
         until = c.new(f"select i1 {told['causal']}, i64 {until}, i64 {told['keys']}")
+        for r in range(rows):
+            fetch(c, head, following, _TENSORS, c.new(f"add i64 {row}, {r}"))
         _scores(c, head, row, told, packed, padded, scores, until)
         _softmax(c, rows, row, told, scores, padded, until)
         _values(c, head, values, row, told, padded, scores, until)

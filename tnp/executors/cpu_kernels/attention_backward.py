@@ -16,7 +16,7 @@ import functools
 from typing import Any
 
 from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, exp
-from tnp.executors.cpu_kernels.heads import arguments, copy, given, pack, rows_of
+from tnp.executors.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
 
 __all__ = ["attend_backward"]
 
@@ -180,7 +180,7 @@ def _head(head: int) -> str:
                 fetched = c.new(f"load i64, ptr {asked}")
                 with c.when(c.new(f"icmp slt i64 {fetched}, {length}")):
                     for r in range(2):
-                        _fetch(c, head, following, c.new(f"add i64 {fetched}, {r}"))
+                        fetch(c, head, following, _TENSORS, c.new(f"add i64 {fetched}, {r}"))
                     c.do(f"store i64 {c.new(f'add i64 {fetched}, 2')}, ptr {asked}")
                 begin = c.most(c.new(f"sub i64 {j}, {below}"), "0")
                 begin = c.new(f"select i1 {causal}, i64 {begin}, i64 0")
@@ -201,14 +201,6 @@ def _head(head: int) -> str:
         for name, sums in (("dk", dk), ("dv", dv)):
             copy(c, head, sums, head, count, rows[name], told[f"{name}.row"])
     return c.function(f"head{head}", "ptr %context, i64 %item")
-
-
-def _fetch(c: Code, head: int, told: dict[str, str], row: str) -> None:
-    """Asks for a row of all tensors, which comes into the cache meanwhile."""
-    for name in _TENSORS:
-        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
-        for i in range(0, head, LANES):
-            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")
 
 
 def _block_of_weights(

@@ -8,7 +8,7 @@ from typing import Any
 
 from tnp.executors.cpu_kernels.code import LANES, SUMS, VECTOR, Code, transposed
 
-__all__ = ["arguments", "copy", "given", "pack", "rows_of"]
+__all__ = ["arguments", "copy", "fetch", "given", "pack", "rows_of"]
 
 _STRIDES = ("batch", "head", "row")
 _NUMBERS = ("heads", "queries", "keys", "causal")
@@ -75,3 +75,11 @@ def copy(c: Code, head: int, source: str, step: str | int, count: str, to: str, 
         row, at = c.at(source, c.times(j, step)), c.at(to, c.times(j, to_step))
         for i in range(0, head, LANES):
             c.store(c.vector(c.at(row, str(i))), c.at(at, str(i)))
+
+
+def fetch(c: Code, head: int, told: dict[str, str], tensors: Iterable[str], row: str) -> None:
+    """Asks for a row of an item of each tensor, which comes into the cache while others are computed."""
+    for name in tensors:
+        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
+        for i in range(0, head, LANES):
+            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")

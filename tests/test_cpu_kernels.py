@@ -69,7 +69,7 @@ def both(jitted):
     return names(jitted), [b.sym.name for b in tnp.last_backward_traces(jitted)[-1].body]
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (1, 2, 210, 250, 64), (1, 1, 100, 400, 80)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 2, 210, 250, 64), SHAPES[1], *SHAPES[4:]], ids=str)
 @pytest.mark.parametrize("function", [attend, causal], ids=lambda f: f.__name__)
 def test_its_gradient(function, shape):
     torch.manual_seed(0)

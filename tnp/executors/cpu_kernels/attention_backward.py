@@ -215,11 +215,9 @@ def _block_of_weights(
             with c.loop(rows, TILE) as r:
                 seen = c.new(f"add i64 {c.new(f'add i64 {below}, {TILE}')}, {r}")
                 seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")
-                vectors = c.blocks(c.new(f"sub i64 {seen}, {j}"), LANES)
                 at = c.at(left, c.times(r, head)), strip, c.at(to, c.times(r, _STEP), j)
-                for n in range(1, _VECTORS + 1):
-                    with c.when(c.new(f"icmp {'eq' if n < _VECTORS else 'sge'} i64 {vectors}, {n}")):
-                        c.do(f"call void @scores{n}({', '.join(f'ptr {x}' for x in at)})")
+                for n in c.widths(c.new(f"sub i64 {seen}, {j}"), _VECTORS):
+                    c.do(f"call void @scores{n}({', '.join(f'ptr {x}' for x in at)})")
     with c.loop(rows, 1) as r:
         seen = c.new(f"add i64 {c.new(f'add i64 {below}, 1')}, {r}")
         seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")

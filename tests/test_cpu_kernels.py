@@ -69,7 +69,7 @@ def both(jitted):
     return names(jitted), [b.sym.name for b in tnp.last_backward_traces(jitted)[-1].body]
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, (1, 2, 210, 250, 64), (1, 1, 100, 400, 80)], ids=str)
+@pytest.mark.parametrize("shape", [(1, 2, 210, 250, 64), SHAPES[1], *SHAPES[4:]], ids=str)
 @pytest.mark.parametrize("function", [attend, causal], ids=lambda f: f.__name__)
 def test_its_gradient(function, shape):
     torch.manual_seed(0)
@@ -128,12 +128,15 @@ def test_gradients_of_numbers_that_are_none(keys):
 
 
 def test_keys_that_no_query_sees_have_no_gradient():
+    """Whatever there is in the cache behind the scores: what the call before left there is large."""
     torch.manual_seed(0)
-    q, k, v, g = heads(1, 1, 20, 32), heads(1, 1, 300, 32), heads(1, 1, 300, 32), heads(1, 1, 20, 32)
-    v[:, :, 25] = math.nan
-    _, dk, dv = gradients(tnp.jit(causal), (q, k, v), g)
-    assert not dk[:, :, 20:].any() and not dv[:, :, 20:].any()
-    assert dk.isfinite().all()
+    jitted = tnp.jit(causal)
+    for queries, scale in ((100, 1e4), (16, 1), (20, 1)):
+        q, k, v, g = heads(1, 1, queries, 64), heads(1, 1, 300, 64), heads(1, 1, 300, 64), heads(1, 1, queries, 64)
+        v[:, :, queries:] = math.nan
+        _, dk, dv = gradients(jitted, (q, k, v), g * scale)
+        assert not dk[:, :, queries:].any() and not dv[:, :, queries:].any()
+        assert dk.isfinite().all() and dv.isfinite().all()
 
 
 def test_gradients_of_nothing():

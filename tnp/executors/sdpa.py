@@ -4,7 +4,8 @@
 
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
 - ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than queries;
-- tnp's own kernel (:mod:`tnp.executors.cpu_kernels.attention`) on the CPU: single precision, no mask, where the processor has vectors of 512 bits;
+- tnp's own kernels (:mod:`tnp.executors.cpu_kernels.attention` and ``attention_backward``) on the CPU: single precision, no mask, where the
+  processor has vectors of 512 bits;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
 What a program runs is thus seen in its trace, and what is saved for the way back is a logarithm a row, not the weights.
@@ -20,11 +21,12 @@ import torch.nn.functional as F
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64
-from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of, transposed_like
+from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of
 from tnp.executors.base import Refusal
 from tnp.executors.cpu_kernels import attention as own
 from tnp.executors.cpu_kernels.attention_backward import attend_backward
 from tnp.executors.cpu_kernels.code import is_available
+from tnp.executors.numpy.kernels import pooled
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
 
 __all__ = ["executor"]
@@ -199,10 +201,16 @@ def _own_meta(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -
     return TensorProxy(like=query)
 
 
+def _room_like(a: torch.Tensor) -> torch.Tensor:
+    """Memory for a result like ``a``, as :func:`transposed_like` lays it out, from the pool: of fresh pages it takes half of a kernel's time."""
+    batch, heads, length, head = a.shape
+    return torch.from_numpy(pooled((batch, length, heads, head), "float32")).transpose(1, 2)
+
+
 def _attended(query: Any, key: Any, value: Any, is_causal: bool, scale: float) -> tuple[Any, Any, Any]:
     """The result, and of each query the largest score and the sum of exponentials."""
     query, key, value = _last_dense(query, key, value)
-    out = transposed_like(query, value.shape[-1])
+    out = _room_like(query)
     maxima, sums = (query.new_empty(query.shape[:3]) for _ in range(2))
     own.attend(query, key, value, out, maxima, sums, is_causal, scale)
     return out, maxima, sums
@@ -225,7 +233,7 @@ def _own_backward(
     g: Any, query: Any, key: Any, value: Any, out: Any, rows: Any, is_causal: bool, scale: float
 ) -> tuple[Any, ...]:
     g, query, key, value, out = _last_dense(g, query, key, value, out)
-    found = tuple(transposed_like(t, t.shape[-1]) for t in (query, key, value))
+    found = tuple(map(_room_like, (query, key, value)))
     attend_backward(g, query, key, value, out, rows, *found, is_causal, scale)
     return found
 

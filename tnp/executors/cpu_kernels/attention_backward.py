@@ -4,10 +4,12 @@ With ``p`` the weights, ``g`` the cotangent of the result and ``d`` the sums of 
 ``s = p * (g vᵀ - d) * scale``, and those of queries, keys and values are ``s k``, ``sᵀ q`` and ``pᵀ g``. The weights are computed again, from
 the logarithms of their sums: five products in all.
 
-They go block by block, :data:`KEYS` keys and, of these, :data:`BLOCK` queries at a time. A block's keys and values are packed as columns, so
-that scores and their cotangents come out in registers, :data:`TILE` queries and :data:`BLOCK` keys at once; both stay in the second cache, as
-do the sums for the block's keys. The other three products read them from there, in tiles of 24 sums. Of a causal mask only blocks on and
-below the diagonal are computed, and sums begin or end at it.
+They go block by block, :data:`KEYS` keys and, of these, :data:`BLOCK` queries at a time, all in tiles of 24 sums in registers. A block's keys
+and values are packed as columns, for tiles of :data:`TILE` queries and :data:`BLOCK` keys of ``q kᵀ`` and ``g vᵀ``. These become ``p`` and ``s``,
+which stay in the cache with the sums for the block's keys, and the other three products read them there. Of a causal mask only what is on and
+below the diagonal is computed: tiles are as wide as their last row sees, and sums begin or end at it.
+
+One thread, batch 8, 6 heads of 64, length 256, causal: 11.8 ms, torch's kernel 26.1; 4 heads, length 128, without a mask: 3.7 and 4.5.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import functools
 from typing import Any
 
 from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, exp
-from tnp.executors.cpu_kernels.heads import arguments, copy, given, pack, rows_of
+from tnp.executors.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
 
 __all__ = ["attend_backward"]
 
@@ -50,7 +52,7 @@ def _scores(head: int, vectors: int) -> str:
 
 def _weights() -> str:
     """A row of scores becomes weights, ``exp(p · scale - logarithm)``, and one of products ``g vᵀ`` the scores' cotangents
-    ``p * (s - d) * scale``: ``seen`` numbers, zeros behind them up to the next vector's end after ``stop``."""
+    ``p * (s - d) * scale``: the first ``seen`` numbers, and zeros behind them, whole vectors until ``stop``."""
     c = Code()
     factor = c.everywhere("float", "%scale")
     logarithm = c.everywhere("float", c.new("fneg float %logarithm"))
@@ -109,6 +111,7 @@ def _lines(head: int) -> str:
 
 
 def _packed(head: int) -> str:
+    """Keys or values of a block as columns."""
     c = Code()
     pack(c, head, BLOCK, "%source", "%step", "%count", "%to")
     return c.function(f"packed{head}", "ptr %source, i64 %step, i64 %count, ptr %to")
@@ -135,7 +138,8 @@ class _Block:
             d = c.new(f"call reassoc float @llvm.vector.reduce.fadd.v{LANES}f32(float 0.0, {VECTOR} {sums})")
             c.do(f"store float {d}, ptr {c.at(self.d, r)}")
             logarithm = c.new(f"load float, ptr {c.at(told['logarithms'], j)}")
-            none = c.new(f"fcmp oeq float {logarithm}, 0xFFF0000000000000")  # scores are minus infinities, and weights 0
+            # Where all scores are minus infinities, weights are 0.
+            none = c.new(f"fcmp oeq float {logarithm}, 0xFFF0000000000000")
             logarithm = c.new(f"select i1 {none}, float 0.0, float {logarithm}")
             c.do(f"store float {logarithm}, ptr {c.at(self.logarithms, r)}")
         with c.when(c.new(f"icmp slt i64 {count}, {BLOCK}")), c.loop(str(BLOCK), 1, count) as r:
@@ -178,7 +182,7 @@ def _head(head: int) -> str:
                 fetched = c.new(f"load i64, ptr {asked}")
                 with c.when(c.new(f"icmp slt i64 {fetched}, {length}")):
                     for r in range(2):
-                        _fetch(c, head, following, c.new(f"add i64 {fetched}, {r}"))
+                        fetch(c, head, following, _TENSORS, c.new(f"add i64 {fetched}, {r}"))
                     c.do(f"store i64 {c.new(f'add i64 {fetched}, 2')}, ptr {asked}")
                 begin = c.most(c.new(f"sub i64 {j}, {below}"), "0")
                 begin = c.new(f"select i1 {causal}, i64 {begin}, i64 0")
@@ -201,14 +205,6 @@ def _head(head: int) -> str:
     return c.function(f"head{head}", "ptr %context, i64 %item")
 
 
-def _fetch(c: Code, head: int, told: dict[str, str], row: str) -> None:
-    """Asks for a row of all tensors, which comes into the cache meanwhile."""
-    for name in _TENSORS:
-        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
-        for i in range(0, head, LANES):
-            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")
-
-
 def _block_of_weights(
     c: Code, head: int, told: dict[str, str], block: _Block, rows: str, keys: str, below: str, k: str, v: str, p: str, s: str
 ) -> None:  # fmt: skip
@@ -219,16 +215,14 @@ def _block_of_weights(
             with c.loop(rows, TILE) as r:
                 seen = c.new(f"add i64 {c.new(f'add i64 {below}, {TILE}')}, {r}")
                 seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")
-                vectors = c.blocks(c.new(f"sub i64 {seen}, {j}"), LANES)
                 at = c.at(left, c.times(r, head)), strip, c.at(to, c.times(r, _STEP), j)
-                for n in range(1, _VECTORS + 1):
-                    with c.when(c.new(f"icmp {'eq' if n < _VECTORS else 'sge'} i64 {vectors}, {n}")):
-                        c.do(f"call void @scores{n}({', '.join(f'ptr {x}' for x in at)})")
+                for n in c.widths(c.new(f"sub i64 {seen}, {j}"), _VECTORS):
+                    c.do(f"call void @scores{n}({', '.join(f'ptr {x}' for x in at)})")
     with c.loop(rows, 1) as r:
         seen = c.new(f"add i64 {c.new(f'add i64 {below}, 1')}, {r}")
         seen = c.new(f"select i1 {told['causal']}, i64 {c.least(seen, keys)}, i64 {keys}")
-        # Sums over rows begin at the row that sees the first key of a tile.
-        stop = c.least(c.new(f"add i64 {seen}, {rows_of(head) - 1}"), keys)
+        # The first row that sees a tile's first key is the first that the tile reads, to its end.
+        stop = c.new(f"add i64 {seen}, {rows_of(head) - 1}")
         numbers = [c.new(f"load float, ptr {c.at(x, r)}") for x in (block.logarithms, block.d)]
         c.do(
             f"call void @weights(ptr {c.at(p, c.times(r, _STEP))}, ptr {c.at(s, c.times(r, _STEP))}, float {numbers[0]}, "

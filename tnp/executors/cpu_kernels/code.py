@@ -105,6 +105,13 @@ class Code:
         self.do(f"br label %{label}.end")
         self.lines.append(f"{label}.end:")
 
+    def widths(self, count: str, most: int) -> Iterator[int]:
+        """Each number of vectors up to ``most``, for code that is run where ``count`` numbers take as many, the last for more, too."""
+        vectors = self.blocks(count, LANES)
+        for n in range(1, most + 1):
+            with self.when(self.new(f"icmp {'eq' if n < most else 'sge'} i64 {vectors}, {n}")):
+                yield n
+
     def at(self, base: str, *terms: str) -> str:
         """The address of ``base``'s element at the sum of ``terms``."""
         for term in terms:

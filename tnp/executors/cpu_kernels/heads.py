@@ -8,7 +8,7 @@ from typing import Any
 
 from tnp.executors.cpu_kernels.code import LANES, SUMS, VECTOR, Code, transposed
 
-__all__ = ["arguments", "copy", "given", "pack", "rows_of"]
+__all__ = ["arguments", "copy", "fetch", "given", "pack", "rows_of"]
 
 _STRIDES = ("batch", "head", "row")
 _NUMBERS = ("heads", "queries", "keys", "causal")
@@ -60,13 +60,13 @@ def pack(c: Code, head: int, width: int, source: str, step: str, count: str, to:
         places = [c.new(f"add i64 {first}, {lane}") for lane in range(LANES)]
         rows = [c.at(source, c.times(c.least(j, last), step)) for j in places]
         there = [c.new(f"icmp sle i64 {j}, {last}") for j in places]
-        for i in range(0, head, LANES):
+        with c.loop(str(head), LANES) as i:
             block = []
             for row, is_row in zip(rows, there):
-                x = c.vector(c.at(row, str(i)))
-                block.append(c.new(f"select i1 {is_row}, {VECTOR} {x}, {VECTOR} zeroinitializer"))
+                block.append(c.new(f"select i1 {is_row}, {VECTOR} {c.vector(c.at(row, i))}, {VECTOR} zeroinitializer"))
+            column = c.at(at, c.times(i, width))
             for lane, x in enumerate(transposed(c, block)):
-                c.store(x, c.at(at, str((i + lane) * width)))
+                c.store(x, c.at(column, str(lane * width)))
 
 
 def copy(c: Code, head: int, source: str, step: str | int, count: str, to: str, to_step: str | int) -> None:
@@ -75,3 +75,11 @@ def copy(c: Code, head: int, source: str, step: str | int, count: str, to: str, 
         row, at = c.at(source, c.times(j, step)), c.at(to, c.times(j, to_step))
         for i in range(0, head, LANES):
             c.store(c.vector(c.at(row, str(i))), c.at(at, str(i)))
+
+
+def fetch(c: Code, head: int, told: dict[str, str], tensors: Iterable[str], row: str) -> None:
+    """Asks for a row of an item of each tensor, which comes into the cache while others are computed."""
+    for name in tensors:
+        at = c.at(told[name], c.times(row, told[f"{name}.row"]))
+        for i in range(0, head, LANES):
+            c.do(f"call void @llvm.prefetch.p0(ptr {c.at(at, str(i))}, i32 0, i32 2, i32 1)")

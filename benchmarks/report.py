@@ -136,14 +136,14 @@ def summary(rows: list[Record], most: int) -> list[str]:
             "",
             _table(["kernel", "dtype", "elements", "tnp : best peer", "best peer"], body, left=2),
         ]
-    bound = [r for r in large if of_a_copy(r)]
-    if bound:
+    for n in sorted({r["n"] for r in large if of_a_copy(r)}, reverse=True):
+        bound = [r for r in large if r["n"] == n and of_a_copy(r)]
         below = sorted((r for r in bound if of_a_copy(r) < 0.85), key=of_a_copy)
-        listed = "; ".join(f"{r['kernel']} ({r['n']:,}, {r['dtype']}: {of_a_copy(r):.0%})" for r in below)
+        listed = "; ".join(f"{r['kernel']} ({r['dtype']}: {of_a_copy(r):.0%})" for r in below)
         lines += [
             "",
-            f"Of {len(bound)} memory-bound rows with {most} threads, {len(bound) - len(below)} move their bytes at 85 % of a copy's speed or more"
-            + (f"; below that: {listed}." if below else "."),
+            f"Of {len(bound)} memory-bound rows of {n:,} elements with {most} threads, {len(bound) - len(below)} move their bytes at 85 % of a copy's"
+            f" speed or more{'; below that: ' if below else ''}{listed}.",
         ]
     slower = [r for r in rows if (against_numpy(r) or math.inf) < 1]
     if slower:

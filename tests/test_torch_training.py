@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-from contextlib import nullcontext
 
 import pytest
 
@@ -15,7 +14,6 @@ import torch.nn.functional as F  # noqa: E402
 from test_torch_gradients import gradients  # noqa: E402
 from test_torch_language import _close, randn  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from tnp.lang import torch as ltorch  # noqa: E402
 from tnp.lang.torch.registry import by_id  # noqa: E402
@@ -255,26 +253,3 @@ def test_a_rule_that_is_registered_stands_before_torchs_own_way_back():
     finally:
         del grad_rules[ltorch.conv1d.id]
     assert (of_x == 6).all() and (of_w == 7).all()
-
-
-class _Checkpointed(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.Tanh())
-
-    def forward(self, x):
-        return checkpoint(self.inner, x, use_reentrant=False) * 2
-
-
-def test_checkpointed_functions_run_eagerly():
-    mine = _Checkpointed()
-    eager, jitted = copy.deepcopy(mine), tnp.jit(mine)
-    for seed in range(2):
-        for model in (jitted, eager):
-            torch.manual_seed(seed)
-            with (
-                nullcontext() if model is eager or seed else pytest.warns(tnp.EagerFallbackWarning, match="checkpoints")
-            ):
-                model(torch.ones(4, 3)).square().sum().backward()
-    _close(mine.inner[0].weight.grad, eager.inner[0].weight.grad)
-    assert tnp.cache_info(jitted) == (1, 1, 1)

@@ -1,5 +1,7 @@
 """Pooling, columns and steps of recurrent networks, opened to prims: what torch's operator database lacks or samples thinly."""
 
+import math
+
 import pytest
 
 import tnp
@@ -26,6 +28,27 @@ def test_max_pool(rank):
     for settings in ((2,), (3, 2), (3, 2, 1), (3, 1, 1, 2), (3, 2, 1, 1, True), (2, 3, 0, 2, True), (3, 5, 1, 1, True)):
         _check(pooled, x, *settings)
     _check(pooled, x[0], 2)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_adaptive_max_pool(rank):
+    """Of windows that fit, that overlap by one, and that are shorter than the input; gradients go to the first of equals."""
+    pool = (F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d)[rank - 1]
+    shape = (6, 5, 4)[:rank]
+    x = (torch.arange(2 * math.prod(shape)) * 7 % 5).double().view(1, 2, *shape).requires_grad_()
+    for size in (2, 3, 7, *((tuple(range(1, rank + 1)), (None,) * rank) if rank > 1 else (6,))):
+
+        def pooled(x, size=size):
+            return pool(x, size)
+
+        _check(pooled, x)
+        _check(pooled, x[0])
+        jitted = tnp.jit(pooled, executors=["numpy"], strict=True)
+        weights = torch.rand_like(pooled(x))
+        mine, eager = (torch.autograd.grad((f(x) * weights).sum(), x)[0] for f in (jitted, pooled))
+        torch.testing.assert_close(mine, eager)
+    places = tnp.jit(lambda x: pool(x, 2, return_indices=True))(x)
+    assert torch.equal(places[1], pool(x, 2, return_indices=True)[1])
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

@@ -63,6 +63,8 @@ class Trace:
         self.host_arrays: set[str] = set()
         #: values that were computed while gradients were off: no derivative goes through them
         self.detached: set[str] = set()
+        #: of values that belong to functions which are checkpointed, whether a way back may compute them again, whatever that costs
+        self.repeats: dict[str, bool] = {}
         #: whether it is the way forward of a step of training, so that parameters are others at the next call
         self.trains = False
         #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
@@ -89,7 +91,7 @@ class Trace:
         new.row_major = other.row_major
         new.read_only = other.read_only
         new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
-        new.detached = other.detached
+        new.detached, new.repeats = other.detached, other.repeats
         new.trains = other.trains
         new.refusals = other.refusals
         new._names, new._counters = other._names, other._counters

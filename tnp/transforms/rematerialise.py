@@ -1,7 +1,7 @@
 """What to save of a program for the way back: as little memory as will do, by a minimum cut.
 
-Cheap values (elementwise operations, views) can be computed again from others, the rest (products, convolutions, reductions, draws,
-calls of libraries) cannot. Every value is an edge with its size in bytes for a capacity; what must be there, arguments and what is
+Cheap values (elementwise operations, views), and those of functions that are checkpointed, can be computed again from others, the rest
+(products, convolutions, reductions, draws, calls of libraries) cannot. Every value is an edge with its size in bytes for a capacity; what must be there, arguments and what is
 not computed again, hangs on the source, what the way back reads on the sink. The values whose edges a minimum cut severs are saved
 (Chen et al., Training deep nets with sublinear memory cost, 2016, by cuts as in PyTorch's AOTAutograd). Of several minimum cuts the one
 nearest to the sink is taken, which computes least again.
@@ -10,7 +10,7 @@ nearest to the sink is taken, which computes least again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -28,8 +28,9 @@ def choose_saved(
     arguments: Iterable[Proxy],
     results: Iterable[Proxy],
     roots: Mapping[str, str],
+    may: Callable[[BoundSymbol], bool],
 ) -> list[Proxy]:
-    """The values of the program ``forward`` to save, from which all ``wanted`` can be computed by cheap operations.
+    """The values of the program ``forward`` to save, from which all ``wanted`` can be computed by statements that ``may`` run again.
 
     ``roots`` says of values that look at another one's memory at whose. The memory of ``arguments`` and ``results`` is there in any case.
     """
@@ -40,7 +41,7 @@ def choose_saved(
     for name in given:
         network.add(_SOURCE, (name, 0), _UNBOUNDED)
     for b in forward:
-        cheap = is_cheap(b)
+        cheap = may(b)
         for p in b.flat_outputs:
             if p.name in values:
                 continue

@@ -62,7 +62,12 @@ class Split:
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
         self.saved = choose_saved(
-            self.joint.forward, _read(self.joint.walk, self.joint), trace.args, outputs, _roots(self.joint.forward)
+            self.joint.forward,
+            _read(self.joint.walk, self.joint),
+            trace.args,
+            outputs,
+            _roots(self.joint.forward),
+            self._may_repeat,
         )
         names = {p.name for p in inputs}
         add_dependents(self.joint.forward, names, trace.detached)
@@ -115,6 +120,13 @@ class Split:
             names |= {p.name for p in inner}
         return [p for p in self.inputs if reaches[p.name] & names]
 
+    def _may_repeat(self, b: BoundSymbol) -> bool:
+        """Whether a statement of the program may be run again on the way back."""
+        said = [x for p in b.flat_outputs if (x := self.trace.repeats.get(p.name)) is not None]
+        if not said:
+            return is_cheap(b)
+        return all(said) and _is_repeatable(b) and not b.has_tag_inside(OpTags.LATE_GUARD)
+
     def _forward(self) -> Trace:
         new = _program("computation", self.joint.names, self.trace.args, self.joint.forward)
         saved = _in_own_memory(new, self.saved)
@@ -135,7 +147,7 @@ class Split:
         whole = tuple(given) == tuple(range(len(self.outputs)))
         joint = self.joint if once and whole else self._walked(given, once=once)
         usual = once and all(i < len(self.outputs) for i in given)
-        again = _computing(_read(joint.walk, joint), self.saved, joint, is_cheap if usual else _is_repeatable)
+        again = _computing(_read(joint.walk, joint), self.saved, joint, self._may_repeat if usual else _is_repeatable)
         if again is None:
             return None
         new = _program("backward", joint.names, [*self.saved, *joint.seeds], late(again, joint.walk))

@@ -17,6 +17,7 @@ from tnp.core.dependence import add_dependents
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, flat_proxies
+from tnp.frontend.handles import serials
 from tnp.lang.torch.opaque import dependences
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Gradients:
         self.roots: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
+        #: where what was made later is made once more on the way back, in a function that is checkpointed
+        self._repeats_since: int | None = None
         #: what depends on the roots among the first statements of the program, and how many those are
         self._known: tuple[set[str], int] = set(), 0
 
@@ -83,6 +86,17 @@ class Gradients:
         finally:
             self.tracks, self.is_on = before
             _set_grad_enabled(self.is_on)
+
+    @contextmanager
+    def repeating(self) -> Iterator[None]:
+        """Around what eager runs again on the way back, which may write to nothing that was there before."""
+        before = self._repeats_since
+        if before is None:
+            self._repeats_since = next(serials)
+        try:
+            yield
+        finally:
+            self._repeats_since = before
 
     def finish(self) -> None:
         """Called when the program has been traced."""
@@ -150,7 +164,9 @@ class Gradients:
             getattr(storage, "base", storage).has_detached_view = True
 
     def check_write(self, storage: Storage, value: TensorProxy) -> None:
-        """Raises :class:`NeedsEager` for a write whose gradient is not that of replacing a value by another."""
+        """Raises :class:`NeedsEager` for a write whose gradient is not that of replacing a value by another, or that eager makes twice."""
+        if self._repeats_since is not None and storage.serial < self._repeats_since:
+            raise NeedsEager("it checkpoints a function that writes to what was there before")
         if not self.roots:
             return
         before, after = self.requires(storage.value), self.requires(value)

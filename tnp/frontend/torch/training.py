@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
-import torch.utils.checkpoint
 
-from tnp.core.errors import NeedsEager
 from tnp.frontend.handles import TracedArray
 from tnp.frontend.torch.attributes import METHODS
+from tnp.frontend.torch.checkpoints import CHECKPOINTS
 from tnp.lang.torch import activations
 from tnp.lang.torch.registry import symbol_of
 
@@ -129,13 +128,8 @@ def _triplet_margin_with_distance_loss(
     return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
 
 
-def _checkpoint(*args: Any, **kwargs: Any) -> Any:
-    """``torch.utils.checkpoint.checkpoint``: torch frees what its function computed, and runs that again on the way back."""
-    raise NeedsEager("it checkpoints a function, which torch runs again on the way back")
-
-
 #: functions of torch written in Python, and what stands for them in a program
 WRITTEN_OUT: dict[Any, Any] = {
     F.triplet_margin_with_distance_loss: _triplet_margin_with_distance_loss,
-    torch.utils.checkpoint.checkpoint: _checkpoint,
+    **CHECKPOINTS,
 }

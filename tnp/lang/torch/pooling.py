@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -60,7 +60,8 @@ def windows(
         a = prims.pad(a, value, config)
     for i, (k, s, d, count) in enumerate(zip(kernel, stride, dilation, counts)):
         a = prims.unfold(a, i + 2, (k - 1) * d + 1, s)
-        a = clang.slice_dim(a, 0, count, dim=i + 2)
+        if count < a.shape[i + 2]:
+            a = clang.slice_dim(a, 0, count, dim=i + 2)
         if d > 1:
             a = clang.slice_dim(a, 0, a.shape[-1], d, dim=a.ndim - 1)
     return a
@@ -171,10 +172,12 @@ def _ranges(n: int, count: int) -> list[tuple[int, int]]:
     return [(i * n // count, -(-(i + 1) * n // count)) for i in range(count)]
 
 
-def _adaptive(a: TensorProxy, counts: Sequence[int], reduce: Callable[[TensorProxy, int], TensorProxy]) -> TensorProxy:
-    """``reduce`` of each window, a dimension at a time."""
-    for dim, count in enumerate(counts, start=2):
-        n = a.shape[dim]
+def _adaptive(
+    a: TensorProxy, dims: Iterable[int], counts: Sequence[int], reduce: Callable[[TensorProxy, int], TensorProxy]
+) -> TensorProxy:
+    """``reduce`` of each window, a dimension at a time, in the order of ``dims``. ``counts`` are the windows along each, the first two left out."""
+    for dim in dims:
+        n, count = a.shape[dim], counts[dim - 2]
         if count <= 0:
             raise NeedsOpaque("pooling to nothing")
         if n % count == 0:
@@ -203,7 +206,28 @@ def _adaptive_avg_pool(rank: int) -> None:
     def pool(input: Any, output_size: Any) -> TensorProxy:
         """The means of as many windows as ``output_size`` says."""
         a = _batched(input, rank)
-        return _unbatched(_adaptive(a, _output_size(output_size, a, rank), _mean), input, rank)
+        counts = _output_size(output_size, a, rank)
+        return _unbatched(_adaptive(a, range(2, rank + 2), counts, _mean), input, rank)
+
+
+def _largest(a: TensorProxy, dim: int) -> TensorProxy:
+    return largest_in_windows(clang.transpose(a, (*(d for d in range(a.ndim) if d != dim), dim)), 1)
+
+
+def _adaptive_max_pool(rank: int) -> None:
+    @torchsymbol(getattr(F, f"adaptive_max_pool{rank}d"), name=f"nn.functional.adaptive_max_pool{rank}d")
+    def pool(input: Any, output_size: Any, return_indices: Any = False) -> TensorProxy:
+        """The largest elements of as many windows as ``output_size`` says."""
+        if return_indices:
+            raise NeedsOpaque("the places of the largest elements")
+        a = _batched(input, rank)
+        counts = _output_size(output_size, a, rank)
+        if all(count > 0 and n % count == 0 for n, count in zip(a.shape[2:], counts)):
+            kernel = tuple(n // count for n, count in zip(a.shape[2:], counts))
+            found = largest_in_windows(windows(a, kernel, kernel, (0,) * rank, (1,) * rank, -math.inf), rank)
+        else:  # the last dimension first: of equals, gradients go to the first in the order of memory
+            found = _adaptive(a, range(rank + 1, 1, -1), counts, _largest)
+        return _unbatched(found, input, rank)
 
 
 def _transposed_convolution(rank: int) -> None:
@@ -237,6 +261,7 @@ for _rank in (1, 2, 3):
     _max_pool(_rank)
     _avg_pool(_rank)
     _adaptive_avg_pool(_rank)
+    _adaptive_max_pool(_rank)
     _transposed_convolution(_rank)
 
 

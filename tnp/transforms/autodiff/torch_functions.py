@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.transforms.autodiff.ops import times
 from tnp.transforms.autodiff.reduction import spread
@@ -261,13 +261,18 @@ def _cross_entropy(
 @rule("composed.largest_in_windows")
 def _largest_in_windows(g: TensorProxy, out: TensorProxy, found: TensorProxy, rank: int) -> Any:
     """To the first of equals, as torch has it."""
-    kept = found.shape[: found.ndim - rank]
-    count = sizes.product(found.shape[found.ndim - rank :])
-    flat = (*kept, count)
-    first = prims.argmax(clang.reshape(found, flat), len(kept))
-    wide, index = (prims.broadcast_in_dim(x, flat, tuple(range(len(kept)))) for x in (g, first))
-    number = prims.broadcast_in_dim(prims.iota(count, device=found.device, dtype=first.dtype), flat, (len(kept),))
-    return clang.reshape(clang.where(clang.eq(number, index), wide, 0), found.shape)
+    kept = tuple(range(found.ndim - rank))
+    inside = tuple(range(found.ndim - rank, found.ndim))
+    window = found.shape[found.ndim - rank :]
+    count = sizes.product(window)
+    number = clang.reshape(prims.iota(count, device=found.device, dtype=dtypes.int64), window)
+    number = prims.broadcast_in_dim(number, found.shape, inside)
+    wide, largest = (prims.broadcast_in_dim(x, found.shape, kept) for x in (g, out))
+    # One pass more than an argmax, of operations that are done for several elements at once.
+    is_largest = clang.logical_or(clang.eq(found, largest), clang.ne(found, found))
+    place = clang.where(is_largest, number, count)
+    place = prims.amin(place, inside)
+    return clang.where(clang.eq(number, prims.broadcast_in_dim(place, found.shape, kept)), wide, 0)
 
 
 @rule("torch.max", "torch.min")

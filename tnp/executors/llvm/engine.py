@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 #: Part of every cache key: raise it when IR of the same text is to become other machine code.
-CACHE_VERSION = 3
+CACHE_VERSION = 4
 
 OLDEST_LLVM = 20
 
@@ -137,15 +137,15 @@ def _binding() -> Any:
 
 
 @functools.cache
-def _machine() -> Any:
-    """The target machine that optimises and generates all code."""
+def _machine(effort: int = 3) -> Any:
+    """The target machine that optimises and generates all code, with so much effort (3: all that LLVM knows)."""
     binding = _binding()
     windows = os.name == "nt"  # its objects (ELF there too) are linked by the older linker, in the large code model
     try:
         return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
             cpu=binding.get_host_cpu_name(),
             features=_host_features().flatten(),
-            opt=3,
+            opt=effort,
             reloc="default" if windows else "pic",
             codemodel="jitdefault" if windows else "small",
             jit=True,
@@ -214,7 +214,8 @@ def define_symbol(name: str, address: int) -> None:
 def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     """Compiles and links a module. Any thread may call it; one compiles at a time.
 
-    ``level`` says how hard LLVM tries. It vectorises at any; at 1 it looks for less in what code does from branch to branch. At 2, whose
+    ``level`` says how hard LLVM tries. It vectorises loops at any; at 1, for straight lines in loops, it looks for less in what code does from
+    branch to branch, for no vectors outside of loops, and does not order the instructions once more when registers are known. At 2, whose
     loops have lengths that nobody knows, what a loop's vectors leave over is computed one by one, without a loop of shorter vectors.
 
     ``ir`` has no target lines: they are added. Symbols that it declares are looked for among those defined by
@@ -289,7 +290,7 @@ def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> byt
     options = binding.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = True
     options.loop_interleaving = True
-    options.slp_vectorization = True
+    options.slp_vectorization = level > 1
     options.loop_unrolling = False
     builder = binding.create_pass_builder(_machine(), options)
     passes = builder.getModulePassManager()
@@ -300,10 +301,11 @@ def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> byt
         _dump(str(module), name, key, ".opt.ll")
     # Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves: LLVM's
     # search for better ones (loop strength reduction) takes a third of the time.
+    generator = _machine(1 if level == 1 else 3)
     with _switched("disable-lsr", "true", "false"):
         if "asm" in wanted:
-            _dump(_machine().emit_assembly(module), name, key, ".s")
-        return bytes(_machine().emit_object(module))
+            _dump(generator.emit_assembly(module), name, key, ".s")
+        return bytes(generator.emit_object(module))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import dtypes
@@ -47,8 +48,13 @@ class Accumulator:
 
     def part(self, i: str) -> str:
         """Where accumulator ``i`` is."""
-        offset = self.body.code.op(f"mul nuw nsw i64 {i}, {self.size}")
-        return self.body.code.op(f"getelementptr inbounds i8, ptr {self.pointer}, i64 {offset}")
+        key = (self.pointer, self.size, i)
+        place = self.body.find(key)
+        if place is None:
+            offset = self.body.code.op(f"mul nuw nsw i64 {i}, {self.size}")
+            place = self.body.code.op(f"getelementptr inbounds i8, ptr {self.pointer}, i64 {offset}")
+            self.body.known[-1][key] = place
+        return place
 
     def _place(self, i: str | None) -> str:
         return self.pointer if i is None else self.part(i)
@@ -148,17 +154,16 @@ def make_accumulator(body: Body, statement: Statement, count: int = 1, pointer: 
     return kind(body, statement, count, pointer)
 
 
-def combine_pairwise(a: Accumulator, count: int, width: int = 1, vectors: int | None = None) -> None:
-    """Combines ``count`` rows of ``width`` accumulators into the first row, neighbours first, so many ``vectors`` at a time."""
-    if count == 1:
+def combine_pairwise(several: Sequence[Accumulator], count: int, width: int = 1, vectors: int | None = None) -> None:
+    """Combines ``count`` rows of ``width`` accumulators of each kind into the first row, neighbours first, so many ``vectors`` at a time."""
+    if count == 1 or not several:
         return
-    body, code = a.body, a.body.code
+    body = several[0].body
+    code = body.code
 
-    def at(row: str, column: str) -> str:
-        if width == 1:
-            return row
-        start = code.op(f"mul nuw nsw i64 {row}, {width}")
-        return code.op(f"add nuw nsw i64 {start}, {column}")
+    def combine(left: str, right: str) -> None:
+        for a in several:
+            a.put(a.combine(code, a.get(left), a.get(right)), left)
 
     # Rows 0 and 1, 2 and 3, …; then 0 and 2, 4 and 6, …; and so on. One without a neighbour waits.
     with body.loop("0", str((count - 1).bit_length()), scalar=True) as level:
@@ -169,6 +174,9 @@ def combine_pairwise(a: Accumulator, count: int, width: int = 1, vectors: int | 
         with body.loop("0", pairs, scalar=True) as pair:
             left = code.op(f"shl nuw nsw i64 {pair}, {shift}")
             right = code.op(f"add nuw nsw i64 {left}, {distance}")
-            with body.loop("0", str(width), vectors=vectors, independent=True) as column:
-                left_at, right_at = at(left, column), at(right, column)
-                a.put(a.combine(code, a.get(left_at), a.get(right_at)), left_at)
+            if width == 1:
+                combine(left, right)
+            else:
+                starts = [code.op(f"mul nuw nsw i64 {row}, {width}") for row in (left, right)]
+                with body.loop("0", str(width), vectors=vectors, independent=True) as column:
+                    combine(*(code.op(f"add nuw nsw i64 {start}, {column}") for start in starts))

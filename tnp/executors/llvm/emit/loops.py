@@ -106,13 +106,15 @@ def emit_nest(module: Module, nest: Nest) -> Callable[[Code], None]:
     alone = not others and all(not g.inner(len(nest.outer)) for g in nest.groups)
     if alone:
         parts = parts_of(module, list(nest.statements()), limit)
-        with body.loop("%begin", "%end", maybe_empty=True) as i, body.together(first, parts.part(body, i)):
+        with ExitStack() as loops:
+            i = loops.enter_context(body.loop("%begin", "%end")) if parts.count > 1 else "0"
+            loops.enter_context(body.together(first, parts.part(body, i)))
             _emit_groups(body, nest)
         return module.call(body.finish(), parts.count, per_iteration * parts.length)
     runs = [first, *others]
     tiled = _is_tiled(module, nest, runs)
     count = -(-limit // SQUARE) if tiled and len(runs) == 2 else limit
-    _emit_loops(body, nest, runs, tiled, part=Part("%begin", "%end"), maybe_empty=True)
+    _emit_loops(body, nest, runs, tiled, part=Part("%begin", "%end"))
     return module.call(body.finish(), count, per_iteration * limit / count)
 
 
@@ -148,7 +150,7 @@ def emit_sliding(module: Module, nest: Sliding) -> Callable[[Code], None]:
     tiles = tiles_of(module, nest, runs)
     with ExitStack() as loops:
         left = tiles.begin(body, loops.enter_context(body.loop("0", str(tiles.count)))) if tiles else ""
-        i = loops.enter_context(body.loop("%begin", "%end", maybe_empty=True))
+        i = loops.enter_context(body.loop("%begin", "%end"))
         is_first = body.code.op(f"icmp eq i64 {i}, %begin")
         for stage in ahead:
             top = body.code.op(f"add nuw nsw i64 {i}, {stage.high}")
@@ -167,7 +169,8 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
 
     A byte for each row of the second nest says whether it has been made, and a number how many have been.
     """
-    first, second = (_rows(module, part) for part in nest.parts())
+    leading, behind = nest.parts()
+    first, second = _rows(module, leading), _rows(module, behind, maybe_empty=True)
     rows, limit = nest.first.outer[0].limit, nest.second.outer[0].limit
     slot, counter = module.temporary(limit), module.temporary(8)
     cost = sum(s.cost() * s.iterations() for s in nest.statements())
@@ -185,7 +188,7 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
     high = code.op(f"sub nsw i64 %end, {nest.high}")
     to_end = code.op(f"icmp eq i64 %end, {rows}")
     high = code.op(f"select i1 {to_end}, i64 {limit}, i64 {_extreme(code, 'smin', high, str(limit))}")
-    with body.loop("%begin", "%end", maybe_empty=True) as i:
+    with body.loop("%begin", "%end") as i:
         following = code.op(f"add nuw nsw i64 {i}, 1")
         code.line(f"call void @{first}(ptr %ctx, i64 {i}, i64 {following})")
         # after the thread's first row, all up to there; after its last one, all that are left
@@ -201,7 +204,7 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
 
     body = Body(module, nest)
     code, made = body.code, _pointer_in(body.head, slot)
-    with body.loop("%begin", "%end", maybe_empty=True) as j:
+    with body.loop("%begin", "%end") as j:
         done = code.op(f"load i8, ptr {code.op(f'getelementptr i8, ptr {made}, i64 {j}')}, align 1")
         end = code.op(f"add nuw nsw i64 {j}, 1")
         end = code.op(f"select i1 {code.op(f'icmp eq i8 {done}, 0')}, i64 {end}, i64 {j}")
@@ -225,10 +228,10 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
     yield from (clear, together, rest)
 
 
-def _rows(module: Module, nest: Nest) -> str:
-    """The function of a nest over rows of its outermost loop."""
+def _rows(module: Module, nest: Nest, maybe_empty: bool = False) -> str:
+    """The function of a nest over rows of its outermost loop, which may be none."""
     body = Body(module, nest)
-    with body.loop("%begin", "%end", maybe_empty=True) as i:
+    with body.loop("%begin", "%end", maybe_empty=maybe_empty) as i:
         body.known[-1][nest.outer[0]] = i
         emit_stage(body, nest)
     return body.finish()
@@ -270,7 +273,7 @@ def _enter_squares(body: Body, loops: ExitStack, outer: list[Var], inner: list[V
     sides = [math.prod(v.limit for v in run) for run in (outer, inner)]
     counts = [str(-(-n // SQUARE)) for n in sides]
     if split:
-        row = loops.enter_context(body.loop("%begin", "%end", maybe_empty=True))
+        row = loops.enter_context(body.loop("%begin", "%end"))
     else:
         row = loops.enter_context(body.loop("0", counts[0]))
     column = loops.enter_context(body.loop("0", counts[1]))
@@ -342,8 +345,8 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
         emit_block(block, body.code.op(f"mul nuw nsw i64 {block}, {length}"), length)
     if rest:
         emit_block(str(blocks), str(blocks * length), rest)
+    combine_pairwise(list(partial.values()), count)
     for s, a in partial.items():
-        combine_pairwise(a, count)
         accumulators[s].add(a.get())
 
 
@@ -556,12 +559,12 @@ def _emit_columns_alone(module: Module, columns: Columns, cost: float) -> Iterat
     rows = max(ROWS, -(-limit // ROW_BLOCKS))
     blocks = -(-limit // rows)
     if columns.tiles > 1 or blocks == 1 or columns.loops[0] is columns.first:
-        with body.loop("%begin", "%end", maybe_empty=True) as t:
+        with body.loop("%begin", "%end") as t:
             columns.emit(t)
         yield module.call(body.finish(), columns.tiles, cost / columns.tiles)
         return
     slots = {s: module.temporary(blocks * columns.width * SLOT_BYTES) for s in columns.members}
-    with body.loop("%begin", "%end", maybe_empty=True) as block:
+    with body.loop("%begin", "%end") as block:
         first = body.code.op(f"mul nuw nsw i64 {block}, {columns.width}")
         own = {s: accumulators_in(body, s, slots[s], first) for s in columns.members}
         columns.reset(own)
@@ -576,8 +579,7 @@ def emit_ending(columns: Columns, slots: Mapping[Statement, int], blocks: int) -
     ending = Body(module, columns.body.nest)
     last = Columns(ending, columns.group, columns.loops, columns.tile)
     totals = {s: accumulators_in(ending, s, slots[s], "0") for s in columns.members}
-    for a in totals.values():
-        combine_pairwise(a, blocks, columns.width, columns.vectors(columns.width))
+    combine_pairwise(list(totals.values()), blocks, columns.width, columns.vectors(columns.width))
     last.store(totals)
     return module.call(ending.finish(), 1, 0)
 
@@ -592,7 +594,7 @@ def _emit_whole(
     count = -(-limit // rows)
     whole = [s for s in group.statements if first[0] in s.reduced]
     slots = {s: module.temporary(count * SLOT_BYTES) for s in whole}
-    with body.loop("%begin", "%end", maybe_empty=True) as block:
+    with body.loop("%begin", "%end") as block:
         accumulators = {s: make_accumulator(body, s) for s in whole}
         for a in accumulators.values():
             a.reset()
@@ -603,9 +605,9 @@ def _emit_whole(
     yield module.call(body.finish(), count, cost / count)
     if whole:
         ending = Body(module, body.nest)
-        for s in whole:
-            total = accumulators_in(ending, s, slots[s], "0")
-            combine_pairwise(total, count)
+        totals = {s: accumulators_in(ending, s, slots[s], "0") for s in whole}
+        combine_pairwise(list(totals.values()), count)
+        for s, total in totals.items():
             ending.store(s.node, s.store.at, total.result())
         yield module.call(ending.finish(), 1, 0)
 

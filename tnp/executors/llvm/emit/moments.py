@@ -127,7 +127,7 @@ class _Work:
         rows = {s: make_accumulator(body, s, self.tile) for s in self.statements}
         mean, rest = (make_accumulator(body, nest.total, self.tile) for _ in range(2))
         squares = rows[self.moved.squares]
-        with body.loop("%begin", "%end", maybe_empty=True) as i:
+        with body.loop("%begin", "%end") as i:
             block, tile = i, "0"
             if self.tiles > 1:
                 block, tile = code.op(f"udiv i64 {i}, {self.tiles}"), code.op(f"urem i64 {i}, {self.tiles}")
@@ -253,33 +253,40 @@ class _Work:
         kind = scalars.register_type(dtype)
         return code.op(f"select i1 {is_last}, {kind} {last}, {kind} {whole}")
 
-    def _add_up(self, body: Body, sums: Sequence[Accumulator]) -> None:
-        """Adds all blocks' sums to those of the first."""
-        vectors = vectors_that_fill(self.statements, self.columns) if self.kept else None
-        if not self._in_order:
-            for a in sums:
-                combine_pairwise(a, self.blocks, self.columns, vectors)
-        elif self.blocks > 1:
-            with body.loop("1", str(self.blocks)) as block:
-                first = body.code.op(f"mul nuw nsw i64 {block}, {self.columns}")
-                with self._columns(body) as (column, _):
-                    at = body.code.op(f"add nuw nsw i64 {first}, {column}")
-                    for a in sums:
-                        a.put(a.combine(body.code, a.get(column), a.get(at)), column)
-
     @property
     def _in_order(self) -> bool:
-        """Whether blocks are few enough to be added one after the other, which takes a third of the time to compile."""
-        return bool(self.kept) and self.blocks <= IN_ORDER
+        """Whether blocks are few enough to be added one after the other, to what is stored, which takes a fraction of the time to compile."""
+        alike = all(s.node.dtype is scalars.reducer("sum", s.node.dtype).dtype for s in self.statements)
+        return bool(self.kept) and self.blocks <= IN_ORDER and alike
+
+    def _add_up(self, body: Body, sums: dict[Statement, Accumulator]) -> None:
+        """Adds all blocks' sums, which are many, and stores the results."""
+        vectors = vectors_that_fill(self.statements, self.columns) if self.kept else None
+        combine_pairwise(list(sums.values()), self.blocks, self.columns, vectors)
+        with self._columns(body) as (column, _):
+            for s, a in sums.items():
+                body.store(s.node, s.store.at, a.result(column))
+
+    def _add_in_order(self, body: Body, s: Statement, block: str, value: Any) -> None:
+        """Adds a block's sum to what is stored of the blocks before."""
+        code, dtype = body.code, s.node.dtype
+        together = scalars.emit(code, "add", [body.load(s.node, s.store.at), value], dtype)
+        is_first = code.op(f"icmp eq i64 {block}, 0")
+        body.store(s.node, s.store.at, scalars.emit(code, "where", [is_first, value, together], dtype))
 
     def combine_sums(self) -> str:
         """The function that combines the blocks' sums."""
         body = Body(self.module, self.nest)
-        sums, _, _ = self._all(body)
-        self._add_up(body, [sums[s] for s in self.nest.sums])
-        with self._columns(body) as (column, _):
-            for s in self.nest.sums:
-                body.store(s.node, s.store.at, sums[s].result(column))
+        sums = {s: a for s, a in self._all(body)[0].items() if s is not self.moved.squares}
+        if not self._in_order:
+            self._add_up(body, sums)
+            return body.finish()
+        with body.loop("0", str(self.blocks)) as block:
+            first = body.code.op(f"mul nuw nsw i64 {block}, {self.columns}")
+            with self._columns(body) as (column, _):
+                at = body.code.op(f"add nuw nsw i64 {first}, {column}")
+                for s, a in sums.items():
+                    self._add_in_order(body, s, block, a.get(at))
         return body.finish()
 
     def combine_squares(self) -> str:
@@ -295,15 +302,19 @@ class _Work:
                 at = code.op(f"add nuw nsw i64 {first}, {column}")
                 mean, own = means.get(at), total.get(at)
                 away = scalars.emit(code, "sub", [mean, body.value(self.moved.center, squares.at)], dtype)
-                twice = scalars.emit(code, "add", [rests.get(at), rests.get(at)], dtype)
+                rest = rests.get(at)
+                twice = scalars.emit(code, "add", [rest, rest], dtype)
                 slope = scalars.emit(code, "add", [twice, scalars.emit(code, "mul", [count, away], dtype)], dtype)
                 there = scalars.emit(code, "add", [own, scalars.emit(code, "mul", [slope, away], dtype)], dtype)
                 # Of a block whose sum is infinite the squares are, too, or one is NaN.
                 finite = scalars.emit(code, "isfinite", [mean], dtype)
-                total.put(scalars.emit(code, "where", [finite, there, own], dtype), at)
-        self._add_up(body, [total])
-        with self._columns(body) as (column, _):
-            body.store(squares.node, squares.store.at, total.result(column))
+                value = scalars.emit(code, "where", [finite, there, own], dtype)
+                if self._in_order:
+                    self._add_in_order(body, squares, block, value)
+                else:
+                    total.put(value, at)
+        if not self._in_order:
+            self._add_up(body, {squares: total})
         return body.finish()
 
 

@@ -65,7 +65,7 @@ def _copy_right(module: Module, nest: Panels, cut: Tiling, slot: int) -> str:
     _, column, inner = product.loops
     base = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
     filled = min(cut.columns, cut.shape[1])
-    with body.loop("%begin", "%end", maybe_empty=True) as strip:
+    with body.loop("%begin", "%end") as strip:
         first = _begin(body, strip, cut.columns, cut.shape[1])
         with body.over(inner) as row:
             line = _place(body, base, itemsize, (strip, inner.limit * cut.columns), (row, cut.columns))
@@ -92,7 +92,7 @@ def _multiply(
     strips = body.head.op(f"load ptr, ptr {entry(body.head, '%ctx', slot)}")
     tiles = body.allocate(cut.panel * k * itemsize)
     panel = body.allocate((cut.rows + cut.panel) * cut.width * itemsize)
-    with body.loop("%begin", "%end", maybe_empty=True) as p:
+    with body.loop("%begin", "%end") as p:
         first = code.op(f"mul nuw nsw i64 {p}, {cut.panel}")
         end = least(body, code.op(f"add nuw nsw i64 {first}, {cut.panel}"), m)
         filled = code.op(f"sub nuw nsw i64 {code.op(f'add nuw nsw i64 {end}, {cut.rows - 1}')}, {first}")

@@ -46,7 +46,7 @@ def emit_sweep(module: Module, nest: Sweep) -> Iterator[Callable[[Code], None]]:
     blocks = -(-rows.limit // length)
     added = {part: _columns(body, part) for part in nest.nests if adds_rows(part)}
     slots = {s: module.temporary(blocks * c.width * SLOT_BYTES) for c in added.values() for s in c.members}
-    with body.loop("%begin", "%end", maybe_empty=True) as block:
+    with body.loop("%begin", "%end") as block:
         sums: dict[Nest, Sums] = {}
         for part, columns in added.items():
             first = code.op(f"mul nuw nsw i64 {block}, {columns.width}")
@@ -154,8 +154,7 @@ def _sum_rows(body: Body, groups: Sequence[Group], rows: Var, at: Sequence[str])
             place = body.code.op(f"add nuw nsw i64 {first}, {k}")
             for s, a in sums.items():
                 totals[s].put(a.get(), place)
-    for a in totals.values():
-        combine_pairwise(a, count, several)
+    combine_pairwise(list(totals.values()), count, several)
     for k, row in enumerate(at):
         with _row(body, rows, row):
             for s, a in totals.items():

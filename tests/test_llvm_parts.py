@@ -67,6 +67,26 @@ def test_every_length_of_rows_that_are_reduced(n, dtype):
         assert np.array_equal(made, eager, equal_nan=made.dtype.kind == "f") and made.dtype == eager.dtype
 
 
+def whole(x):
+    doubled = x * 2
+    return doubled, doubled.sum(), (x * x).sum(), x.argmax(), (x > 0).sum()
+
+
+@pytest.mark.parametrize("n", [4096, 4097, 8229, 99_991])
+def test_every_length_of_a_whole(n):
+    """What is left by blocks of one length is added once, at the end, for any number of threads."""
+    x = np.random.default_rng(n).integers(-9, 9, n).astype("float64")
+    x[n - 3] = 10
+    before = tnp.get_num_threads()
+    try:
+        for threads in (1, 2):
+            tnp.set_num_threads(threads)
+            for made, eager in zip(tnp.jit(whole)(x), whole(x), strict=True):
+                assert np.array_equal(made, eager)
+    finally:
+        tnp.set_num_threads(before)
+
+
 def softmax(x):
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)

@@ -311,6 +311,9 @@ def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> byt
 @contextlib.contextmanager
 def _switched(option: str, value: str, default: str) -> Iterator[None]:
     """An option of LLVM's, of the whole process, while llvmlite's lock is held: code of others is made as ever."""
+    if value == default:  # to set one takes a tenth of a millisecond
+        yield
+        return
     binding = _binding()
     with _llvmlite_lock:
         binding.set_option("tnp", f"-{option}={value}")

@@ -14,7 +14,7 @@ from tnp.executors.llvm.emit.body import Body, Part, entry, set_bytes
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
     Parts,
-    even_length,
+    blocks_of,
     innermost,
     part_of,
     parts_of,
@@ -60,6 +60,8 @@ ROW_BLOCKS = 64
 FEW_ROWS = 4
 #: blocks of a reduction that has no loop outside it
 BLOCKS = 1024
+#: iterations that are no loop worth vectorising if they are run once in a call
+FEW = 64
 
 
 def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var]) -> list[list[Var]]:
@@ -328,15 +330,12 @@ def _emit_inner(body: Body, group: Group, loops: list[list[Var]], accumulators: 
 def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[Statement, Accumulator]) -> None:
     """A long innermost loop that is reduced: block by block, their results combined pairwise."""
     limit = math.prod(v.limit for v in run)
-    length = even_length(body.module, group.statements, limit) or CHUNK
-    blocks, rest = divmod(limit, length)
+    length, blocks, rest = blocks_of(group.statements, limit)
     count = blocks + bool(rest)
     partial = {s: make_accumulator(body, s, count) for s in accumulators}
 
     def emit_block(block: str, begin: str, iterations: int) -> None:
-        own = {s: make_accumulator(body, s) for s in accumulators}
-        for a in own.values():
-            a.reset()
+        own = _accumulators(body, list(accumulators))
         _emit_reduced(body, group, run, own, begin, iterations)
         for s, a in own.items():
             partial[s].put(a.get(), block)
@@ -351,9 +350,11 @@ def _emit_blocks(body: Body, group: Group, run: list[Var], accumulators: dict[St
 
 
 def _emit_reduced(
-    body: Body, group: Group, run: list[Var], accumulators: dict[Statement, Accumulator], begin: str, limit: int
+    body: Body, group: Group, run: list[Var], accumulators: dict[Statement, Accumulator], begin: str, limit: int, *,
+    once: bool = False,
 ) -> None:  # fmt: skip
-    """So many iterations of an innermost loop that is reduced, from ``begin`` on."""
+    """So many iterations of an innermost loop that is reduced, from ``begin`` on. What is run ``once`` in a call and fills few vectors is
+    not worth the time to vectorise it."""
 
     def add(into: dict[Statement, Accumulator], counts: str | None = None) -> None:
         for statement in group.statements:
@@ -364,14 +365,12 @@ def _emit_reduced(
 
     tail = tail_of(group.statements, limit)
     if tail is None or not _takes_tail(body.module, group, accumulators):
-        with body.together(run, Part(begin, "", limit)):
+        with body.together(run, Part(begin, "", limit), scalar=once and tail is None and limit < FEW):
             add(accumulators)
         return
     with body.together(run, Part(begin, "", tail.whole)):
         add(accumulators)
-    rests = {s: make_accumulator(body, s) for s in accumulators}
-    for a in rests.values():
-        a.reset()
+    rests = _accumulators(body, list(accumulators))
     code = body.code
     start = limit - tail.length
     first = str(start) if begin == "0" else code.op(f"add nuw nsw i64 {begin}, {start}")
@@ -590,26 +589,44 @@ def _emit_whole(
     """Reductions over all loops: blocks of the first loop, in parallel, whose results a second function combines."""
     first, *others = runs_of(module, group.statements, loops)
     limit = math.prod(v.limit for v in first)
-    rows = -(-limit // BLOCKS) if others else even_length(module, group.statements, limit) or CHUNK
-    count = -(-limit // rows)
+    if others:
+        length, rest = -(-limit // BLOCKS), 0
+        count = -(-limit // length)
+    else:
+        length, count, rest = blocks_of(group.statements, limit)
     whole = [s for s in group.statements if first[0] in s.reduced]
     slots = {s: module.temporary(count * SLOT_BYTES) for s in whole}
-    with body.loop("%begin", "%end") as block:
-        accumulators = {s: make_accumulator(body, s) for s in whole}
-        for a in accumulators.values():
-            a.reset()
-        with body.together(first, part_of(body, block, rows, limit)):
-            _emit_inner(body, group, others, dict(accumulators))
-        for s, a in accumulators.items():
+    with ExitStack() as loop:
+        block = loop.enter_context(body.loop("%begin", "%end")) if count > 1 else "0"
+        own = _accumulators(body, whole)
+        if others:
+            with body.together(first, part_of(body, block, length, limit)):
+                _emit_inner(body, group, others, dict(own))
+        else:
+            begin = body.code.op(f"mul nuw nsw i64 {block}, {length}") if count > 1 else "0"
+            _emit_reduced(body, group, first, own, begin, length)
+        for s, a in own.items():
             accumulators_in(body, s, slots[s], "0").put(a.get(), block)
     yield module.call(body.finish(), count, cost / count)
-    if whole:
-        ending = Body(module, body.nest)
-        totals = {s: accumulators_in(ending, s, slots[s], "0") for s in whole}
-        combine_pairwise(list(totals.values()), count)
-        for s, total in totals.items():
-            ending.store(s.node, s.store.at, total.result())
-        yield module.call(ending.finish(), 1, 0)
+    ending = Body(module, body.nest)
+    totals = {s: accumulators_in(ending, s, slots[s], "0") for s in whole}
+    combine_pairwise(list(totals.values()), count)
+    if rest:
+        last = _accumulators(ending, whole)
+        _emit_reduced(ending, group, first, last, str(limit - rest), rest, once=True)
+        for s, a in last.items():
+            totals[s].add(a.get())
+    for s, total in totals.items():
+        ending.store(s.node, s.store.at, total.result())
+    yield module.call(ending.finish(), 1, 0)
+
+
+def _accumulators(body: Body, statements: Sequence[Statement]) -> dict[Statement, Accumulator]:
+    """An accumulator for each statement, before anything is added."""
+    found = {s: make_accumulator(body, s) for s in statements}
+    for a in found.values():
+        a.reset()
+    return found
 
 
 def accumulators_in(body: Body, statement: Statement, slot: int, first: str) -> Accumulator:

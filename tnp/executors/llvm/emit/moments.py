@@ -86,7 +86,7 @@ class _Work:
             self.tile = min(self.columns, whole_vectors(statements, -(-self.columns // -(-self.columns // width))))
             self.tiles = -(-self.columns // self.tile)
         else:
-            self.rows = even_length(module, statements, self.limit) or CHUNK
+            self.rows = even_length(statements, self.limit) or CHUNK
             self.tiles = self.tile = 1
         self.blocks = -(-self.limit // self.rows)
         self.count = self.blocks * self.tiles

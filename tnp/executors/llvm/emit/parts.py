@@ -26,6 +26,7 @@ __all__ = [
     "CHUNK",
     "Parts",
     "Tail",
+    "blocks_of",
     "even_length",
     "innermost",
     "least",
@@ -111,7 +112,7 @@ def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Par
     vector = _vector(statements)
     if limit % vector == 0 and limit <= CHUNK:
         return Parts(limit, limit, 1, False, _interleaved(limit // vector))
-    length = even_length(module, statements, limit)
+    length = even_length(statements, limit)
     if length is not None:
         return Parts(limit, length, limit // length, False)
     if limit > vector and may_repeat(module, statements):
@@ -157,13 +158,20 @@ def _of_lines(statements: Sequence[Statement]) -> int:
     return LINES * LINE_BYTES * 8 * _vector(statements) // engine.target().vector_bits
 
 
-def even_length(module: Module, statements: Sequence[Statement], limit: int) -> int | None:
-    """The greatest length of parts that ``limit`` is a multiple of, if there is one near ``CHUNK``."""
+def blocks_of(statements: Sequence[Statement], limit: int) -> tuple[int, int, int]:
+    """A loop that is reduced as blocks of one length near ``CHUNK``, which fills the vectors that LLVM takes at a time: the length, how many
+    blocks there are, and the iterations that are left, as few as can be."""
+    if limit <= CHUNK:
+        return limit, 1, 0
     step = INTERLEAVED * _vector(statements)
-    for length in range(CHUNK, CHUNK // 4, -step):
-        if limit % length == 0:
-            return length
-    return None
+    length = min(range(CHUNK, CHUNK // 4, -step), key=lambda length: limit % length)
+    return length, *divmod(limit, length)
+
+
+def even_length(statements: Sequence[Statement], limit: int) -> int | None:
+    """The greatest length of parts that ``limit`` is a multiple of, if there is one near ``CHUNK``."""
+    length, _, rest = blocks_of(statements, limit)
+    return length if limit > CHUNK and not rest else None
 
 
 @contextmanager

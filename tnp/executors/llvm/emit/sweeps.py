@@ -133,7 +133,7 @@ def _sum_rows(body: Body, groups: Sequence[Group], rows: Var, at: Sequence[str])
     group, *others = groups
     run = group.inner(1)
     limit = math.prod(v.limit for v in run)
-    length = (even_length(body.module, group.statements, limit) or CHUNK) if limit > CHUNK else limit
+    length = (even_length(group.statements, limit) or CHUNK) if limit > CHUNK else limit
     count = -(-limit // length)
     several = len(at)
     totals = {s: make_accumulator(body, s, count * several) for s in group.statements}

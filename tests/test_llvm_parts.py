@@ -118,6 +118,21 @@ def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
         assert ("llvm.prefetch" in texts[-1]) == asks, shape
 
 
+@pytest.mark.parametrize(
+    "f, far, asks", [(softmax, 1 << 24, True), (softmax, 1 << 19, False), (spread, 1 << 24, False)]
+)
+def test_a_processor_that_goes_on_by_itself_is_asked_less(f, far, asks, monkeypatch):
+    """For no sums, and of no array that is in no cache."""
+    texts = []
+    compile_ir = llvm.engine.compile_ir
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
+    monkeypatch.setattr(ahead, "_goes_on", lambda: True)
+    monkeypatch.setattr(ahead, "FAR", far)
+    tnp.jit(f)(np.ones((70, 1001)))
+    assert ("llvm.prefetch" in texts[-1]) == asks
+
+
 @pytest.mark.parametrize("vector", [4, 8, 64])
 @pytest.mark.parametrize("repeats", [False, True])
 def test_parts_cover_a_loop(monkeypatch, vector, repeats):

@@ -107,10 +107,19 @@ class View(Node):
     ) -> None:  # fmt: skip
         super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
         self.source = source
-        self.where = where
+        self._where = where
+        #: what positions were asked for: a plan asks for each several times
+        self._places: dict[Indices, Indices] = {}
         self.lookups = tuple(lookups)
         self.repeats = repeats or bool(lookups)
         self.whole = whole
+
+    def where(self, at: Indices) -> Indices:
+        """The position in the source of the element at a position in the view."""
+        place = self._places.get(at)
+        if place is None:
+            place = self._places[at] = self._where(at)
+        return place
 
 
 class Reduction(Node):

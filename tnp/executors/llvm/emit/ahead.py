@@ -5,8 +5,8 @@ memory in its first loop over a row, and leaves it idle in the others, which fin
 a row asks for the next one: a loop without a reduction in steps of some lines, between its parts, and one with a reduction
 for the beginning of the row, from where the processor goes on by itself.
 
-AMD's processors go on from row to row by themselves: there, asking gains nothing in an array that the last cache holds, and costs up to
-a third in one that it does not.
+AMD's processors go on from row to row by themselves: there, asking for the beginning of a row gains nothing, and asking for anything costs
+up to a third in an array that the last cache does not hold.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ LINES = 8
 FIRST_LINES = 32
 #: smaller arrays are in the cache
 LARGE = 512 * 1024
+#: larger arrays are in no cache
+FAR = 16 << 20
 
 
 def next_rows(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -> list[tuple[Memory, Indices]]:
     """What the next iteration of the loops outside reads first, from end to end, if the loop over ``run`` is the last one of this
     iteration: memories and positions."""
-    if _goes_on():
+    if _goes_on() and any(s.reduced for s in statements):
         return []
     nest = body.nest
     loops = [g for g in nest.groups if g.inner(len(nest.outer))]
@@ -62,7 +64,8 @@ def _read_in_rows(
             continue
         size = access.node.dtype.itemsize
         row = memory.offset(access.at).terms.get(body.nest.outer[-1], 0)
-        if row == limit * size >= 2 * LINES * LINE_BYTES and math.prod(memory.node.shape) * size >= LARGE:
+        whole = math.prod(memory.node.shape) * size
+        if row == limit * size >= 2 * LINES * LINE_BYTES and LARGE <= whole <= (FAR if _goes_on() else whole):
             yield memory, access.at
 
 

@@ -108,3 +108,14 @@ def test_arguments_that_the_caller_changes_are_noticed():
         model.weight_hh_l0.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         loss.backward()
+
+
+def test_chains_in_half_precision():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2), nn.Softmax(-1)).half()
+    jitted, x = tnp.jit(model), torch.linspace(-1, 1, 12).view(3, 4).half()
+    found = [torch.autograd.grad(f(x)[:, 0].sum(), list(model.parameters())) for f in (jitted, jitted, model)]
+    for mine, again, eager in zip(*found):
+        torch.testing.assert_close(mine, eager)
+        assert torch.equal(mine, again)
+    assert tnp.cache_info(jitted) == (1, 1, 1) and tnp.last_traces(jitted)

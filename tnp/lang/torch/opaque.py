@@ -325,7 +325,7 @@ def _recording(name: str, short: str, function: Any, again: Any, tags: set[OpTag
 
     record.__name__ = f"recorded_{short.replace('.', '_')}"
     made = Symbol(
-        short.replace(".", "_"), _no_meta, id=f"torch_opaque.private.{name} (recorded)", is_prim=True, tags=tags, language=language,
+        record.__name__, _no_meta, id=f"torch_opaque.private.{name} (recorded)", is_prim=True, tags=tags, language=language,
         fn=record,
     )  # fmt: skip
     made.pulls_back = pulling(f"recorded_{name}", record.__name__, call_again)

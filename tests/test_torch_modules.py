@@ -414,3 +414,31 @@ def test_an_encoder_leaves_out_padding_where_torchs_does(monkeypatch):
                 mine, eager = (f(x, src_key_padding_mask=mask).detach() for f in (jitted, encoder))
                 _close(mine, eager)
     assert tnp.last_traces(jitted)
+
+
+class _Asking(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+        self.plain, self.told = torch.ones(3), torch.nn.Buffer(torch.ones(3))
+
+    def forward(self, x):
+        tensors = self.weight, self.plain, self.told, x, self.weight * 2, self.weight.data
+        kinds = [
+            (
+                isinstance(t, torch.nn.Parameter),
+                isinstance(t, torch.nn.Buffer),
+                isinstance(t, torch.Tensor),
+                type(t).__name__,
+            )
+            for t in tensors
+        ]
+        return kinds, self.get_parameter("weight") * self.get_buffer("told")
+
+
+def test_parameters_and_buffers_are_such_to_isinstance():
+    model, x = _Asking(), torch.ones(3)
+    jitted = tnp.jit(model)
+    for given in (x, torch.nn.Parameter(x)):
+        assert jitted(given)[0] == model(given)[0]
+    assert tnp.cache_info(jitted) == (0, 2, 2) and tnp.last_traces(jitted)

@@ -125,7 +125,7 @@ def test_opaque_calls_have_gradients_of_every_order():
     inputs = [randn(3).requires_grad_() for _ in range(2)]
     jitted = tnp.jit(opaque)
     torch.testing.assert_close(orders(jitted, inputs, 3), orders(opaque, inputs, 3))
-    assert "torch.special.i0e(" in str(tnp.last_traces(jitted)[0])
+    assert "recorded_i0e" in str(tnp.last_traces(jitted)[-1])
     total = lambda x: sum(y.sum() for y in opaque(x, inputs[1].detach()))  # noqa: E731
     x = inputs[0].detach()
     torch.testing.assert_close(tnp.hessian(total)(x), torch.autograd.functional.hessian(total, x))

@@ -11,7 +11,7 @@ from typing import Any
 
 from tnp.core import sizes
 from tnp.core.errors import ExtensionError, GradientError, NeedsEager
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
 from tnp.transforms.split import Split, split
@@ -130,6 +130,9 @@ class Training:
         made = [p for p in tensors if p.name not in arguments]
         lines = [f"saved for backward: {len(tensors)} arrays, of which {len(made)} ({_bytes(made)}) the program makes"]
         lines += [f"  {p.name}: {p.type_string()}" for p in made]
+        records = sum(isinstance(p, ObjectProxy) for p in self.split.saved)
+        if records:
+            lines.append(f"  what torch's autograd remembers of {records} call{'s' if records > 1 else ''}")
         return lines
 
 

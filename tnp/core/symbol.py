@@ -133,6 +133,9 @@ class Symbol:
     #: of an operation without a gradient rule, the one that pulls cotangents back through it:
     #: ``(cotangents, which tensors among the inputs, args, kwargs)`` → their cotangents
     pulls_back: Symbol | None = None
+    #: of such an operation, one that remembers what it did, ``(which tensors among the inputs, args, kwargs)`` → its results and a record, and
+    #: the one that pulls cotangents back by that: ``(cotangents, which tensors, record, results, args, kwargs)`` → their cotangents
+    records: tuple[Symbol, Symbol] | None = None
     #: of a compiled region that writes to its inputs, which of its outputs are in the memory of which of them
     updates: Mapping[int, int] | None = None
     #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
@@ -226,11 +229,8 @@ class Symbol:
                 self.name, self.meta, id=self.id, is_prim=self.is_prim, tags=self.tags | more, namespace=self.namespace,
                 printer=self.printer, language=self.language, executor=self.executor, fn=self.fn,
             )  # fmt: skip
-            made.operator, made.follows_arguments, made.pulls_back = (
-                self.operator,
-                self.follows_arguments,
-                self.pulls_back,
-            )
+            made.operator, made.follows_arguments = self.operator, self.follows_arguments
+            made.pulls_back, made.records = self.pulls_back, self.records
             self._tagged = {**self._tagged, more: made}
         return made
 

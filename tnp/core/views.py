@@ -18,7 +18,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Path", "Step", "collect_prims", "fit", "inverse_rules", "prim_chain", "update", "write"]
+__all__ = ["Path", "Step", "collect_prims", "fit", "inverse_rules", "memory_roots", "prim_chain", "update", "write"]
 
 
 class Step:
@@ -315,3 +315,13 @@ update = Symbol(
     tags=(OpTags.UPDATE,),
     namespace=Namespace("views", "from tnp.core import views"),
 )
+
+
+def memory_roots(bsyms: Iterable[BoundSymbol]) -> dict[str, str]:
+    """Of values that look at another one's memory, or may do so, the name of that one."""
+    found: dict[str, str] = {}
+    for b in bsyms:
+        source = b.args[1] if b.sym.id == prims.copy_.id else b.args[0] if OpTags.VIEW in b.sym.tags else None
+        if isinstance(source, TensorProxy):
+            found.update((p.name, found.get(source.name, source.name)) for p in b.flat_outputs if p.name != source.name)
+    return found

@@ -108,6 +108,8 @@ class Inputs:
         self._outermost: types.FunctionType | None = None
         self._classes: set[type] = set()
         self.array_objects: dict[str, TracedArray] = {}
+        #: the arrays that say to be of a class of their own, by ``id``
+        self.classes: dict[int, type] = {}
         #: whether arguments require gradients, while computing them is off
         self.trace_has_gradients = False
         #: whether there are guards on what a library's functions depend on beside their arguments

@@ -86,5 +86,5 @@ def _claims(traces: list[Trace]) -> list[str]:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
         if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:
             where = f" at {b.location}" if isinstance(b.location, UserLocation) else ""
-            lines.append(f"opaque call: {OPAQUE[kind]}.{function}{where}")
+            lines.append(f"opaque call: {OPAQUE[kind]}.{function.removeprefix('private.')}{where}")
     return lines

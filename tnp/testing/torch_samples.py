@@ -135,7 +135,8 @@ def how(jitted: Any, said: list[warnings.WarningMessage], command: str) -> Outco
         eagerly = (str(w.message) for w in said if issubclass(w.category, tnp.EagerFallbackWarning))
         reasons = (re.sub(r"^.*? r[ua]ns? eagerly: | \(\S+:\d+ in \S+\)$", "", r) for r in eagerly)
         return Outcome("eager", "; ".join(reasons).replace("\n", " "), command)
-    opaque = [b.sym.name for b in traces[0].bound_symbols if str(b.sym.id).startswith("torch_opaque.")]
+    calls = [b for b in traces[0].bound_symbols if str(b.sym.id).startswith("torch_opaque.")]
+    opaque = [b.sym.name.removeprefix("recorded_") for b in calls]
     return Outcome("opaque" if opaque else "native", ", ".join(opaque), command)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.core import langs, prims, sizes
+from tnp.core import langs, prims, sizes, views
 from tnp.core.dependence import add_dependents, add_sources, is_differentiable
 from tnp.core.errors import GradientError, NeedsEager
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
@@ -61,12 +61,14 @@ class Split:
         #: of each input, the outputs that depend on it
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
+        #: what a call that is recorded looks at: the way back needs that very memory
+        self.pinned = {p.name for b in self.joint.forward if _is_recorded(b) for p in b.flat_inputs}
         self.saved = choose_saved(
             self.joint.forward,
             _read(self.joint.walk, self.joint),
             trace.args,
             outputs,
-            _roots(self.joint.forward),
+            views.memory_roots(self.joint.forward),
             self._may_repeat,
         )
         names = {p.name for p in inputs}
@@ -122,6 +124,8 @@ class Split:
 
     def _may_repeat(self, b: BoundSymbol) -> bool:
         """Whether a statement of the program may be run again on the way back."""
+        if any(p.name in self.pinned for p in b.flat_outputs):
+            return False
         said = [x for p in b.flat_outputs if (x := self.trace.repeats.get(p.name)) is not None]
         if not said:
             return is_cheap(b)
@@ -199,6 +203,11 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
         raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
 
 
+def _is_recorded(b: BoundSymbol) -> bool:
+    """Whether a statement gives a record of what it did (:attr:`Symbol.records`)."""
+    return any(isinstance(p, ObjectProxy) for p in b.flat_outputs)
+
+
 def _stores(b: BoundSymbol) -> bool:
     """Whether a statement stores an attribute, of a module or another object."""
     return b.sym.id == prims.set_attribute.id
@@ -234,19 +243,9 @@ def _reached(trace: Trace, inputs: Sequence[TensorProxy], outputs: Sequence[Tens
 # Memory
 
 
-def _roots(bsyms: Iterable[BoundSymbol]) -> dict[str, str]:
-    """Of values that look at another one's memory, or may do so, the name of that one."""
-    found: dict[str, str] = {}
-    for b in bsyms:
-        source = b.args[1] if b.sym.id == prims.copy_.id else b.args[0] if OpTags.VIEW in b.sym.tags else None
-        if isinstance(source, TensorProxy):
-            found.update((p.name, found.get(source.name, source.name)) for p in b.flat_outputs if p.name != source.name)
-    return found
-
-
 def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], trace: Trace) -> list[TensorProxy]:
     """The cotangents of the inputs, each in memory that no other value looks at: autograd may keep it as a tensor's ``grad``."""
-    roots = _roots(trace.bound_symbols)
+    roots = views.memory_roots(trace.bound_symbols)
     made = {p.name for b in trace.bound_symbols for p in b.flat_outputs}
     taken: set[str] = set()
     apart = []
@@ -266,7 +265,7 @@ def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], t
 def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
     """What is saved, copied where it is memory of an argument that the program writes to."""
     written = {b.args[1].name for b in trace.bound_symbols if b.sym.id == prims.copy_.id}
-    roots = _roots(trace.bound_symbols)
+    roots = views.memory_roots(trace.bound_symbols)
     written = {roots.get(name, name) for name in written}
     copies: dict[str, Proxy] = {}
     for p in saved:

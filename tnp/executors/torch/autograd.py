@@ -138,10 +138,20 @@ class _Function(torch.autograd.Function):
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
             del tensors
         ctx.maybe_clear_saved_tensors()  # unless the graph is kept: what was saved goes when the way back has read it
+        if not program.all_tensors and _is_cleared(ctx):
+            del ctx.kept
         on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()
         on_cpu = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
         with on_cpu, on_cuda:
             return (None, None, *program.backward(saved, cotangents))
+
+
+def _is_cleared(ctx: Any) -> bool:
+    """Whether what was saved is gone."""
+    try:
+        return ctx.saved_tensors is None
+    except RuntimeError:
+        return True
 
 
 #: ``_Function.apply`` without what it does where torch.func's transforms are at work: programs are guarded against these

@@ -124,6 +124,19 @@ def _data(tracer: Tracer, a: TracedArray) -> Any:
     return tracer.library_function(torch.detach, (a,), {})
 
 
+def _is_buffer(tracer: Tracer, a: TracedArray) -> bool:
+    value = tracer.inputs.value_of(a)
+    if value is None:
+        return False
+    found = bool(getattr(value, "_is_buffer", False))
+    name = a.storage.source
+    condition = f"getattr({tracer.inputs.expressions[name]}, '_is_buffer', False)"
+    tracer.inputs.prologue.guard(
+        condition if found else f"not {condition}", f"{name} is {'a' if found else 'no'} Buffer"
+    )
+    return found
+
+
 def _device(a: TracedArray) -> Device:
     return a._proxy.device
 
@@ -133,6 +146,7 @@ def _is_on(kind: DeviceType) -> Callable[..., Any]:
 
 
 ATTRIBUTES: dict[str, Callable[..., Any]] = {
+    "_is_buffer": _is_buffer,
     "H": lambda tracer, a: (
         _reversed(tracer, a) if a._element_type.kind != "c" and a.ndim == 2 else _refused("x.H")(tracer, a)
     ),

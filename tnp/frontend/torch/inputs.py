@@ -202,7 +202,10 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
-    return inputs.add_array(
+    lifted = inputs.add_array(
         value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
         is_row_major=value.is_contiguous(), writable=not repeats,
     )  # fmt: skip
+    if type(value) is torch.nn.Parameter:
+        inputs.classes[id(lifted)] = torch.nn.Parameter
+    return lifted

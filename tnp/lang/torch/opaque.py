@@ -221,6 +221,8 @@ def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symb
         )  # fmt: skip
         if replays or not outcome.draws:
             known.pulls_back = pulling(name, short, again)
+            if not outcome.is_view:
+                known.records = _recording(name, short, function, again, tags), _RECORDED
         _symbols[key] = known
         called_opaquely.add(function)
     return known
@@ -296,6 +298,64 @@ def pulling(name: str, short: str, function: Any) -> Symbol:
     return _Pulling(name, short, function)
 
 
+class _Record:
+    """What torch's autograd remembers of a call: its ``results``, and its ``variables`` by their numbers among the arguments."""
+
+    def __init__(self, results: list[torch.Tensor], variables: dict[int, torch.Tensor]) -> None:
+        self.results = results
+        self.variables = variables
+
+    def pull(self, cotangents: Sequence[Any], wanted: Sequence[int]) -> list[torch.Tensor]:
+        """The cotangents of the ``wanted`` arguments. It may be asked again, and goes with the record."""
+        return _pulled_back(self.results, [self.variables[i] for i in wanted], cotangents, retain_graph=True)
+
+
+def _recording(name: str, short: str, function: Any, again: Any, tags: set[OpTags]) -> Symbol:
+    """``function``, called under torch's autograd: gives its results, and a record. ``again`` is the function when it is run again."""
+
+    def record(wanted: Sequence[int], args: Any, kwargs: Any) -> tuple[Any, _Record]:
+        given: list[torch.Tensor] = []
+        with torch.enable_grad():
+            args = _requiring(args, wanted, given, False)
+            results = function(*args, **_requiring(kwargs, wanted, given, False))
+        return _requiring(results, (), [], False), _Record(_tensors_in(results), {i: given[i] for i in wanted})
+
+    def call_again(wanted: Sequence[int], args: Any, kwargs: Any) -> tuple[Any, torch.Tensor]:
+        return again(*args, **kwargs), torch.empty(0)  # in the place of a record, of which there is no cotangent
+
+    record.__name__ = f"recorded_{short.replace('.', '_')}"
+    made = Symbol(
+        record.__name__, _no_meta, id=f"torch_opaque.private.{name} (recorded)", is_prim=True, tags=tags, language=language,
+        fn=record,
+    )  # fmt: skip
+    made.pulls_back = pulling(f"recorded_{name}", record.__name__, call_again)
+    return made
+
+
+def _no_meta(*args: Any) -> Any:
+    raise AssertionError("a call is recorded with the results that it has")
+
+
+def _meta_of_record(
+    cotangents: Any, wanted: Sequence[int], record: Any, results: Any, args: Any, kwargs: Any
+) -> list[TensorProxy]:
+    tensors = [p for p in flat_proxies((args, kwargs)) if isinstance(p, TensorProxy)]
+    return [TensorProxy(like=tensors[i], lang=language) for i in wanted]
+
+
+def backward_of_record(
+    cotangents: Any, wanted: Sequence[int], record: _Record, results: Any, args: Any, kwargs: Any
+) -> list[torch.Tensor]:
+    """The cotangents of the ``wanted`` arguments of a call. The ``results`` and the arguments lie in memory that the record looks at."""
+    return [g.resolve_conj().resolve_neg() for g in record.pull(cotangents, wanted)]
+
+
+_RECORDED = Symbol(
+    "backward_of_record", _meta_of_record, id="torch_opaque.private.backward_of_record", is_prim=True, tags=(OpTags.MAY_RAISE,),
+    language=language, fn=backward_of_record,
+)  # fmt: skip
+
+
 def _pulled(
     function: Any, cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any, *, keep_graph: bool = True
 ) -> list[torch.Tensor]:
@@ -306,11 +366,18 @@ def _pulled(
         kwargs = _requiring(kwargs, wanted, given, keep_graph)
         variables = [given[i] for i in wanted]
         results = _tensors_in(function(*args, **kwargs))
-        pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if g is not None and y.requires_grad]
-        if not pairs:
-            return [torch.zeros_like(x) for x in variables]
-        outputs, seeds = zip(*pairs)
-        found = torch.autograd.grad(outputs, variables, seeds, allow_unused=True, create_graph=keep_graph)
+        return _pulled_back(results, variables, cotangents, create_graph=keep_graph)
+
+
+def _pulled_back(
+    results: Sequence[torch.Tensor], variables: list[torch.Tensor], cotangents: Sequence[Any], **options: bool
+) -> list[torch.Tensor]:
+    """The cotangents of ``variables``, given those of ``results`` that they were computed to, or ``None``."""
+    pairs = [(y, g) for y, g in zip(results, cotangents, strict=True) if g is not None and y.requires_grad]
+    if not pairs:
+        return [torch.zeros_like(x) for x in variables]
+    outputs, seeds = zip(*pairs)
+    found = torch.autograd.grad(outputs, variables, seeds, allow_unused=True, **options)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(variables, found)]
 
 

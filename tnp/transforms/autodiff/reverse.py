@@ -18,13 +18,15 @@ from typing import Any
 from tnp.core import clang, devices, dtypes, langs, prims, sizes, views
 from tnp.core.current import current_trace
 from tnp.core.dependence import add_dependents, is_differentiable
+from tnp.core.devices import DeviceType
 from tnp.core.errors import GradientError
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, device_of
 from tnp.transforms.autodiff.replay import live
 from tnp.transforms.autodiff.rules import (
     Interleaved,
     call_interleaved,
+    is_taken_by_executor,
     rule_of,
     rule_of_executor,
     without_derivative,
@@ -85,6 +87,14 @@ class Reverse:
         self.positions: dict[str, int] = {}
         #: of bound symbols, by ``id``, what takes their place
         self.replaced: dict[int, list[BoundSymbol]] = {}
+        #: what values look at the memory of, and the arguments whose memory the program writes to
+        self.roots: dict[str, str] = {}
+        self.written: set[str] = set()
+
+    def see_writes(self, program: Sequence[BoundSymbol]) -> None:
+        """Notes which memory ``program`` writes to."""
+        self.roots = views.memory_roots(program)
+        self.written = {b.args[1].name for b in program if b.sym.id == prims.copy_.id}
 
     def needs(self, p: Any) -> bool:
         """Whether anybody wants the cotangent of ``p``."""
@@ -171,7 +181,10 @@ class Reverse:
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
         rule, known = rule_of_executor(bsym), rule_of(bsym)
         if rule is None and self.once and bsym.sym.pulls_back is not None and not isinstance(known, Interleaved):
-            self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
+            if bsym.sym.records is not None and self._may_record(bsym):
+                self._pull_by_record(bsym, found, *bsym.sym.records)
+            else:
+                self._pull_by_operation(bsym, found, bsym.sym.pulls_back)
             return
         rule = known if rule is None else rule  # what was registered stands before the operation
         if isinstance(rule, Interleaved):
@@ -203,10 +216,35 @@ class Reverse:
 
     def _pull_by_operation(self, bsym: BoundSymbol, found: list[TensorProxy | None], operation: Symbol) -> None:
         """Through an operation that knows no rule, but another one that does it."""
-        tensors = [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
-        wanted = [i for i, p in enumerate(tensors) if self.needs(p) and is_differentiable(p)]
+        tensors, wanted = _tensors(bsym), self._wanted(bsym)
         for i, g in zip(wanted, operation(found, wanted, bsym.args, bsym.kwargs)):
             self.put(tensors[i], g)
+
+    def _pull_by_record(
+        self, bsym: BoundSymbol, found: list[TensorProxy | None], recording: Symbol, pulling: Symbol
+    ) -> None:
+        """Through what an operation remembers, which stands in the program in the place of the one that does not."""
+        tensors, wanted = _tensors(bsym), self._wanted(bsym)
+        if id(bsym) not in self.made:
+            output = bsym.output, ObjectProxy(None, object)
+            self.made[id(bsym)] = [recording.bind(wanted, bsym.args, bsym.kwargs, output=output)]
+        self.replaced[id(bsym)] = self.made[id(bsym)]
+        # It reads all that the record may look at the memory of.
+        results, record = self.made[id(bsym)][0].output
+        for i, g in zip(wanted, pulling(found, wanted, record, results, bsym.args, bsym.kwargs)):
+            self.put(tensors[i], g)
+
+    def _may_record(self, bsym: BoundSymbol) -> bool:
+        """Whether torch runs an operation, and what it reads is on the CPU (a capture of CUDA's calls has no objects) and no memory that the
+        program writes to."""
+        return not is_taken_by_executor(bsym) and all(
+            p.device.devicetype is DeviceType.CPU and self.roots.get(p.name, p.name) not in self.written
+            for p in _tensors(bsym)
+        )
+
+    def _wanted(self, bsym: BoundSymbol) -> list[int]:
+        """Which of the tensors that an operation reads cotangents are needed of."""
+        return [i for i, p in enumerate(_tensors(bsym)) if self.needs(p) and is_differentiable(p)]
 
     def _put_answer(self, bsym: BoundSymbol, answer: Any) -> None:
         # The last first: what was stored reads the cotangent before what was overwritten is cut out of it, in place if nobody reads it later.
@@ -264,6 +302,10 @@ class Reverse:
         trace.scope.extend([*extra, *(b.substitute(names) for b in backward)])
         for p, g in given.given:
             self.put(p, None if g is None else names.get(g.name, g))
+
+
+def _tensors(bsym: BoundSymbol) -> list[TensorProxy]:
+    return [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
 
 
 @functools.cache
@@ -465,6 +507,8 @@ class Program:
         """
         active = active_names(self.bound_symbols, (p.name for p in inputs), self.trace.detached)
         reverse = Reverse(active, {}, once=once, made=made)
+        if once:
+            reverse.see_writes(self.bound_symbols)
         for p, g in seeds:
             reverse.put(p, g)
         self.walk(reverse, inputs)

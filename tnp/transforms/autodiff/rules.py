@@ -38,6 +38,7 @@ __all__ = [
     "get_grad",
     "grad_rules",
     "grad_transforms_of",
+    "is_taken_by_executor",
     "put_grad",
     "put_grads",
     "register_grad",
@@ -154,6 +155,13 @@ def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
         if trace is not None and reason is not None:
             trace.refusals.append((executor.name, bsym.sym.qualified_name, reason, bsym.location))
     return None
+
+
+def is_taken_by_executor(bsym: BoundSymbol) -> bool:
+    """Whether an executor in use has an implementation, if not a gradient rule, of the function that an opaque call is."""
+    function = opaque_function_of(bsym)
+    executors = (e for e in _in_use.executors if not hasattr(e, "can_fuse"))
+    return any(e.implementation_of(bsym.sym) is None and function in e.implementations for e in executors)
 
 
 def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:

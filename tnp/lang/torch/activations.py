@@ -13,8 +13,8 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
-from tnp.lang.torch.elementwise import clamp, sigmoid
-from tnp.lang.torch.operands import dimension, known, tensor_only
+from tnp.lang.torch.elementwise import clamp, sigmoid, true_divide
+from tnp.lang.torch.operands import dimension, float_dtype, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import language, torchsymbol
 from tnp.lang.torch.shape import detach
@@ -30,6 +30,13 @@ def floating(*xs: Any) -> None:
     for x in xs:
         if x.dtype.kind != "f" or x.dtype.bits == 16 or x.dtype is not xs[0].dtype:
             raise NeedsOpaque("numbers that are not float32 or float64")
+
+
+def _real(x: Any) -> None:
+    """As :func:`floating`, but integers are taken."""
+    tensor_only(x)
+    if x.dtype.kind not in "iu":
+        floating(x)
 
 
 @torchsymbol("relu", tags=ELEMENTWISE)
@@ -50,7 +57,12 @@ def relu6(input: Any) -> TensorProxy:
 
 @torchsymbol(F.hardtanh, tags=ELEMENTWISE)
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> TensorProxy:
-    """From ``min_val`` to ``max_val``."""
+    """From ``min_val`` to ``max_val``, which are rounded towards zero for integers."""
+    tensor_only(input)
+    if known(min_val) > known(max_val):
+        raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype.kind == "i":
+        return clamp(input, int(known(min_val)), int(known(max_val)))
     floating(input)
     return clamp(input, min_val, max_val)
 
@@ -151,15 +163,16 @@ def mish(input: Any) -> TensorProxy:
 @torchsymbol(F.softsign, tags=ELEMENTWISE)
 def softsign(input: Any) -> TensorProxy:
     """``input / (1 + |input|)``."""
-    floating(input)
-    return clang.div(input, clang.add(clang.abs(input), 1))
+    _real(input)
+    return true_divide(input, clang.add(clang.abs(input), 1))
 
 
 @torchsymbol(F.tanhshrink, tags=ELEMENTWISE)
 def tanhshrink(input: Any) -> TensorProxy:
     """``input - tanh(input)``."""
-    floating(input)
-    return clang.sub(input, clang.tanh(input))
+    _real(input)
+    a = clang.convert(input, float_dtype(input.dtype))
+    return clang.sub(a, clang.tanh(a))
 
 
 @torchsymbol(F.softshrink, tags=ELEMENTWISE)
@@ -183,7 +196,9 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 @torchsymbol("threshold", tags=ELEMENTWISE)
 def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     """``value`` up to the threshold."""
-    floating(input)
+    tensor_only(input)
+    if input.dtype.kind != "i" or type(threshold) is not int or type(value) is not int:
+        floating(input)
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
 
 

@@ -303,7 +303,9 @@ def _without_nan(input: Any) -> TensorProxy:
 @torchsymbol("nansum")
 def nansum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The sum of what is not NaN."""
-    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+    tensor_only(input)
+    numbers = input if input.dtype.kind in "biu" else _without_nan(input)
+    return sum(numbers, dim, keepdim, dtype=dtype)
 
 
 @torchsymbol("nanmean")

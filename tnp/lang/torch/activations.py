@@ -197,7 +197,7 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     """``value`` up to the threshold."""
     tensor_only(input)
-    if input.dtype.kind != "i" or type(threshold) is not int or type(value) is not int:
+    if input.dtype.kind != "i" or type(known(threshold)) is not int or type(known(value)) is not int:
         floating(input)
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
 

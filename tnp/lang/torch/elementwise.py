@@ -258,7 +258,7 @@ def _integer_power(a: TensorProxy, b: TensorProxy) -> TensorProxy:
 def square(input: Any) -> TensorProxy:
     """``input * input``; of bools in int64."""
     tensor_only(input)
-    return clang.square(*_checked(promote(input, 2), "iufc", "square"))
+    return clang.square(*_checked(promote(input, 2)[:1], "iufc", "square"))
 
 
 @torchsymbol("float_power", tags=ELEMENTWISE)
@@ -318,9 +318,9 @@ def round(input: Any, *, decimals: Any = 0) -> TensorProxy:
     (a,) = _checked([input], "iuf" if places == 0 else "f", "round")
     if places == 0:
         return clang.round(a) if a.dtype.kind == "f" else a
-    if a.dtype.bits == 16 or abs(places) > 22:  # 10 ** 22 is the last power that a float64 holds
+    if a.dtype.bits == 16 or not -22 <= places <= 22:  # 10 ** 22 is the last power that a float64 holds
         raise NeedsOpaque("decimals of halves, or many")
-    power = clang.full_like(a, 10.0 ** abs(places))
+    power = clang.full_like(a, 10.0 ** max(places, -places))
     there, back = (clang.mul, clang.div) if places > 0 else (clang.div, clang.mul)
     return back(clang.round(there(a, power)), power)
 
@@ -508,8 +508,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> TensorProxy:
     tensor_only(input, mask)
     if mask.dtype.kind != "b" or (isinstance(value, TensorProxy) and value.ndim):
         raise NeedsOpaque("a mask that is not bool")
-    if input.dtype.kind == "b" and type(value) in (bool, int):
-        value = bool(value)
+    if input.dtype.kind == "b" and is_number(value):
+        value = bool(known(value))
     if result_dtype(input, value) is not input.dtype:
         raise NeedsOpaque("a value of another kind")
     return clang.where(mask, as_tensor(value, input.dtype), input)
@@ -546,7 +546,9 @@ def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
 @torchsymbol("addcmul")
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
     """``input + value * tensor1 * tensor2``."""
-    a, b, c = _checked(promote(input, tensor1, tensor2), "iuf" if type(value) is int else "f", "addcmul")
+    a, b, c = _checked(promote(input, tensor1, tensor2), "iuf", "addcmul")
+    if result_dtype(input, tensor1, tensor2).kind != "f" and type(known(value)) is not int:
+        raise NeedsOpaque("a factor that is rounded")
     b, c = as_tensor(b), as_tensor(c)
     return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
 

@@ -195,6 +195,8 @@ class Tracer:
         may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args)
         if symbol.name in _POWERS:
             may_raise = may_raise or _is_negative_power(args)
+        elif symbol.id in _DIVISIONS:
+            may_raise = may_raise or _is_by_zero(args)
         if may_raise or OpTags.EFFECT in tags or (symbol.name in _FROM_LISTS and _is_list_of_scalars(args)):
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in tags)
         seen: dict[str, TracedArray] = {}
@@ -484,6 +486,8 @@ def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
 
 #: operations that refuse some integers, and those that may refuse scalars in lists
 _POWERS = frozenset(("pow", "power"))
+#: functions that raise for an integer by zero
+_DIVISIONS = frozenset(("torch.floor_divide", "torch.remainder", "torch.fmod", "torch.div", "torch.Tensor.__rmod__"))
 _FROM_LISTS = frozenset(("array", "asarray"))
 
 
@@ -494,6 +498,11 @@ def _is_negative_power(args: Any) -> bool:
     base, exponent = args[:2]
     kinds = [_kind_of_elements(x) for x in (base, exponent)]
     return kinds[0] in "iub" and kinds[1] == "i" and not (type(exponent) is int and exponent >= 0)
+
+
+def _is_by_zero(args: Any) -> bool:
+    """Whether integers are divided by what may be zero."""
+    return all(_kind_of_elements(x) in "iub" for x in args[:2]) and not (type(args[-1]) is int and args[-1] != 0)
 
 
 def _kind_of_elements(x: Any) -> str:

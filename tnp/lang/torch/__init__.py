@@ -26,6 +26,7 @@ FAMILIES = (
     "activations",
     "losses",
     "linear_algebra",
+    "fourier",
     "arranging",
     "pooling",
     "recurrent",

@@ -13,8 +13,8 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
-from tnp.lang.torch.elementwise import clamp, sigmoid
-from tnp.lang.torch.operands import dimension, known, tensor_only
+from tnp.lang.torch.elementwise import clamp, sigmoid, true_divide
+from tnp.lang.torch.operands import dimension, float_dtype, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import language, torchsymbol
 from tnp.lang.torch.shape import detach
@@ -30,6 +30,13 @@ def floating(*xs: Any) -> None:
     for x in xs:
         if x.dtype.kind != "f" or x.dtype.bits == 16 or x.dtype is not xs[0].dtype:
             raise NeedsOpaque("numbers that are not float32 or float64")
+
+
+def _real(x: Any) -> None:
+    """As :func:`floating`, but integers are taken."""
+    tensor_only(x)
+    if x.dtype.kind not in "iu":
+        floating(x)
 
 
 @torchsymbol("relu", tags=ELEMENTWISE)
@@ -50,7 +57,12 @@ def relu6(input: Any) -> TensorProxy:
 
 @torchsymbol(F.hardtanh, tags=ELEMENTWISE)
 def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> TensorProxy:
-    """From ``min_val`` to ``max_val``."""
+    """From ``min_val`` to ``max_val``, which are rounded towards zero for integers."""
+    tensor_only(input)
+    if known(min_val) > known(max_val):
+        raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype.kind == "i":
+        return clamp(input, int(known(min_val)), int(known(max_val)))
     floating(input)
     return clamp(input, min_val, max_val)
 
@@ -151,15 +163,16 @@ def mish(input: Any) -> TensorProxy:
 @torchsymbol(F.softsign, tags=ELEMENTWISE)
 def softsign(input: Any) -> TensorProxy:
     """``input / (1 + |input|)``."""
-    floating(input)
-    return clang.div(input, clang.add(clang.abs(input), 1))
+    _real(input)
+    return true_divide(input, clang.add(clang.abs(input), 1))
 
 
 @torchsymbol(F.tanhshrink, tags=ELEMENTWISE)
 def tanhshrink(input: Any) -> TensorProxy:
     """``input - tanh(input)``."""
-    floating(input)
-    return clang.sub(input, clang.tanh(input))
+    _real(input)
+    a = clang.convert(input, float_dtype(input.dtype))
+    return clang.sub(a, clang.tanh(a))
 
 
 @torchsymbol(F.softshrink, tags=ELEMENTWISE)
@@ -183,7 +196,9 @@ def hardshrink(input: Any, lambd: Any = 0.5) -> TensorProxy:
 @torchsymbol("threshold", tags=ELEMENTWISE)
 def threshold(input: Any, threshold: Any, value: Any) -> TensorProxy:
     """``value`` up to the threshold."""
-    floating(input)
+    tensor_only(input)
+    if input.dtype.kind != "i" or type(known(threshold)) is not int or type(known(value)) is not int:
+        floating(input)
     return clang.where(clang.le(input, threshold), clang.full((), value, dtype=input.dtype), input)
 
 
@@ -211,7 +226,7 @@ def glu(input: Any, dim: Any = -1) -> TensorProxy:
 
 def _soft_input(input: Any, dim: Any, dtype: Any) -> tuple[TensorProxy, int]:
     tensor_only(input)
-    if dim is None or 0 in input.shape:
+    if dim is None:
         raise NeedsOpaque("softmax along a dimension that is not given")
     wanted = dtype_or(dtype, input.dtype)
     a = clang.convert(input, wanted)
@@ -222,7 +237,7 @@ def _soft_input(input: Any, dim: Any, dtype: Any) -> tuple[TensorProxy, int]:
 def _softmax(input: Any, dim: Any, dtype: Any, sign: int = 1) -> TensorProxy:
     a, d = _soft_input(input, dim, dtype)
     a = a if sign == 1 else clang.neg(a)
-    if a.ndim == 0:
+    if a.ndim == 0 or 0 in a.shape:
         return clang.exp(clang.sub(a, a))
     e = clang.exp(clang.sub(a, reduced(prims.amax, a, (d,), True)))
     return clang.div(e, reduced(prims.sum, e, (d,), True))
@@ -260,7 +275,7 @@ def _functional_log_softmax(input: Any, dim: Any = None, _stacklevel: Any = 3, d
 
 def log_softmax_along(input: Any, dim: Any, dtype: Any) -> TensorProxy:
     a, d = _soft_input(input, dim, dtype)
-    if a.ndim == 0:
+    if a.ndim == 0 or 0 in a.shape:
         return clang.sub(a, a)
     shifted = clang.sub(a, reduced(prims.amax, a, (d,), True))
     return clang.sub(shifted, clang.log(reduced(prims.sum, clang.exp(shifted), (d,), True)))
@@ -288,7 +303,7 @@ def layer_norm(
     """Mean 0 and variance 1 over the last dimensions, scaled and shifted."""
     floating(input, *(x for x in (weight, bias) if x is not None))
     shape = tuple(normalized_shape)
-    if not shape or input.shape[-len(shape) :] != shape or 0 in input.shape:
+    if not shape or input.shape[-len(shape) :] != shape or 0 in shape:
         raise NeedsOpaque("layer_norm of another shape")
     result = normalised(input, tuple(range(input.ndim - len(shape), input.ndim)), eps)
     result = result if weight is None else clang.mul(result, weight)
@@ -300,7 +315,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     """Mean square 1 over the last dimensions, scaled."""
     floating(input, *(x for x in (weight,) if x is not None))
     shape = tuple(normalized_shape)
-    if not shape or input.shape[-len(shape) :] != shape or 0 in input.shape:
+    if not shape or input.shape[-len(shape) :] != shape or 0 in shape:
         raise NeedsOpaque("rms_norm of another shape")
     dims = tuple(range(input.ndim - len(shape), input.ndim))
     mean = clang.div(reduced(prims.sum, clang.square(input), dims, True), math.prod(shape))
@@ -313,9 +328,10 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
 def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-05) -> TensorProxy:
     """Mean 0 and variance 1 over groups of channels, scaled and shifted."""
     floating(input, *(x for x in (weight, bias) if x is not None))
-    if input.ndim < 2 or input.shape[1] % num_groups or 0 in input.shape or input.numel == input.shape[0] * num_groups:
+    each = math.prod(input.shape[1:])
+    if input.ndim < 2 or input.shape[1] % num_groups or (input.numel and each == num_groups) or each == 0:
         raise NeedsOpaque("group_norm of another shape")
-    grouped = clang.reshape(input, (input.shape[0], int(num_groups), input.numel // input.shape[0] // int(num_groups)))
+    grouped = clang.reshape(input, (input.shape[0], int(num_groups), each // int(num_groups)))
     result = clang.reshape(normalised(grouped, (2,), eps), input.shape)
     result = result if weight is None else clang.mul(result, _of_channels(weight, input.ndim))
     return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))

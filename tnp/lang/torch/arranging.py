@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import torch
@@ -11,10 +12,10 @@ from tnp.core import clang, devices, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.lang.torch.creation import check_plain, from_sequence
-from tnp.lang.torch.dtypes import default_dtype, dtype_or
-from tnp.lang.torch.indexing import not_negative
-from tnp.lang.torch.operands import as_tensor, dimension, shape_argument, static_int, tensor_only
+from tnp.lang.torch.creation import check_plain
+from tnp.lang.torch.dtypes import default_dtype, dtype_or, result_dtype
+from tnp.lang.torch.indexing import lined, not_negative, nothing_of
+from tnp.lang.torch.operands import as_tensor, dimension, known, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import symbol_of, torchsymbol
 
 __all__: list[str] = []
@@ -25,7 +26,7 @@ __all__: list[str] = []
 #: functions that return views, of which torch has a variant that copies
 _COPIED = (
     "diagonal", "detach", "expand", "permute", "select", "slice", "squeeze", "t", "transpose", "unfold", "unsqueeze", "view",
-    "unbind", "split", "split_with_sizes", "alias", "narrow",
+    "unbind", "split", "split_with_sizes", "narrow",
 )  # fmt: skip
 
 
@@ -47,6 +48,13 @@ for _name in _COPIED:
         _copy_of(_name, _view)
 
 
+@torchsymbol("alias_copy")
+def alias_copy(input: Any) -> TensorProxy:
+    """A copy."""
+    tensor_only(input)
+    return prims.clone(input)
+
+
 # Padding and repeating
 
 
@@ -57,19 +65,68 @@ def _padded(input: Any, pad: Any, value: Any) -> TensorProxy:
         raise RuntimeError("Padding length must be divisible by 2 and at most twice the number of dimensions")
     pairs = list(zip(widths[::2], widths[1::2]))[::-1]
     config = [(0, 0, 0)] * (input.ndim - len(pairs)) + [(a, b, 0) for a, b in pairs]
-    if 0 in input.shape or any(n + a + b <= 0 or min(a, b) < -n for n, (a, b, _) in zip(input.shape, config)):
-        raise NeedsOpaque("padding that leaves nothing")
+    if any(n + a + b < 0 or min(a, b) < -n for n, (a, b, _) in zip(input.shape, config)):
+        raise NeedsOpaque("padding that leaves less than nothing")
     if isinstance(value, TensorProxy) or (input.dtype.kind in "biu" and type(value) is float and value != int(value)):
         raise NeedsOpaque("a value of another kind")
     fill = 0 if value is None else bool(value) if input.dtype.kind == "b" else value
     return prims.pad(input, int(fill) if input.dtype.kind in "iu" else fill, config)
 
 
+def _reflected(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
+    n = a.shape[d]
+    if max(before, after) >= n:
+        raise NeedsOpaque("a border wider than the tensor")
+    edges = [clang.slice_dim(a, *at, dim=d) for at in ((1, before + 1), (n - 1 - after, n - 1))]
+    return [prims.flip(edges[0], (d,)), kept, prims.flip(edges[1], (d,))]
+
+
+def _wrapped(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
+    n = kept.shape[d]
+    if max(before, after) > n:
+        raise NeedsOpaque("a border wider than the tensor")
+    return [clang.slice_dim(kept, n - before, n, dim=d), kept, clang.slice_dim(kept, 0, after, dim=d)]
+
+
+def _replicated(a: TensorProxy, kept: TensorProxy, d: int, before: int, after: int) -> list[TensorProxy]:
+    def repeated(at: int, times: int) -> TensorProxy:
+        edge = clang.slice_dim(a, at, at + 1, dim=d)
+        return clang.broadcast_to(edge, tuple(times if i == d else m for i, m in enumerate(edge.shape)))
+
+    return [repeated(0, before), kept, repeated(a.shape[d] - 1, after)]
+
+
+#: what stands before and behind those elements of a dimension that are kept, which stand between
+_BORDERS = {"reflect": _reflected, "circular": _wrapped, "replicate": _replicated}
+
+
+def _bordered(input: Any, widths: tuple[int, ...], mode: str) -> TensorProxy:
+    """A border made of the tensor's own elements."""
+    tensor_only(input)
+    k = len(widths) // 2
+    if len(widths) % 2 or not 1 <= k <= 3 or input.ndim not in (k + 1, k + 2) or input.dtype.kind not in "biuf":
+        raise NeedsOpaque("a border that torch refuses")
+    if 0 in input.shape[input.ndim - k - 1 :]:
+        raise NeedsOpaque("a border of nothing")
+    a = input
+    for i in range(k):
+        d, (before, after) = a.ndim - 1 - i, widths[2 * i : 2 * i + 2]
+        n = a.shape[d]
+        if min(before, after) < -n or n + before + after < 1:
+            raise NeedsOpaque("a border that leaves nothing")
+        kept = clang.slice_dim(a, max(-before, 0), max(n - max(-after, 0), 0), dim=d)
+        parts = _BORDERS[mode](a, kept, d, max(before, 0), max(after, 0))
+        a = prims.concatenate([p for p in parts if p.shape[d]], d)
+    return a
+
+
 @torchsymbol(torch.nn.functional.pad)
 def pad(input: Any, pad: Any, mode: Any = "constant", value: Any = None) -> TensorProxy:
-    """A constant, by default 0, around the last dimensions; other modes are left to torch."""
+    """A constant, by default 0, or elements of the tensor, around the last dimensions."""
+    if mode in _BORDERS:
+        return _bordered(input, shape_argument((pad,)), mode)
     if mode != "constant" or (value is not None and not is_number(value)):
-        raise NeedsOpaque("padding with what is there")
+        raise NeedsOpaque("a value that is no number")
     return _padded(input, pad, value if value is None or type(value) in (bool, int, float) else value.known())
 
 
@@ -126,12 +183,25 @@ def kron(input: Any, other: Any) -> TensorProxy:
     """Every element of one times the whole of the other."""
     tensor_only(input, other)
     rank = max(input.ndim, other.ndim)
-    if input.dtype is not other.dtype or input.dtype.kind == "b" or rank == 0 or 0 in (*input.shape, *other.shape):
+    if input.dtype is not other.dtype or rank == 0 or 0 in (*input.shape, *other.shape):
         raise NeedsOpaque("a product of two dtypes")
     shapes_ = [(*(1,) * (rank - x.ndim), *x.shape) for x in (input, other)]
     a = clang.reshape(input, tuple(m for n in shapes_[0] for m in (n, 1)))
     b = clang.reshape(other, tuple(m for n in shapes_[1] for m in (1, n)))
     return clang.reshape(clang.mul(a, b), tuple(n * m for n, m in zip(*shapes_)))
+
+
+@torchsymbol("cartesian_prod")
+def cartesian_prod(*tensors: Any) -> TensorProxy:
+    """Every choice of one element of each line, a row each; a single line as it is."""
+    tensor_only(*tensors)
+    if any(x.ndim != 1 or x.dtype is not tensors[0].dtype for x in tensors) or not tensors:
+        raise NeedsOpaque("what are no lines of one dtype")
+    if len(tensors) == 1:
+        return tensors[0]
+    shape = tuple(x.shape[0] for x in tensors)
+    grids = [prims.broadcast_in_dim(x, shape, (i,)) for i, x in enumerate(tensors)]
+    return clang.stack([clang.reshape(g, (math.prod(shape),)) for g in grids], 1)
 
 
 # Diagonals
@@ -152,9 +222,12 @@ def _embedded(a: TensorProxy, offset: int) -> TensorProxy:
 def diag_embed(input: Any, offset: Any = 0, dim1: Any = -2, dim2: Any = -1) -> TensorProxy:
     """Vectors as the diagonals of matrices."""
     tensor_only(input)
-    if (dim1, dim2) != (-2, -1) or input.ndim == 0 or 0 in input.shape:
-        raise NeedsOpaque("matrices in other dimensions")
-    return _embedded(input, static_int(offset))
+    if input.ndim == 0 or 0 in input.shape:
+        raise NeedsOpaque("a diagonal of nothing")
+    rows, columns = (dimension(input.ndim + 1, d) for d in (dim1, dim2))
+    if rows == columns:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return clang.moveaxis(_embedded(input, static_int(offset)), (-2, -1), (rows, columns))
 
 
 @torchsymbol("diag")
@@ -198,6 +271,25 @@ def select_scatter(input: Any, src: Any, dim: Any, index: Any) -> TensorProxy:
     return _replaced(input, clang.expand_dims(src, (d,)), d, at % input.shape[d])
 
 
+@torchsymbol("diagonal_scatter")
+def diagonal_scatter(input: Any, src: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> TensorProxy:
+    """The tensor with a diagonal of planes replaced."""
+    tensor_only(input, src)
+    k, dims = static_int(offset), tuple(dimension(input.ndim, d) for d in (dim1, dim2))
+    if src.dtype is not input.dtype or dims[0] == dims[1] or 0 in (*input.shape, *src.shape):
+        raise NeedsOpaque("a diagonal of another dtype")
+    planes = clang.moveaxis(input, dims, (-2, -1))
+    rows, columns = planes.shape[-2:]
+    above, n = max(-k, 0), min(rows, columns - k) if k >= 0 else min(rows + k, columns)
+    if src.shape != (*planes.shape[:-2], n):
+        raise RuntimeError("expected src to have a size equal to the slice of self")
+    i = clang.expand_dims(prims.iota(rows, start=k, device=input.device, dtype=dtypes.int64), (1,))
+    on = clang.eq(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
+    lines = prims.pad(src, 0, [(0, 0, 0)] * (src.ndim - 1) + [(above, rows - n - above, 0)])
+    replaced = clang.where(on, clang.broadcast_to(clang.expand_dims(lines, (-1,)), planes.shape), planes)
+    return clang.moveaxis(replaced, (-2, -1), dims)
+
+
 @torchsymbol("slice_scatter")
 def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorProxy:
     """The tensor with a slice of a dimension replaced."""
@@ -216,12 +308,14 @@ def slice_scatter(input: Any, src: Any, dim: Any = 0, start: Any = None, end: An
 def index_fill(input: Any, dim: Any, index: Any, value: Any) -> TensorProxy:
     """The tensor with positions of a dimension set to a value."""
     tensor_only(input, index)
-    if input.ndim == 0 or index.ndim != 1 or input.dtype.kind not in "f" or 0 in index.shape:
-        raise NeedsOpaque("positions of a number")
+    if index.ndim != 1 or input.dtype.kind not in "biuf" or 0 in index.shape:
+        raise NeedsOpaque("positions of nothing")
+    if is_number(value) and result_dtype(input, value) is not input.dtype:
+        raise NeedsOpaque("a value of another kind")
     d = dimension(input.ndim, dim)
-    moved = clang.moveaxis(input, (d,), (0,))
+    moved = clang.moveaxis(*lined(input), (d,), (0,))
     new = clang.broadcast_to(as_tensor(value, input.dtype), (index.shape[0], *moved.shape[1:]))
-    return clang.moveaxis(prims.index_put(moved, [index], new, False), (0,), (d,))
+    return clang.reshape(clang.moveaxis(prims.index_put(moved, [index], new, False), (0,), (d,)), input.shape)
 
 
 def _index_update(name: str, accumulate: bool) -> None:
@@ -229,13 +323,20 @@ def _index_update(name: str, accumulate: bool) -> None:
     def update(input: Any, dim: Any, index: Any, source: Any, *, alpha: Any = 1) -> TensorProxy:
         """The tensor with positions of a dimension replaced by, or increased by, those of another."""
         tensor_only(input, index, source)
-        if input.ndim == 0 or index.ndim != 1 or source.dtype is not input.dtype or input.dtype.kind not in "if":
-            raise NeedsOpaque("positions of a number")
+        factor = known(alpha)
+        if source.dtype is not input.dtype or input.dtype.kind not in "bif":
+            raise NeedsOpaque("a source of another dtype")
+        if type(factor) not in {"b": (bool,), "i": (int,), "f": (int, float)}[input.dtype.kind] and factor != 1:
+            raise NeedsOpaque("a factor of another kind")
         d = dimension(input.ndim, dim)
-        if source.shape != (*input.shape[:d], index.shape[0], *input.shape[d + 1 :]) or 0 in source.shape or alpha != 1:
+        a, source = lined(input, source)
+        if index.ndim != 1 or source.shape != (*a.shape[:d], index.shape[0], *a.shape[d + 1 :]) or 0 in source.shape:
             raise NeedsOpaque("a source of another shape")
-        moved, new = clang.moveaxis(input, (d,), (0,)), clang.moveaxis(source, (d,), (0,))
-        return clang.moveaxis(prims.index_put(moved, [not_negative(index)], new, accumulate), (0,), (d,))
+        if factor != 1:
+            source = clang.mul(source, factor)
+        moved, new = (clang.moveaxis(x, (d,), (0,)) for x in (a, source))
+        made = clang.moveaxis(prims.index_put(moved, [not_negative(index)], new, accumulate), (0,), (d,))
+        return clang.reshape(made, input.shape)
 
 
 _index_update("index_add", True)
@@ -246,8 +347,10 @@ _index_update("index_copy", False)
 def take(input: Any, index: Any) -> TensorProxy:
     """Elements at positions of the flattened tensor."""
     tensor_only(input, index)
-    if index.dtype is not dtypes.int64 or 0 in (*input.shape, *index.shape):
+    if index.dtype is not dtypes.int64 or (0 in input.shape and 0 not in index.shape):
         raise NeedsOpaque("positions in nothing")
+    if 0 in index.shape:
+        return nothing_of(input, index.shape)
     return prims.take(clang.reshape(input, (-1,)), index, 0)
 
 
@@ -260,14 +363,29 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, layout: Any
     """``steps`` numbers from ``start`` to ``end``, both included."""
     check_plain(device, layout, requires_grad)
     wanted, n = dtype_or(dtype, default_dtype()), static_int(steps)
-    if not (is_number(start) and is_number(end)) or wanted.kind != "f" or wanted.bits == 16 or n < 2:
+    if not (is_number(start) and is_number(end)) or wanted.kind not in "if" or wanted.bits == 16 or n < 0:
         raise NeedsOpaque("bounds that are values")
-    first, last = (x if type(x) in (int, float) else x.known() for x in (start, end))
+    first, last = (known(x) for x in (start, end))
+    if wanted.kind == "i":
+        return clang.convert(_whole_steps(int(first), int(last), n), wanted)
+    if n < 2:
+        return clang.full((n,), first, dtype=wanted)
     step = (last - first) / (n - 1)
     rising = prims.iota(n, start=float(first), step=step, device=devices.current(), dtype=wanted)
     falling = prims.iota(n, start=float(last) - step * (n - 1), step=step, device=devices.current(), dtype=wanted)
     early = clang.lt(clang.arange(n, dtype=dtypes.int64), n // 2)
     return clang.where(early, rising, falling)
+
+
+def _whole_steps(first: int, last: int, n: int) -> TensorProxy:
+    """The numbers that :func:`linspace` of integers rounds towards zero, in float64, from the nearer end."""
+    if n < 2:
+        return clang.full((n,), float(first), dtype=dtypes.float64)
+    step = (last - first) / (n - 1)
+    i = clang.arange(n, dtype=dtypes.int64)
+    way = [clang.mul(clang.convert(x, dtypes.float64), step) for x in (i, clang.sub(clang.full_like(i, n - 1), i))]
+    ends = [clang.full_like(way[0], float(x)) for x in (first, last)]
+    return clang.where(clang.lt(i, n // 2), clang.add(ends[0], way[0]), clang.sub(ends[1], way[1]))
 
 
 def _triangle_indices(name: str, below: bool) -> None:
@@ -277,10 +395,17 @@ def _triangle_indices(name: str, below: bool) -> None:
         """The positions of a triangle, row by row."""
         check_plain(device, layout)
         rows, columns, k = static_int(row), static_int(col), static_int(offset)
-        found = [(i, j) for i in range(rows) for j in range(columns) if (j - i <= k if below else j - i >= k)]
-        if not found or len(found) > 64 or dtype_or(dtype, dtypes.int64) is not dtypes.int64:
-            raise NeedsOpaque("many positions")
-        return from_sequence([[i for i, _ in found], [j for _, j in found]])
+        wanted = dtype_or(dtype, dtypes.int64)
+        if min(rows, columns) < 0 or wanted.kind != "i":
+            raise NeedsOpaque("sizes below zero")
+        i, j = clang.arange(rows, dtype=dtypes.int64), clang.arange(columns, dtype=dtypes.int64)
+        i = clang.add(clang.broadcast_to(clang.expand_dims(i, (1,)), (rows, columns)), k)
+        j = clang.broadcast_to(j, (rows, columns))
+        count = sum(max(0, min(columns, r + k + 1) if below else columns - max(0, r + k)) for r in range(rows))
+        if count == 0:
+            return clang.full((2, 0), 0, dtype=wanted)
+        found = prims.nonzero((clang.ge if below else clang.le)(i, j))
+        return clang.convert(clang.stack([clang.slice_dim(x, 0, count, dim=0) for x in found], 0), wanted)
 
 
 _triangle_indices("tril_indices", True)

@@ -11,6 +11,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.creation import from_sequence
 from tnp.lang.torch.elementwise import isclose
+from tnp.lang.torch.indexing import lined, nothing_of
 from tnp.lang.torch.operands import float_dtype, known, static_int, tensor_only
 from tnp.lang.torch.products import matmul
 from tnp.lang.torch.reductions import reduced
@@ -27,10 +28,15 @@ def _truth(a: TensorProxy) -> TensorProxy:
 def nonzero(input: Any, *, as_tuple: Any = False) -> Any:
     """The positions of what is not zero: a row each, or a tensor a dimension."""
     tensor_only(input)
-    if input.ndim == 0 or 0 in input.shape:
-        raise NeedsOpaque("the positions of a number")
-    found = prims.nonzero(_truth(input))
-    return tuple(found) if as_tuple else prims.concatenate([clang.expand_dims(x, (1,)) for x in found], 1)
+    if 0 in input.shape:
+        shape = (0,) if as_tuple else (0, input.ndim)
+        none = [clang.full(shape, 0, dtype=dtypes.int64) for _ in range(input.ndim if as_tuple else 1)]
+        return tuple(none) if as_tuple else none[0]
+    found = prims.nonzero(_truth(*lined(input)))
+    if as_tuple:
+        return tuple(found)
+    places = prims.concatenate([clang.expand_dims(x, (1,)) for x in found], 1)
+    return places if input.ndim else clang.slice_dim(places, 0, 0, dim=1)
 
 
 @torchsymbol("argwhere")
@@ -43,9 +49,9 @@ def argwhere(input: Any) -> TensorProxy:
 def masked_select(input: Any, mask: Any) -> TensorProxy:
     """The elements where ``mask`` holds, in order."""
     tensor_only(input, mask)
-    if mask.dtype is not dtypes.bool8 or 0 in (*input.shape, *mask.shape) or not (input.ndim or mask.ndim):
+    if mask.dtype is not dtypes.bool8 or 0 in (*input.shape, *mask.shape):
         raise NeedsOpaque("a mask of another kind")
-    a, m = clang.broadcast(input, mask)
+    a, m = clang.broadcast(*lined(input, mask))
     return clang.getitem(a, m)
 
 
@@ -78,7 +84,7 @@ def combinations(input: Any, r: Any = 2, with_replacement: Any = False) -> Tenso
         raise NeedsOpaque("many combinations")
     places = list(choose(range(input.shape[0]), count))
     if not places:
-        raise NeedsOpaque("no combinations")
+        return nothing_of(input, (0, count))
     flat = from_sequence([i for place in places for i in place], dtypes.int64)
     return clang.reshape(prims.take(input, flat, 0), (len(places), count))
 

@@ -12,7 +12,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags
-from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_dtype, to_device
+from tnp.lang.torch.dtypes import default_dtype, dtype_or, number_dtype, result_dtype, to_device, to_torch_dtype
 from tnp.lang.torch.operands import as_tensor, on_device, shape_argument, static_int, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
@@ -164,14 +164,18 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, lay
     """Numbers from ``start`` up to ``end``, ``step`` apart."""
     check_plain(device, layout, requires_grad, pin_memory)
     first, last = (0, start) if end is None else (start, end)
-    first, last, by = _static(first), _static(last), _static(step)
+    first, last, by = (int(x) if type(x) is bool else x for x in map(_static, (first, last, step)))
     floating = any(type(x) is float for x in (first, last, by))
     wanted = dtype_or(dtype, default_dtype() if floating else dtypes.int64)
     if by == 0 or any(type(x) not in (int, float) for x in (first, last, by)) or (last - first) * by < 0:
         raise NeedsOpaque("a range that torch refuses")
-    if wanted.kind not in "if" or (floating and wanted.kind == "i") or wanted.bits == 16:
+    if wanted.kind not in "if" or wanted.bits == 16 or (wanted.kind == "i" and int(by) == 0):
         raise NeedsOpaque(f"a range of {wanted}")
-    return prims.iota(math.ceil((last - first) / by), start=first, step=by, device=devices.current(), dtype=wanted)
+    n = math.ceil((last - first) / by)
+    if floating and wanted.kind == "i":
+        n = torch.arange(first, last, by, dtype=to_torch_dtype(wanted), device="meta").shape[0]
+        first, by = int(first), int(by)
+    return prims.iota(n, start=first, step=by, device=devices.current(), dtype=wanted)
 
 
 @torchsymbol(torch.eye, factory=True)

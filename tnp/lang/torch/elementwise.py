@@ -17,12 +17,14 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.lang.torch.dtypes import result_dtype
+from tnp.lang.torch.dtypes import default_dtype, result_dtype, to_torch_dtype
 from tnp.lang.torch.operands import (
     as_tensor,
     float_dtype,
+    known,
     operands_in,
     promote,
+    static_int,
     tensor_only,
 )
 from tnp.lang.torch.registry import torchsymbol
@@ -43,6 +45,7 @@ UNARY: tuple[tuple[str, str, str, str, str], ...] = (
     ("ceil",        "ceil",        "iuf",   "same",  ""),
     ("cos",         "cos",         "f",     "float", ""),
     ("cosh",        "cosh",        "f",     "float", ""),
+    ("digamma",     "digamma",     "f",     "float", "psi"),
     ("erf",         "erf",         "f",     "float", ""),
     ("erfc",        "erfc",        "f",     "float", ""),
     ("erfinv",      "erfinv",      "f",     "float", ""),
@@ -65,7 +68,6 @@ UNARY: tuple[tuple[str, str, str, str, str], ...] = (
     ("sin",         "sin",         "f",     "float", ""),
     ("sinh",        "sinh",        "f",     "float", ""),
     ("sqrt",        "sqrt",        "f",     "float", ""),
-    ("square",      "square",      "iufc",  "same",  ""),
     ("tan",         "tan",         "f",     "float", ""),
     ("tanh",        "tanh",        "f",     "float", ""),
     ("trunc",       "trunc",       "iuf",   "same",  "fix"),
@@ -180,8 +182,12 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
         return true_divide(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
-    a, b = _checked(promote(input, other), "f", "div")
-    return clang.trunc(clang.div(a, b))
+    a, b = _checked(_divisible(input, other), "iuf", "div")
+    dtype = next(x.dtype for x in (a, b) if isinstance(x, TensorProxy))
+    if dtype.kind == "f":
+        return clang.trunc(clang.div(a, b))
+    # What is left has the sign of the dividend, so that the division of the rest comes out even.
+    return clang.floor_divide(clang.sub(as_tensor(a, dtype), clang.fmod(a, b)), b)
 
 
 def _reflected(name: str, symbol: Symbol) -> None:
@@ -191,26 +197,36 @@ def _reflected(name: str, symbol: Symbol) -> None:
         return symbol(other, input)
 
 
-def _is_harmless(divisor: Any) -> bool:
-    return type(divisor) is int and divisor not in (0, -1)
+def _divisible(input: Any, other: Any) -> list[Any]:
+    """Operands of a division that rounds. That of integers raises for a zero among the divisors; a number that is one is left to torch."""
+    a, b = promote(input, other)
+    divisor = b if isinstance(b, TensorProxy) else a
+    if divisor.dtype.kind == "f" or (type(b) is int and b != 0):
+        return [a, b]
+    if not isinstance(b, TensorProxy):
+        raise NeedsOpaque("integers by a number that may be zero")
+    if divisor.dtype.kind in "iu" and 0 not in b.shape and not (isinstance(a, TensorProxy) and 0 in a.shape):
+        b = prims.require(b, clang.ne(b, 0), RuntimeError, "ZeroDivisionError")
+    return [a, b]
 
 
 @torchsymbol("floor_divide", "__floordiv__", method="floor_divide", tags=ELEMENTWISE)
 def floor_divide(input: Any, other: Any) -> TensorProxy:
-    """``input // other``, rounded down. Integers by what may be zero are left to torch, which raises."""
-    return clang.floor_divide(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "floor_divide"))
+    """``input // other``, rounded down."""
+    return clang.floor_divide(*_checked(_divisible(input, other), "iuf", "floor_divide"))
 
 
 @torchsymbol("remainder", "__mod__", method="remainder", tags=ELEMENTWISE)
 def remainder(input: Any, other: Any) -> TensorProxy:
-    """``input % other``, with the sign of ``other``. Integers by what may be zero are left to torch, which raises."""
-    return clang.remainder(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "remainder"))
+    """``input % other``, with the sign of ``other``."""
+    return clang.remainder(*_checked(_divisible(input, other), "iuf", "remainder"))
 
 
 @torchsymbol("fmod", tags=ELEMENTWISE)
 def fmod(input: Any, other: Any) -> TensorProxy:
     """The remainder with the sign of ``input``."""
-    return clang.fmod(*_checked(promote(input, other), "iuf" if _is_harmless(other) else "f", "fmod"))
+    tensor_only(input)
+    return clang.fmod(*_checked(_divisible(input, other), "iuf", "fmod"))
 
 
 @torchsymbol("pow", "__pow__", method="pow", tags=ELEMENTWISE)
@@ -224,7 +240,25 @@ def pow(input: Any, exponent: Any) -> TensorProxy:
         return known[exponent if type(exponent) in (int, float) else exponent.known()](base)
     if kind in "iu" and type(exponent) is int and exponent >= 0:
         return clang.square(base) if exponent == 2 else clang.pow(base, power)
+    if kind in "iu" and isinstance(exponent, TensorProxy):
+        return _integer_power(*clang.broadcast(as_tensor(base, power.dtype), power))
     return clang.pow(*_checked([base, power], "f", "pow"))
+
+
+def _integer_power(a: TensorProxy, b: TensorProxy) -> TensorProxy:
+    """Integers to the power of integers; to a negative one 0, but for 1 and -1."""
+    if b.dtype.kind == "u":
+        return clang.pow(a, b)
+    is_odd = clang.eq(clang.bitwise_and(b, 1), 1)
+    inverse = clang.where(clang.eq(a, -1), clang.where(is_odd, a, clang.neg(a)), clang.convert(clang.eq(a, 1), a.dtype))
+    return clang.where(clang.lt(b, 0), inverse, clang.pow(a, clang.maximum(b, 0)))
+
+
+@torchsymbol("square", method="square", tags=ELEMENTWISE)
+def square(input: Any) -> TensorProxy:
+    """``input * input``; of bools in int64."""
+    tensor_only(input)
+    return clang.square(*_checked(promote(input, 2)[:1], "iufc", "square"))
 
 
 @torchsymbol("float_power", tags=ELEMENTWISE)
@@ -280,10 +314,15 @@ def signbit(input: Any) -> TensorProxy:
 def round(input: Any, *, decimals: Any = 0) -> TensorProxy:
     """The nearest integer, the even one of two."""
     tensor_only(input)
-    if decimals != 0:
-        raise NeedsOpaque("decimals")
-    (a,) = _checked([input], "iuf", "round")
-    return clang.round(a) if a.dtype.kind == "f" else a
+    places = static_int(decimals)
+    (a,) = _checked([input], "iuf" if places == 0 else "f", "round")
+    if places == 0:
+        return clang.round(a) if a.dtype.kind == "f" else a
+    if a.dtype.bits == 16 or not -22 <= places <= 22:  # 10 ** 22 is the last power that a float64 holds
+        raise NeedsOpaque("decimals of halves, or many")
+    power = clang.full_like(a, 10.0 ** max(places, -places))
+    there, back = (clang.mul, clang.div) if places > 0 else (clang.div, clang.mul)
+    return back(clang.round(there(a, power)), power)
 
 
 @torchsymbol("deg2rad", tags=ELEMENTWISE)
@@ -374,7 +413,12 @@ def heaviside(input: Any, values: Any) -> TensorProxy:
     tensor_only(input, values)
     if input.dtype is not values.dtype:
         raise NeedsOpaque("heaviside of two dtypes")
-    return clang.heaviside(*_checked([input, values], "f", "heaviside"))
+    a, v = clang.broadcast(*_checked([input, values], "biuf", "heaviside"))
+    if a.dtype.kind == "f":
+        return clang.heaviside(a, v)
+    if a.dtype.kind == "b":
+        return clang.logical_or(a, v)
+    return clang.where(clang.eq(a, 0), v, clang.convert(clang.gt(a, 0), a.dtype))
 
 
 @torchsymbol("nextafter", tags=ELEMENTWISE)
@@ -402,10 +446,10 @@ def _shift(name: str, operator: str) -> None:
     @torchsymbol(name, operator, method=operator.strip("_").replace("lshift", "left_shift").replace("rshift", "right_shift"),
                  tags=ELEMENTWISE)  # fmt: skip
     def shift(input: Any, other: Any) -> TensorProxy:
-        """Shifted by a number of bits that the dtype has."""
+        """Shifted by a number of bits; by one that the dtype has not, all of them are shifted out."""
         a, b = _checked(promote(input, other), "iu", name)
-        if type(other) is not int or not isinstance(a, TensorProxy) or not 0 <= other < a.dtype.bits:
-            raise NeedsOpaque("a shift by a value")
+        if not isinstance(b, TensorProxy) and not (type(b) is int and 0 <= b < a.dtype.bits):
+            raise NeedsOpaque("a shift by a number that is not known, or large")
         return getattr(clang, name.removeprefix("bitwise_"))(a, b)
 
 
@@ -442,16 +486,20 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> TensorProxy:
     return result if max is None else clang.minimum(*operands_in(dtype, result, max))
 
 
+def _are_bools(*xs: Any) -> bool:
+    return all(isinstance(x, TensorProxy) and x.dtype.kind == "b" for x in xs)
+
+
 @torchsymbol("clamp_min")
 def clamp_min(input: Any, min: Any) -> TensorProxy:
     """At least ``min``."""
-    return clamp(input, min)
+    return clang.maximum(*clang.broadcast(input, min)) if _are_bools(input, min) else clamp(input, min)
 
 
 @torchsymbol("clamp_max")
 def clamp_max(input: Any, max: Any) -> TensorProxy:
     """At most ``max``."""
-    return clamp(input, None, max)
+    return clang.minimum(*clang.broadcast(input, max)) if _are_bools(input, max) else clamp(input, None, max)
 
 
 @torchsymbol("masked_fill")
@@ -460,6 +508,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> TensorProxy:
     tensor_only(input, mask)
     if mask.dtype.kind != "b" or (isinstance(value, TensorProxy) and value.ndim):
         raise NeedsOpaque("a mask that is not bool")
+    if input.dtype.kind == "b" and is_number(value):
+        value = bool(known(value))
     if result_dtype(input, value) is not input.dtype:
         raise NeedsOpaque("a value of another kind")
     return clang.where(mask, as_tensor(value, input.dtype), input)
@@ -496,7 +546,9 @@ def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
 @torchsymbol("addcmul")
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
     """``input + value * tensor1 * tensor2``."""
-    a, b, c = _checked(promote(input, tensor1, tensor2), "f", "addcmul")
+    a, b, c = _checked(promote(input, tensor1, tensor2), "iuf", "addcmul")
+    if result_dtype(input, tensor1, tensor2).kind != "f" and type(known(value)) is not int:
+        raise NeedsOpaque("a factor that is rounded")
     b, c = as_tensor(b), as_tensor(c)
     return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
 
@@ -513,11 +565,18 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
 def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> TensorProxy:
     """Whether ``|input - other| <= atol + rtol * |other|``."""
     tensor_only(input, other)
-    a, b = clang.broadcast(*_checked([input, other], "f", "isclose"))
+    a, b = clang.broadcast(*_checked([input, other], "biuf", "isclose"))
     if a.dtype is not b.dtype:
         raise NeedsOpaque("isclose of two dtypes")
+    rtol, atol = known(rtol), known(atol)
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero")
     close = clang.eq(a, b)
-    if equal_nan:
+    if a.dtype.kind != "f":
+        if rtol == 0 and atol == 0:
+            return close
+        a, b = (clang.convert(x, default_dtype()) for x in (a, b))
+    elif equal_nan:
         close = clang.logical_or(close, clang.logical_and(clang.isnan(a), clang.isnan(b)))
     distance = clang.abs(clang.sub(a, b))
     allowed = clang.add(clang.abs(clang.mul(b, rtol)), atol)
@@ -532,18 +591,24 @@ def fill(input: Any, value: Any) -> TensorProxy:
     number = as_tensor(value)
     if number.ndim or (number.dtype.kind == "c" and input.dtype.kind != "c") or not is_number(value):
         raise NeedsOpaque("a value that is a tensor")
-    if input.dtype.kind != "f":
-        raise NeedsOpaque("a value that may not fit")
-    return clang.full_like(input, value)
+    if input.dtype.kind in "iu":
+        limits, value = torch.iinfo(to_torch_dtype(input.dtype)), known(value)
+        if type(value) is float or not limits.min <= value <= limits.max:
+            raise NeedsOpaque("a value that may not fit")
+        value = int(value)
+    return clang.full_like(input, bool(known(value)) if input.dtype.kind == "b" else value)
 
 
 @torchsymbol("logit", tags=ELEMENTWISE)
 def logit(input: Any, eps: Any = None) -> TensorProxy:
     """``log(input / (1 - input))``."""
     (a,) = _checked(promote(input, floating=True), "f", "logit")
+    one = clang.full_like(a, 1)
     if eps is not None:
-        raise NeedsOpaque("numbers clamped")
-    return clang.log(clang.div(a, clang.sub(clang.full_like(a, 1), a)))
+        low = clang.full_like(a, eps)
+        high = clang.sub(one, low)
+        a = clang.where(clang.lt(a, low), low, clang.where(clang.gt(a, high), high, a))
+    return clang.log(clang.div(a, clang.sub(one, a)))
 
 
 @torchsymbol("ldexp", tags=ELEMENTWISE)

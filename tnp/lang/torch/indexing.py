@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
@@ -14,7 +15,7 @@ from tnp.lang.torch.creation import from_sequence
 from tnp.lang.torch.operands import as_tensor, dimension, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
-__all__ = ["getitem", "not_negative", "setitem"]
+__all__ = ["getitem", "lined", "not_negative", "nothing_of", "setitem"]
 
 
 def _key_part(part: Any) -> Any:
@@ -54,25 +55,40 @@ def not_negative(index: TensorProxy, below: int | None = None) -> TensorProxy:
     return prims.require(index, fits, IndexError, "index out of range in self")
 
 
+def lined(*xs: TensorProxy) -> list[TensorProxy]:
+    """Numbers as lines of one element; others as they are."""
+    return [x if x.ndim else clang.reshape(x, (1,)) for x in xs]
+
+
+def nothing_of(a: TensorProxy, shape: tuple[int, ...]) -> TensorProxy:
+    """No elements of ``a``, in a shape of none."""
+    flat = clang.reshape(a, (math.prod(a.shape),))
+    return clang.reshape(clang.slice_dim(flat, 0, 0, dim=0), shape)
+
+
 @torchsymbol("index_select", tags=(OpTags.MAY_RAISE,))
 def index_select(input: Any, dim: Any, index: Any) -> TensorProxy:
     """The positions ``index`` of a dimension."""
     tensor_only(input, index)
-    if input.ndim == 0 or index.ndim != 1:
-        raise NeedsOpaque("index_select of a 0-d tensor")
-    return prims.take(input, not_negative(index), dimension(input.ndim, dim))
+    if index.ndim != 1 or (input.ndim == 0 and index.shape != (1,)):
+        raise NeedsOpaque("positions that are no line")
+    taken = prims.take(*lined(input), not_negative(index), dimension(input.ndim, dim))
+    return taken if input.ndim else clang.reshape(taken, ())
 
 
 @torchsymbol("gather", tags=(OpTags.MAY_RAISE,))
 def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = False) -> TensorProxy:
     """``result[i][j] = input[index[i][j]][j]`` for dimension 0."""
     tensor_only(input, index)
-    if input.ndim == 0 or index.ndim != input.ndim or 0 in index.shape:
-        raise NeedsOpaque("gather of other ranks")
     d = dimension(input.ndim, dim)
-    if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
+    if 0 in index.shape:
+        return nothing_of(input, index.shape)
+    a, at = lined(input, not_negative(index))
+    if a.ndim != at.ndim or 0 in input.shape:
+        raise NeedsOpaque("gather of other ranks")
+    if any(m > n for i, (n, m) in enumerate(zip(a.shape, at.shape)) if i != d):
         raise RuntimeError("Size does not match at a dimension other than dim")
-    return prims.gather(input, not_negative(index), d)
+    return clang.reshape(prims.gather(a, at, d), index.shape)
 
 
 @torchsymbol(torch.nn.functional.embedding, row_major="always", tags=(OpTags.MAY_RAISE,))
@@ -89,34 +105,41 @@ def embedding(
     return prims.take(weight, not_negative(input), 0)
 
 
-def _scattered(name: str, prim: Any) -> None:
+def _scattered(name: str, prim: Any, kinds: str) -> None:
     @torchsymbol(name, tags=(OpTags.MAY_RAISE,))
     def scatter(input: Any, dim: Any, index: Any, src: Any) -> TensorProxy:
         """``input`` with ``result[index[i][j]][j]`` replaced, or increased, by ``src[i][j]`` for dimension 0."""
         tensor_only(input, index, src)
-        if input.ndim == 0 or index.ndim != input.ndim or src.shape != index.shape or 0 in index.shape:
+        if not index.ndim == src.ndim == input.ndim or 0 in index.shape:
             raise NeedsOpaque("a source of another shape")
-        if src.dtype is not input.dtype or index.dtype is not dtypes.int64 or input.dtype.kind not in "if":
+        if src.dtype is not input.dtype or index.dtype is not dtypes.int64 or input.dtype.kind not in kinds:
             raise NeedsOpaque("a source of another dtype")
+        if any(n < m for n, m in zip(src.shape, index.shape)):
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
+        for i, n in enumerate(index.shape):
+            src = clang.slice_dim(src, 0, n, dim=i) if src.shape[i] != n else src
         d = dimension(input.ndim, dim)
         if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
             raise RuntimeError("Expected index to be no larger than self apart from dimension dim")
-        return prim(input, not_negative(index), src, d)
+        a, at, new = lined(input, not_negative(index), src)
+        return clang.reshape(prim(a, at, new, d), input.shape)
 
 
-_scattered("scatter", prims.scatter)
-_scattered("scatter_add", prims.scatter_add)
+_scattered("scatter", prims.scatter, "bif")
+_scattered("scatter_add", prims.scatter_add, "bif")
 
 
 @torchsymbol("take_along_dim", tags=(OpTags.MAY_RAISE,))
 def take_along_dim(input: Any, indices: Any, dim: Any = None) -> TensorProxy:
-    """:func:`gather`; the dimensions of the indices fit the tensor's."""
+    """:func:`gather`; the tensor and the indices broadcast in the other dimensions."""
     tensor_only(input, indices)
     if dim is None:
         input, indices, dim = clang.reshape(input, (-1,)), clang.reshape(indices, (-1,)), 0
     d = dimension(input.ndim, dim)
-    wanted = tuple(m if i == d else n for i, (n, m) in enumerate(zip(input.shape, indices.shape)))
-    if input.ndim != indices.ndim or indices.shape != wanted or 0 in wanted:
-        raise NeedsOpaque("indices that broadcast")
+    if input.ndim != indices.ndim or 0 in (*input.shape, *indices.shape):
+        raise NeedsOpaque("indices of another rank")
+    a, b = ((*x.shape[:d], 1, *x.shape[d + 1 :]) for x in (input, indices))
+    common = sizes.broadcast(a, b)
+    input, indices = (clang.broadcast_to(x, (*common[:d], x.shape[d], *common[d + 1 :])) for x in (input, indices))
     indices = clang.where(clang.lt(indices, 0), clang.add(indices, input.shape[d]), indices)
     return prims.gather(input, not_negative(indices), d)

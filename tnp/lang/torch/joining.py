@@ -218,7 +218,7 @@ def column_stack(tensors: Any) -> TensorProxy:
 def pixel_shuffle(input: Any, upscale_factor: Any) -> TensorProxy:
     """Channels as pixels."""
     r = static_int(upscale_factor)
-    if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r) or 0 in input.shape:
+    if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
         raise NeedsOpaque("channels that do not divide")
     *batch, c, h, w = input.shape
     k = len(batch)
@@ -231,7 +231,7 @@ def pixel_shuffle(input: Any, upscale_factor: Any) -> TensorProxy:
 def pixel_unshuffle(input: Any, downscale_factor: Any) -> TensorProxy:
     """Pixels as channels."""
     r = static_int(downscale_factor)
-    if input.ndim < 3 or r < 1 or input.shape[-1] % r or input.shape[-2] % r or 0 in input.shape:
+    if input.ndim < 3 or r < 1 or input.shape[-1] % r or input.shape[-2] % r:
         raise NeedsOpaque("pixels that do not divide")
     *batch, c, h, w = input.shape
     k = len(batch)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
 
-from tnp.core import clang, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
@@ -23,8 +24,8 @@ RAISES = (OpTags.MAY_RAISE,)
 def _matrix(*xs: Any) -> None:
     floating(*xs)
     for x in xs:
-        if x.ndim < 2 or 0 in x.shape:
-            raise NeedsOpaque("no matrix, or an empty one")
+        if x.ndim < 2:
+            raise NeedsOpaque("no matrix")
 
 
 def _square(x: Any) -> None:
@@ -49,21 +50,38 @@ def det(A: Any) -> TensorProxy:
 
 @torchsymbol(torch.linalg.cholesky, tags=RAISES)
 def cholesky(A: Any, *, upper: Any = False) -> TensorProxy:
-    """The lower triangular factor of positive definite matrices."""
+    """The lower triangular factor of positive definite matrices, of which that triangle is read; or the upper one."""
     _square(A)
     if upper:
-        raise NeedsOpaque("the upper factor")
+        return clang.matrix_transpose(prims.cholesky(clang.matrix_transpose(A)))
     return prims.cholesky(A)
 
 
 @torchsymbol(torch.linalg.solve, tags=RAISES)
 def solve(A: Any, B: Any, *, left: Any = True) -> TensorProxy:
-    """``X`` with ``A @ X = B``."""
+    """``X`` with ``A @ X = B``, or ``X @ A = B``; of one dimension less than ``A``, vectors."""
     _square(A)
     floating(A, B)
-    if not left or B.ndim != A.ndim or B.shape[:-1] != A.shape[:-1] or 0 in B.shape:
+    is_vector = B.ndim == 1 or B.shape == A.shape[:-1]
+    if is_vector:
+        if not left:
+            raise NeedsOpaque("vectors on the right")
+        B = clang.expand_dims(B, (-1,))
+    return _divided(A, B, left, prims.solve, is_vector)
+
+
+def _divided(A: TensorProxy, B: TensorProxy, left: Any, solver: Any, is_vector: bool = False) -> TensorProxy:
+    """What ``solver`` finds for the right sides, whose batches broadcast with those of the matrices."""
+    if B.ndim < 2:
         raise NeedsOpaque("a right side of another shape")
-    return prims.solve(A, B)
+    if not left:
+        A, B = clang.matrix_transpose(A), clang.matrix_transpose(B)
+    if B.shape[-2] != A.shape[-1]:
+        raise RuntimeError("Incompatible shapes of A and B for the equation AX = B")
+    batch = sizes.broadcast(A.shape[:-2], B.shape[:-2])
+    found = solver(*(clang.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (A, B)))
+    found = found if left else clang.matrix_transpose(found)
+    return clang.squeeze(found, (-1,)) if is_vector else found
 
 
 @torchsymbol(torch.linalg.eigh, tags=RAISES)
@@ -108,18 +126,21 @@ def solve_triangular(A: Any, B: Any, *, upper: Any, left: Any = True, unitriangu
     """``X`` with ``A @ X = B`` for triangular ``A``."""
     _square(A)
     floating(A, B)
-    if not left or B.ndim != A.ndim or B.shape[:-1] != A.shape[:-1] or 0 in B.shape:
-        raise NeedsOpaque("a right side of another shape")
-    return prims.triangular_solve(A, B, upper=bool(upper), unit=bool(unitriangular))
+    triangle = bool(upper) == bool(left)
+    return _divided(A, B, left, partial(prims.triangular_solve, upper=triangle, unit=bool(unitriangular)))
 
 
-@torchsymbol(torch.linalg.matrix_power, torch.matrix_power, torch.Tensor.matrix_power)
+@torchsymbol(torch.linalg.matrix_power, torch.matrix_power, torch.Tensor.matrix_power, tags=RAISES)
 def matrix_power(A: Any, n: Any) -> TensorProxy:
-    """A power of square matrices, by squaring."""
+    """A power of square matrices, by squaring; negative ones are of the inverse."""
     _square(A)
     exponent = static_int(n)
-    if exponent < 1:
-        raise NeedsOpaque("no power, or one of the inverse")
+    if exponent == 0:
+        lines = clang.arange(A.shape[-1], dtype=dtypes.int64)
+        unit = clang.convert(clang.eq(clang.expand_dims(lines, (1,)), clang.expand_dims(lines, (0,))), A.dtype)
+        return clang.broadcast_to(unit, A.shape)
+    if exponent < 0:
+        exponent, A = -exponent, prims.inv(A)
     result: Any = None
     while exponent:
         if exponent & 1:
@@ -142,7 +163,9 @@ def vecdot(x: Any, y: Any, *, dim: Any = -1) -> TensorProxy:
 @torchsymbol(torch.linalg.cross)
 def cross(input: Any, other: Any, *, dim: Any = -1) -> TensorProxy:
     """Cross products of vectors of three."""
-    floating(input, other)
+    tensor_only(input, other)
+    if input.dtype is not other.dtype or input.dtype.kind not in "iu":
+        floating(input, other)
     if input.ndim != other.ndim or input.ndim == 0:
         raise NeedsOpaque("vectors of two ranks")
     a, b = clang.broadcast(input, other)
@@ -193,23 +216,41 @@ def convolved(
     return clang.add(*clang.broadcast(result, clang.reshape(bias, (1, bias.shape[0], *(1,) * (a.ndim - 2)))))
 
 
+def _padded_by_name(
+    a: TensorProxy, name: str, kernel: tuple[int, ...], steps: tuple[int, ...], spread: tuple[int, ...]
+) -> tuple[TensorProxy, tuple[int, ...]]:
+    """``a``, with zeros behind it where ``"same"`` needs more of them there than before, and how many there are on both sides."""
+    if name not in ("same", "valid"):
+        raise RuntimeError(f"Invalid padding string: '{name}'")
+    if name == "valid":
+        return a, (0,) * len(kernel)
+    if any(s != 1 for s in steps):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    needed = [d * (k - 1) for d, k in zip(spread, kernel)]
+    if any(n % 2 for n in needed):
+        a = prims.pad(a, 0, [(0, 0, 0)] * 2 + [(0, n % 2, 0) for n in needed])
+    return a, tuple(n // 2 for n in needed)
+
+
 def _convolution(name: str, rank: int) -> None:
     @torchsymbol(getattr(torch.nn.functional, name))
     def convolve(
         input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
     ) -> TensorProxy:
         """The cross-correlation of channels with kernels."""
-        floating(input, weight, *(() if bias is None else (bias,)))
-        if (
-            isinstance(padding, str)
-            or weight.ndim != rank + 2
-            or input.ndim not in (rank + 1, rank + 2)
-            or 0 in input.shape
-        ):
-            raise NeedsOpaque("padding by name")
-        batched = input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
-        sizes = each(stride, rank), each(padding, rank), each(dilation, rank)
-        result = convolved(batched, weight, bias, *sizes, static_int(groups))
+        given = input, weight, *(() if bias is None else (bias,))
+        tensor_only(*given)
+        if any(x.dtype is not dtypes.int64 for x in given):
+            floating(*given)
+        if weight.ndim != rank + 2 or input.ndim not in (rank + 1, rank + 2) or 0 in (*input.shape, *weight.shape):
+            raise NeedsOpaque("channels of other ranks, or of nothing")
+        a = input if input.ndim == rank + 2 else clang.expand_dims(input, (0,))
+        steps, spread = each(stride, rank), each(dilation, rank)
+        if isinstance(padding, str):
+            a, borders = _padded_by_name(a, padding, weight.shape[2:], steps, spread)
+        else:
+            borders = each(padding, rank)
+        result = convolved(a, weight, bias, steps, borders, spread, static_int(groups))
         return result if input.ndim == rank + 2 else clang.squeeze(result, (0,))
 
 

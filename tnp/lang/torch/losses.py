@@ -8,13 +8,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, log_softmax_along
 from tnp.lang.torch.elementwise import clamp_min
-from tnp.lang.torch.operands import dimension, known, tensor_only
-from tnp.lang.torch.reductions import reduced
+from tnp.lang.torch.operands import dimensions, float_dtype, known, tensor_only
+from tnp.lang.torch.reductions import reduced, vector_norm
 from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []
@@ -29,9 +29,11 @@ def _reduce(loss: TensorProxy, reduction: Any) -> TensorProxy:
     return total if reduction == "sum" else clang.div(total, loss.numel)
 
 
-def _alike(input: Any, target: Any, *legacy: Any) -> None:
+def _alike(input: Any, target: Any, *legacy: Any, integers: bool = False) -> None:
     """Leaves to torch operands of two shapes, which it broadcasts with a warning, and parameters of old."""
-    floating(input, target)
+    tensor_only(input, target)
+    if not (integers and input.dtype is target.dtype and input.dtype.kind == "i"):
+        floating(input, target)
     if input.shape != target.shape or any(x is not None for x in legacy) or 0 in input.shape:
         raise NeedsOpaque("operands of two shapes")
 
@@ -88,13 +90,16 @@ def soft_margin_loss(input: Any, target: Any, size_average: Any = None, reduce: 
 def poisson_nll_loss(input: Any, target: Any, log_input: Any = True, full: Any = False, size_average: Any = None,
                      eps: Any = 1e-08, reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """The negative log likelihood of counts."""
-    _alike(input, target, size_average, reduce)
-    if full:
-        raise NeedsOpaque("Stirling's formula")
+    _alike(input, target, size_average, reduce, integers=True)
+    a, b = (clang.convert(x, float_dtype(x.dtype)) for x in (input, target))
     if log_input:
-        loss = clang.sub(clang.exp(input), clang.mul(target, input))
+        loss = clang.sub(clang.exp(a), clang.convert(clang.mul(target, input), a.dtype))
     else:
-        loss = clang.sub(input, clang.mul(target, clang.log(clang.add(input, eps))))
+        loss = clang.sub(a, clang.mul(b, clang.log(clang.add(a, eps))))
+    if full:  # Stirling's formula
+        rest = clang.mul(clang.log(clang.mul(b, 2 * math.pi)), 0.5)
+        term = clang.add(clang.sub(clang.mul(b, clang.log(b)), b), rest)
+        loss = clang.add(loss, clang.where(clang.le(b, 1), 0.0, term))
     return _reduce(loss, reduction)
 
 
@@ -104,12 +109,26 @@ def binary_cross_entropy_with_logits(
     pos_weight: Any = None,
 ) -> TensorProxy:  # fmt: skip
     """The cross entropy of ``sigmoid(input)`` and ``target``."""
-    _alike(input, target, size_average, reduce, weight, pos_weight)
+    _alike(input, target, size_average, reduce)
+    weights = [None if x is None else _repeated(x, input) for x in (weight, pos_weight)]
     if not isinstance(reduction, str):
         raise NeedsOpaque("a reduction by number")
     tail = clang.log1p(clang.exp(clang.neg(clang.abs(input))))
-    loss = clang.add(clang.sub(clang.maximum(input, 0), clang.mul(input, target)), tail)
-    return _reduce(loss, reduction)
+    if weights[1] is None:
+        loss = clang.add(clang.sub(clang.maximum(input, 0), clang.mul(input, target)), tail)
+    else:
+        factor = clang.add(clang.mul(clang.sub(weights[1], 1), target), 1)
+        of_sigmoid = clang.sub(clang.minimum(input, 0), tail)
+        loss = clang.sub(clang.mul(clang.sub(clang.full_like(target, 1), target), input), clang.mul(of_sigmoid, factor))
+    return _reduce(loss if weights[0] is None else clang.mul(loss, weights[0]), reduction)
+
+
+def _repeated(weight: Any, input: TensorProxy) -> TensorProxy:
+    """A weight in the shape of what it weighs."""
+    floating(input, weight)
+    if sizes.broadcast(weight.shape, input.shape) != input.shape:
+        raise NeedsOpaque("a weight of another shape")
+    return clang.broadcast_to(weight, input.shape)
 
 
 @torchsymbol(F.kl_div)
@@ -142,9 +161,10 @@ def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, size_averag
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0, size_average: Any = None,
                         reduce: Any = None, reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """What ``input1`` lacks of being the greater one by the margin."""
-    _alike(input1, input2, size_average, reduce)
-    _alike(input1, target)
-    return _reduce(clamp_min(clang.add(clang.neg(clang.mul(target, clang.sub(input1, input2))), margin), 0), reduction)
+    _alike(input1, input2, size_average, reduce, integers=True)
+    _alike(input1, target, integers=True)
+    lead = clang.neg(clang.mul(target, clang.sub(input1, input2)))
+    return _reduce(clamp_min(clang.add(clang.convert(lead, float_dtype(lead.dtype)), margin), 0), reduction)
 
 
 def _class_dimension(input: TensorProxy) -> int:
@@ -217,11 +237,11 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 @torchsymbol(F.pairwise_distance)
 def pairwise_distance(x1: Any, x2: Any, p: Any = 2.0, eps: Any = 1e-06, keepdim: Any = False) -> TensorProxy:
     """The norm of the difference along the last dimension."""
-    floating(x1, x2)
-    if known(p) != 2 or x1.ndim == 0 or x1.shape != x2.shape or 0 in x1.shape:
-        raise NeedsOpaque("another norm")
-    way = clang.add(clang.sub(x1, x2), eps)
-    return clang.sqrt(reduced(prims.sum, clang.square(way), (way.ndim - 1,), keepdim))
+    _alike(x1, x2, integers=True)
+    if x1.ndim == 0:
+        raise NeedsOpaque("a distance of numbers")
+    way = clang.sub(x1, x2)
+    return vector_norm(clang.add(clang.convert(way, float_dtype(way.dtype)), eps), p, way.ndim - 1, keepdim)
 
 
 @torchsymbol(F.cosine_similarity)
@@ -229,24 +249,21 @@ def cosine_similarity(x1: Any, x2: Any, dim: Any = 1, eps: Any = 1e-8) -> Tensor
     """The cosine of the angle between vectors."""
     floating(x1, x2)
     a, b = clang.broadcast(x1, x2)
-    if a.ndim == 0 or 0 in a.shape:
-        raise NeedsOpaque("the angle of numbers")
-    d = dimension(a.ndim, dim)
+    if 0 in a.shape:
+        raise NeedsOpaque("the angle of nothing")
+    dims = dimensions(a.ndim, (dim,))
 
     def unit(x: TensorProxy) -> TensorProxy:
-        return clang.div(x, clamp_min(clang.sqrt(reduced(prims.sum, clang.square(x), (d,), True)), eps))
+        return clang.div(x, clamp_min(clang.sqrt(reduced(prims.sum, clang.square(x), dims, True)), eps))
 
-    return prims.sum(clang.mul(unit(a), unit(b)), (d,))
+    return prims.sum(clang.mul(unit(a), unit(b)), dims)
 
 
 @torchsymbol(F.normalize)
 def normalize(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12) -> TensorProxy:
     """Divided by the norm along a dimension."""
     floating(input)
-    if known(p) != 2 or input.ndim == 0 or isinstance(dim, (tuple, list)) or 0 in input.shape:
-        raise NeedsOpaque("another norm")
-    d = dimension(input.ndim, dim)
-    return clang.div(input, clamp_min(clang.sqrt(reduced(prims.sum, clang.square(input), (d,), True)), eps))
+    return clang.div(input, clamp_min(vector_norm(input, p, dim, True), eps))
 
 
 # Attention
@@ -309,8 +326,8 @@ def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any =
                         swap: Any = False, size_average: Any = None, reduce: Any = None,
                         reduction: Any = "mean") -> TensorProxy:  # fmt: skip
     """How much nearer the positive example should be than it is."""
-    _alike(anchor, positive, size_average, reduce)
-    _alike(anchor, negative)
+    _alike(anchor, positive, size_average, reduce, integers=True)
+    _alike(anchor, negative, integers=True)
     near, far = (pairwise_distance(anchor, x, p, eps) for x in (positive, negative))
     if swap:
         far = clang.minimum(far, pairwise_distance(positive, negative, p, eps))

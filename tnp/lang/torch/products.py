@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.operands import known, tensor_only
@@ -16,14 +18,14 @@ __all__ = ["matmul"]
 
 
 def _alike(*xs: Any, half: bool = False) -> None:
-    """Leaves to torch what is not products of floating tensors of one dtype: it refuses most of it."""
+    """Leaves to torch what is not products of integers or floating tensors of one dtype: it refuses most of it."""
     tensor_only(*xs)
     for x in xs:
+        is_half = x.dtype.kind == "f" and x.dtype.bits == 16
         if (
             x.dtype is not xs[0].dtype
-            or x.dtype.kind != "f"
-            or (x.dtype.bits == 16 and not (half and x.dtype is dtypes.bfloat16))
-            or 0 in x.shape
+            or x.dtype.kind not in "iuf"
+            or (is_half and not (half and x.dtype is dtypes.bfloat16))
         ):
             raise NeedsOpaque("a product of other numbers")
 
@@ -87,14 +89,25 @@ def mv(input: Any, vec: Any) -> TensorProxy:
     return matmul(input, vec)
 
 
-@torchsymbol("dot", "inner", "vdot")
+@torchsymbol("dot", "vdot")
 def dot(input: Any, tensor: Any) -> TensorProxy:
     """The inner product of two vectors."""
     _alike(input, tensor)
-    if input.ndim != 1 or tensor.ndim != 1:
-        raise NeedsOpaque("a product of tensors that are no vectors")
+    _of_rank((input, 1), (tensor, 1))
     _fits(input.shape == tensor.shape, input, tensor)
     return matmul(input, tensor)
+
+
+@torchsymbol("inner")
+def inner(input: Any, other: Any) -> TensorProxy:
+    """The inner products of the last dimensions, of every line of one tensor and every one of the other; with a number its multiple."""
+    _alike(input, other)
+    if input.ndim == 0 or other.ndim == 0:
+        return clang.mul(*clang.broadcast(input, other))
+    _fits(input.shape[-1] == other.shape[-1], input, other)
+    lines = [clang.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (input, other)]
+    product = matmul(lines[0], clang.matrix_transpose(lines[1]))
+    return clang.reshape(product, (*input.shape[:-1], *other.shape[:-1]))
 
 
 @torchsymbol("outer", "ger")
@@ -109,32 +122,53 @@ def outer(input: Any, vec2: Any) -> TensorProxy:
     return clang.mul(clang.expand_dims(input, (1,)), clang.expand_dims(vec2, (0,)))
 
 
+def _factor(x: Any, dtype: DType) -> Any:
+    """A factor of a product; of integers a whole one, as torch rounds it towards zero."""
+    x = known(x)
+    if type(x) not in (bool, int, float):
+        raise NeedsOpaque("a factor that is no real number")
+    return x if dtype.kind == "f" else int(x)
+
+
+def _times(x: TensorProxy, factor: Any) -> TensorProxy:
+    return x if factor == 1 else clang.mul(x, factor)
+
+
+def _sum(input: TensorProxy, made: TensorProxy, beta: Any, alpha: Any, *, is_empty: bool = False) -> TensorProxy:
+    """``beta * input + alpha * made``, in the shape of ``made``; ``input`` is not looked at where ``beta`` is 0. ``is_empty``: the product
+    is of nothing, and is not added, which minus zero would show."""
+    if input.ndim > made.ndim:
+        raise RuntimeError("The expanded size of the tensor must match the existing size")
+    first = clang.broadcast_to(input, made.shape)
+    beta, alpha = _factor(beta, made.dtype), _factor(alpha, made.dtype)
+    if beta == 0:
+        return _times(made, alpha)
+    return _times(first, beta) if is_empty else clang.add(_times(first, beta), _times(made, alpha))
+
+
 def _plus(name: str, product: Any) -> None:
     @torchsymbol(name, row_major="always")
     def add_product(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
         """``beta * input + alpha * (a @ b)``."""
         _alike(input, a, b)
-        beta, alpha = known(beta), known(alpha)
-        if beta == 0:
-            raise NeedsOpaque("a product whose sum is left out")
-        made = product(a, b)
-        made = made if alpha == 1 else clang.mul(made, alpha)
-        first = input if beta == 1 else clang.mul(input, beta)
-        if first.ndim > made.ndim:
-            raise RuntimeError("The expanded size of the tensor must match the existing size")
-        return clang.add(clang.broadcast_to(first, made.shape), made)
+        return _sum(input, product(a, b), beta, alpha, is_empty=a.shape[-1] == 0)
 
 
 @torchsymbol("addr")
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    _alike(input, vec1, vec2)
+    tensor_only(input, vec1, vec2)
     beta, alpha = known(beta), known(alpha)
-    if beta == 0 or input.ndim > 2:
-        raise NeedsOpaque("a product whose sum is left out")
-    made = outer(vec1, vec2)
-    made = made if alpha == 1 else clang.mul(made, alpha)
-    return clang.add(*clang.broadcast(input if beta == 1 else clang.mul(input, beta), made))
+    if input.dtype.kind == "b" and vec1.dtype is vec2.dtype is input.dtype:
+        made, first = outer(vec1, vec2), clang.broadcast_to(input, (*vec1.shape, *vec2.shape))
+        if type(beta) is float or type(alpha) is float:
+            raise NeedsOpaque("factors that torch refuses")
+        product = made if alpha else clang.full_like(made, False)
+        return clang.logical_or(first, product) if beta else product
+    _alike(input, vec1, vec2)
+    if bool in map(type, (beta, alpha)) or (input.dtype.kind != "f" and float in map(type, (beta, alpha))):
+        raise NeedsOpaque("factors that torch refuses")
+    return _sum(input, outer(vec1, vec2), beta, alpha)
 
 
 @torchsymbol(torch.Tensor.__rmatmul__)
@@ -163,10 +197,4 @@ def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> TensorProxy:
     """``beta * input + alpha *`` the sum of the products of two batches."""
     _alike(input, batch1, batch2)
-    beta, alpha = known(beta), known(alpha)
-    made = prims.sum(bmm(batch1, batch2), (0,))
-    if beta == 0 or input.ndim > 2:
-        raise NeedsOpaque("a product whose sum is left out")
-    made = made if alpha == 1 else clang.mul(made, alpha)
-    first = input if beta == 1 else clang.mul(input, beta)
-    return clang.add(clang.broadcast_to(first, made.shape), made)
+    return _sum(input, prims.sum(bmm(batch1, batch2), (0,)), beta, alpha)

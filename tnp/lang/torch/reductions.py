@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -11,11 +12,13 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.symbol import Symbol
 from tnp.lang.torch.dtypes import dtype_or
+from tnp.lang.torch.elementwise import mul, true_divide
 from tnp.lang.torch.operands import dimension, dimensions, float_dtype, known, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
-__all__ = ["reduced"]
+__all__ = ["is_of_nothing", "reduced"]
 
 
 def reduced(prim: Any, a: TensorProxy, dims: tuple[int, ...], keepdim: Any, **parameters: Any) -> TensorProxy:
@@ -24,6 +27,11 @@ def reduced(prim: Any, a: TensorProxy, dims: tuple[int, ...], keepdim: Any, **pa
     if keepdim and dims:
         result = clang.reshape(result, tuple(1 if i in dims else n for i, n in enumerate(a.shape)))
     return result
+
+
+def is_of_nothing(a: TensorProxy, dims: Iterable[int]) -> bool:
+    """Whether a reduction along ``dims`` has no elements for a result."""
+    return any(a.shape[d] == 0 for d in dims if a.ndim)
 
 
 def _sum_dtype(a: TensorProxy, dtype: Any) -> DType:
@@ -155,7 +163,7 @@ def _extremum(name: str, prim: Any) -> None:
         """The largest, or least, element; NaN if there is one."""
         tensor_only(input)
         dims = dimensions(input.ndim, dim)
-        if input.dtype.kind == "c" or 0 in input.shape:
+        if input.dtype.kind == "c" or is_of_nothing(input, dims):
             raise NeedsOpaque("an extremum of nothing")
         return reduced(prim, input, dims, keepdim)
 
@@ -176,14 +184,16 @@ def _of_all(name: str, prim: Any, arg_prim: Any, elementwise: Any) -> None:
                 raise NeedsOpaque("operands of two dtypes")
             return elementwise(*clang.broadcast(input, other))
         along = other if dim is None else dim
-        if input.dtype.kind not in "iuf" or 0 in input.shape or (input.ndim == 0 and along is not None):
-            raise NeedsOpaque("an extremum of nothing, or of bools")
+        dims = tuple(range(input.ndim)) if along is None else (dimension(input.ndim, along),)
+        if input.dtype.kind == "c" or is_of_nothing(input, dims):
+            raise NeedsOpaque("an extremum of nothing")
         if along is None:
-            return prim(input, tuple(range(input.ndim)))
-        d = dimension(input.ndim, along)
-        index = arg_prim(input, d)
-        index = clang.expand_dims(index, (d,)) if keepdim else index
-        return results((reduced(prim, input, (d,), keepdim), index))
+            return prim(input, dims)
+        if input.ndim == 0:
+            return results((input, clang.full_like(input, 0, dtype=dtypes.int64)))
+        index = arg_prim(input, dims[0])
+        index = clang.expand_dims(index, dims) if keepdim else index
+        return results((reduced(prim, input, dims, keepdim), index))
 
 
 _of_all("max", prims.amax, prims.argmax, clang.maximum)
@@ -195,12 +205,12 @@ def _index_of(name: str, prim: Any) -> None:
     def reduce(input: Any, dim: Any = None, keepdim: Any = False) -> TensorProxy:
         """The index of the largest, or least, element, the first of equals."""
         tensor_only(input)
-        if input.dtype.kind not in "iuf" or 0 in input.shape or input.ndim == 0:
+        d = None if dim is None else dimension(input.ndim, dim)
+        if input.dtype.kind not in "iuf" or is_of_nothing(input, range(input.ndim) if d is None else (d,)):
             raise NeedsOpaque("an extremum of nothing, or of bools")
-        if dim is None:
+        if d is None or input.ndim == 0:
             result = prim(clang.reshape(input, (math.prod(input.shape),)), 0)
             return clang.reshape(result, (1,) * input.ndim) if keepdim else result
-        d = dimension(input.ndim, dim)
         result = prim(input, d)
         return clang.expand_dims(result, (d,)) if keepdim else result
 
@@ -224,7 +234,7 @@ def logsumexp(input: Any, dim: Any, keepdim: Any = False) -> TensorProxy:
     return result if keepdim else clang.squeeze(result, dims)
 
 
-def _cumulative(name: str, prim: Any) -> None:
+def _cumulative(name: str, prim: Any) -> Symbol:
     @torchsymbol(name)
     def accumulate(input: Any, dim: Any, *, dtype: Any = None) -> TensorProxy:
         """The running sum, or product; of integers in int64."""
@@ -232,12 +242,15 @@ def _cumulative(name: str, prim: Any) -> None:
         if _is_half(input):
             raise NeedsOpaque("a running sum of halves")
         a = _checked_conversion(input, _sum_dtype(input, dtype))
-        if a.ndim == 0 or a.dtype.kind == "b" or 0 in a.shape:
-            raise NeedsOpaque("a running sum of one number")
-        return prim(a, dimension(a.ndim, dim))
+        d = dimension(a.ndim, dim)
+        if a.dtype.kind == "b":
+            raise NeedsOpaque("a running sum of bools")
+        return prim(a, d) if a.ndim else a
+
+    return accumulate
 
 
-_cumulative("cumsum", prims.cumsum)
+cumsum = _cumulative("cumsum", prims.cumsum)
 _cumulative("cumprod", prims.cumprod)
 
 
@@ -245,13 +258,18 @@ _cumulative("cumprod", prims.cumprod)
 def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any = None) -> TensorProxy:
     """The differences of neighbours."""
     tensor_only(input)
-    if known(n) != 1 or prepend is not None or append is not None or input.ndim == 0:
-        raise NeedsOpaque("differences of differences")
+    parts = [x for x in (prepend, input, append) if x is not None]
+    tensor_only(*parts)
+    if any(x.ndim != input.ndim or x.dtype is not input.dtype for x in parts) or input.ndim == 0 or known(n) < 0:
+        raise NeedsOpaque("differences of others")
     d = dimension(input.ndim, dim)
-    length = max(input.shape[d], 1)
-    first = clang.slice_dim(input, 0, length - 1, dim=d)
-    second = clang.slice_dim(input, min(1, input.shape[d]), input.shape[d], dim=d)
-    return clang.ne(second, first) if input.dtype.kind == "b" else clang.sub(second, first)
+    a = prims.concatenate(parts, d) if len(parts) > 1 else input
+    for _ in range(known(n)):
+        length = a.shape[d]
+        first = clang.slice_dim(a, 0, max(length - 1, 0), dim=d)
+        second = clang.slice_dim(a, min(1, length), length, dim=d)
+        a = clang.ne(second, first) if a.dtype.kind == "b" else clang.sub(second, first)
+    return a
 
 
 @torchsymbol(torch.linalg.vector_norm)
@@ -277,8 +295,8 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: Any = False, *, 
 
 @torchsymbol("norm")
 def norm(input: Any, p: Any = 2, dim: Any = None, keepdim: Any = False, dtype: Any = None) -> TensorProxy:
-    """:func:`vector_norm`; norms of matrices are left to torch."""
-    p = known(p)
+    """:func:`vector_norm`; norms of matrices but for ``"fro"`` are left to torch."""
+    p = 2 if p == "fro" and (not isinstance(dim, (tuple, list)) or len(dim) <= 2) else known(p)
     if type(p) not in (int, float):
         raise NeedsOpaque("a norm of matrices")
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
@@ -303,7 +321,9 @@ def _without_nan(input: Any) -> TensorProxy:
 @torchsymbol("nansum")
 def nansum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The sum of what is not NaN."""
-    return sum(_without_nan(input), dim, keepdim, dtype=dtype)
+    tensor_only(input)
+    numbers = input if input.dtype.kind in "biu" else _without_nan(input)
+    return sum(numbers, dim, keepdim, dtype=dtype)
 
 
 @torchsymbol("nanmean")
@@ -322,13 +342,44 @@ def trace(input: Any) -> TensorProxy:
     return sum(prims.diagonal(input, 0, 0, 1))
 
 
+def _steps(a: TensorProxy, d: int, operation: Any) -> TensorProxy:
+    """``operation`` of each element along a dimension but the first, and the one before it."""
+    n = a.shape[d]
+    return operation(clang.slice_dim(a, 1, n, dim=d), clang.slice_dim(a, 0, n - 1, dim=d))
+
+
+def _trapezoids(y: Any, x: Any, dx: Any, dim: Any) -> tuple[TensorProxy, int]:
+    """Twice the areas between neighbours, and the dimension along which they lie. Raises ``RuntimeError`` for as many points as there are
+    no values."""
+    tensor_only(*(a for a in (y, x) if a is not None))
+    d = dimension(y.ndim, dim)
+    if y.dtype.kind not in "if" or y.ndim == 0 or _is_half(y) or y.shape[d] < 2:
+        raise NeedsOpaque("an area under other points")
+    sums = _steps(y, d, clang.add)
+    if x is None:
+        step = known(dx)
+        return mul(sums, float(step)), d
+    if x.dtype.kind not in "if" or not 1 <= x.ndim <= y.ndim:
+        raise NeedsOpaque("an area under other points")
+    if x.ndim == 1:
+        if x.shape[0] != y.shape[d]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        x = clang.reshape(x, tuple(x.shape[0] if i == d else 1 for i in range(y.ndim)))
+    x = clang.reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
+    if x.shape[d] != y.shape[d]:
+        raise NeedsOpaque("points that are repeated")
+    return mul(_steps(x, d, clang.sub), sums), d
+
+
 @torchsymbol("trapezoid", "trapz")
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> TensorProxy:
-    """The area under points one unit, or ``dx``, apart."""
-    tensor_only(y)
-    if x is not None or y.dtype.kind != "f" or y.ndim == 0 or _is_half(y) or y.shape[dimension(y.ndim, dim)] < 2:
-        raise NeedsOpaque("an area under other points")
-    d = dimension(y.ndim, dim)
-    n = y.shape[d]
-    pairs = clang.add(clang.slice_dim(y, 0, n - 1, dim=d), clang.slice_dim(y, 1, n, dim=d))
-    return clang.mul(prims.sum(pairs, (d,)), known(dx) / 2)
+    """The area under points one unit, ``dx``, or the differences of ``x``, apart."""
+    areas, d = _trapezoids(y, x, dx, dim)
+    return true_divide(sum(areas, d), 2)
+
+
+@torchsymbol("cumulative_trapezoid")
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: Any = -1) -> TensorProxy:
+    """The areas under the points up to each, as :func:`trapezoid`."""
+    areas, d = _trapezoids(y, x, dx, dim)
+    return true_divide(cumsum(areas, d), 2)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import clang, devices, prims
+from tnp.core import clang, devices, dtypes, prims
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
@@ -309,9 +309,12 @@ def diagonal(input: Any, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tenso
 @torchsymbol(Tensor.unfold, returns="view")
 def unfold(input: Any, dimension: Any, size: Any, step: Any) -> TensorProxy:
     """Windows along a dimension, as a new last dimension."""
-    if input.ndim == 0:
-        raise NeedsOpaque("windows of a 0-d tensor")
-    return prims.unfold(input, static_int(dimension), static_int(size), static_int(step))
+    a = input if input.ndim else clang.reshape(input, (1,))
+    n = static_int(size)
+    if input.ndim == 0 and n not in (0, 1):
+        raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {n}")
+    windows = prims.unfold(a, static_int(dimension), n, static_int(step))
+    return windows if input.ndim else clang.reshape(windows, (n,))
 
 
 @torchsymbol("detach", returns="view", tags=(OpTags.DETACHES,))
@@ -403,6 +406,7 @@ def _converter(name: str, dtype: torch.dtype) -> None:
 for _name, _dtype in {
     "bool": torch.bool, "byte": torch.uint8, "char": torch.int8, "double": torch.float64, "float": torch.float32,
     "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32, "long": torch.int64, "short": torch.int16,
+    "cdouble": torch.complex128, "cfloat": torch.complex64,
 }.items():  # fmt: skip
     _converter(_name, _dtype)
 
@@ -411,7 +415,9 @@ for _name, _dtype in {
 def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
     """In another dtype, on another device; the tensor itself if it is so."""
     given = dict(kwargs)
-    for x in args:
+    flags = [x for x in args if type(x) is bool]
+    given.update(zip(("non_blocking", "copy"), flags))
+    for x in args[: len(args) - len(flags)]:
         if isinstance(x, torch.dtype):
             given.setdefault("dtype", x)
         elif isinstance(x, (str, torch.device)):
@@ -421,7 +427,8 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
             given.setdefault("device", x.device)
         elif x is not None:
             raise NeedsOpaque("flags by position")
-    if given.pop("copy", False) or given.pop("memory_format", None) not in (None, torch.preserve_format):
+    copies = given.pop("copy", False)
+    if given.pop("memory_format", None) not in (None, torch.preserve_format):
         raise NeedsOpaque("a copy in another format")
     given.pop("non_blocking", None)
     dtype, device = given.pop("dtype", None), given.pop("device", None)
@@ -431,7 +438,8 @@ def to(input: Any, *args: Any, **kwargs: Any) -> TensorProxy:
     wanted = input.dtype if dtype is None else to_dtype(dtype)
     if input.dtype.kind == "c" and wanted.kind != "c":
         raise NeedsOpaque("complex numbers as others")
-    return clang.convert(input if device is None else on_device(input, to_device(device)), wanted)
+    made = clang.convert(input if device is None else on_device(input, to_device(device)), wanted)
+    return prims.clone(made) if copies else made
 
 
 @torchsymbol(Tensor.type_as, returns="argument")
@@ -493,12 +501,15 @@ def sum_to_size(input: Any, *size: Any) -> TensorProxy:
     """Summed over what would be repeated if a tensor of that shape were expanded to this one's."""
     shape = shape_argument(size)
     new = input.ndim - len(shape)
-    if input.dtype.kind != "f" or input.dtype.bits == 16 or new < 0:
+    if input.dtype.kind not in "bif" or input.dtype.bits == 16 or new < 0:
         raise NeedsOpaque("a sum of other numbers")
     if any(m not in (1, n) for n, m in zip(input.shape[new:], shape)):
         raise RuntimeError("size is not expandable to the size of the tensor")
     dims = tuple(d for d, n in enumerate(input.shape) if d < new or (shape[d - new] == 1 and n != 1))
-    return clang.reshape(prims.sum(input, dims), shape) if dims else input
+    if shape and not dims:
+        return input
+    a = clang.convert(input, dtypes.int64) if input.dtype.kind in "bi" else input
+    return clang.reshape(prims.sum(a, dims), shape)
 
 
 @torchsymbol("unsafe_chunk")

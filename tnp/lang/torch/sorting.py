@@ -9,47 +9,54 @@ import torch
 from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
-from tnp.lang.torch.operands import dimension, static_int, tensor_only
-from tnp.lang.torch.reductions import reduced
+from tnp.lang.torch.operands import dimension, dimensions, static_int, tensor_only
+from tnp.lang.torch.reductions import is_of_nothing, reduced
 from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []
 
 
-def _line(input: Any, dim: Any) -> int:
+def _lines(input: Any, dim: Any, kinds: str = "biuf") -> tuple[TensorProxy, int]:
+    """A tensor of at least one dimension, and that along which it is ordered."""
     tensor_only(input)
-    if input.ndim == 0 or input.dtype.kind not in "iuf" or 0 in input.shape:
-        raise NeedsOpaque("the order of one number, or of bools")
-    return dimension(input.ndim, dim)
+    d = dimension(input.ndim, dim)
+    if input.dtype.kind not in kinds:
+        raise NeedsOpaque(f"an order of {input.dtype}")
+    return (input if input.ndim else clang.reshape(input, (1,))), d
 
 
 @torchsymbol("sort")
 def sort(input: Any, dim: Any = -1, descending: Any = False, stable: Any = False) -> Any:
     """The elements in order, and the indices that put them so."""
-    d = _line(input, dim)
+    a, d = _lines(input, dim)
     order = {"descending": bool(descending), "stable": bool(stable)}
-    return torch.return_types.sort((prims.sort(input, d, **order), prims.argsort(input, d, **order)))
+    found = (p(a, d, **order) for p in (prims.sort, prims.argsort))
+    return torch.return_types.sort(tuple(clang.reshape(x, input.shape) for x in found))
 
 
 @torchsymbol("argsort")
 def argsort(input: Any, dim: Any = -1, descending: Any = False, *, stable: Any = False) -> TensorProxy:
     """The indices that sort."""
-    return prims.argsort(input, _line(input, dim), descending=bool(descending), stable=bool(stable))
+    a, d = _lines(input, dim)
+    return clang.reshape(prims.argsort(a, d, descending=bool(descending), stable=bool(stable)), input.shape)
 
 
 @torchsymbol("msort")
 def msort(input: Any) -> TensorProxy:
     """The elements in order along the first dimension."""
-    return prims.sort(input, _line(input, 0), descending=False, stable=False)
+    a, d = _lines(input, 0)
+    return clang.reshape(prims.sort(a, d, descending=False, stable=False), input.shape)
 
 
 @torchsymbol("topk")
 def topk(input: Any, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True) -> Any:
     """The ``k`` largest, or least, elements, and their indices."""
-    d, n = _line(input, dim), static_int(k)
-    if not 0 <= n <= input.shape[d]:
+    (a, d), n = _lines(input, dim, "iuf"), static_int(k)
+    if not 0 <= n <= a.shape[d]:
         raise RuntimeError("selected index k out of range")
-    return torch.return_types.topk(prims.topk(input, n, d, bool(largest), bool(sorted)))
+    if input.ndim == 0:  # none of one number is that number, too
+        return torch.return_types.topk((input, clang.full_like(input, 0, dtype=dtypes.int64)))
+    return torch.return_types.topk(prims.topk(a, n, d, bool(largest), bool(sorted)))
 
 
 def _runs(flat: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
@@ -109,7 +116,7 @@ def unique_consecutive(input: Any, return_inverse: Any = False, return_counts: A
 def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> Any:
     """The least and the largest element, of all or along a dimension."""
     tensor_only(input)
-    if input.dtype.kind not in "iuf" or 0 in input.shape or (input.ndim == 0 and dim is not None):
+    dims = tuple(range(input.ndim)) if dim is None else dimensions(input.ndim, dim)
+    if input.dtype.kind == "c" or is_of_nothing(input, dims):
         raise NeedsOpaque("the extrema of nothing")
-    dims = tuple(range(input.ndim)) if dim is None else (dimension(input.ndim, dim),)
     return torch.return_types.aminmax(tuple(reduced(p, input, dims, keepdim) for p in (prims.amin, prims.amax)))

@@ -51,7 +51,7 @@ def _saved(jitted):
 def test_blocks_save_what_they_begin_with_and_what_they_draw():
     torch.manual_seed(0)
     mine = _Stack(True)
-    eager, jitted = copy.deepcopy(mine), tnp.jit(mine)
+    eager, jitted = copy.deepcopy(mine), tnp.jit(mine, executors=["numpy"])
     for seed in range(2):
         states = []
         for model in (jitted, eager):
@@ -65,7 +65,7 @@ def test_blocks_save_what_they_begin_with_and_what_they_draw():
     assert sorted(_saved(jitted)) == ["5, 16"] * 3 + ["5, 4"] * 3  # masks, and the results of blocks
     mine.checkpointed = False
     jitted(torch.ones(5, 4))
-    whole = tnp.jit(_Stack(False))
+    whole = tnp.jit(_Stack(False), executors=["numpy"])
     whole(torch.ones(5, 4))
     assert len(_saved(whole)) > 6
 
@@ -101,7 +101,7 @@ def test_gradients_and_gradients_of_gradients(f):
         return sum((t.sin() * torch.arange(1, t.numel() + 1).view(t.shape)).sum() for t in found)
 
     args = [randn(3, 3, dtype=torch.float64).requires_grad_() for _ in range(2)]
-    jitted, found = tnp.jit(loss), []
+    jitted, found = tnp.jit(loss, executors=["numpy"]), []
     for g in (jitted, loss):
         torch.manual_seed(0)
         first = torch.autograd.grad(g(*args), args, create_graph=f is not _of_attention)
@@ -124,7 +124,7 @@ def test_sequences():
     def f(x, segments):
         return checkpoint_sequential(model, segments, x, use_reentrant=False)
 
-    jitted = tnp.jit(f)
+    jitted = tnp.jit(f, executors=["numpy"])
     for segments in (1, 3, 4):
         _close(*(torch.autograd.grad(g(x, segments).sum(), x)[0] for g in (jitted, f)))
     assert len(tnp.last_traces(jitted)) and "eager" not in tnp.explain(jitted)
@@ -165,7 +165,7 @@ _WAYS = {
 @pytest.mark.parametrize("way", _WAYS)
 def test_what_a_second_run_would_change_runs_eagerly(way):
     mine = _Counted()
-    eager, jitted, x = copy.deepcopy(mine), tnp.jit(mine), randn(4, 3).requires_grad_()
+    eager, jitted, x = copy.deepcopy(mine), tnp.jit(mine, executors=["numpy"]), randn(4, 3).requires_grad_()
     for seed in range(2):
         found = []
         for model in (jitted, eager):

@@ -18,7 +18,13 @@ LINE = torch.arange(4.0)
 
 
 def divisions(a, b):
-    quotients = a // b, a % b, torch.fmod(a, b), torch.div(a, b, rounding_mode="trunc"), torch.div(a, 3, rounding_mode="trunc")
+    quotients = (
+        a // b,
+        a % b,
+        torch.fmod(a, b),
+        torch.div(a, b, rounding_mode="trunc"),
+        torch.div(a, 3, rounding_mode="trunc"),
+    )
     return *quotients, 7 % b, a << b, a >> b, a**b, 2**b, b[:0] // (b[:0] - b[:0])
 
 
@@ -29,36 +35,95 @@ def of_bools(a, b):
 
 
 def of_integers(a, b):
-    losses = F.margin_ranking_loss(a, b, a, 2), F.pairwise_distance(a, b, 3.0), F.poisson_nll_loss(abs(a), abs(b), full=True)
+    losses = (
+        F.margin_ranking_loss(a, b, a, 2),
+        F.pairwise_distance(a, b, 3.0),
+        F.poisson_nll_loss(abs(a), abs(b), full=True),
+    )
     shaped = F.hardtanh(a, -1.7, 2.9), F.softsign(a), F.tanhshrink(a), F.threshold(a, 1, -7), torch.heaviside(a, b)
-    return *losses, *shaped, torch.isclose(a, b, 0.5), torch.addcmul(a, a, b, value=3), torch.trapezoid(a, b), torch.diff(a, 2)
+    return (
+        *losses,
+        *shaped,
+        torch.isclose(a, b, 0.5),
+        torch.addcmul(a, a, b, value=3),
+        torch.trapezoid(a, b),
+        torch.diff(a, 2),
+    )
 
 
 def of_reals(a, line):
     rounded = torch.round(a, decimals=1), torch.round(a, decimals=-1), torch.logit(a, 0.25), torch.digamma(a + 1)
-    borders = [F.pad(a, (1, 2), mode) for mode in ("reflect", "circular", "replicate")] + [F.pad(a, (-3, 4), "replicate")]
-    areas = torch.trapezoid(line, line * line), torch.cumulative_trapezoid(line, dx=0.5), torch.diff(line, 5), torch.diff(line, 0, 0, line)
+    borders = [F.pad(a, (1, 2), mode) for mode in ("reflect", "circular", "replicate")] + [
+        F.pad(a, (-3, 4), "replicate")
+    ]
+    areas = (
+        torch.trapezoid(line, line * line),
+        torch.cumulative_trapezoid(line, dx=0.5),
+        torch.diff(line, 5),
+        torch.diff(line, 0, 0, line),
+    )
     placed = torch.diagonal_scatter(a, line[:2], 1), torch.diag_embed(a, -1, 0, 2), torch.norm(line, "fro")
     return *rounded, *borders, *areas, *placed, torch.cartesian_prod(line, line[:2]), torch.inner(line[:3], a)
 
 
 def products(a, b, none):
-    nothing = none @ none.T, torch.addmm(-0.0 * torch.ones(2, 2), none, none.T), torch.addmm(REAL[:, :2], none, none.T, beta=0)
-    return *nothing, a @ b.T, torch.addmm(a[:, :2], a, b.T, beta=2.7, alpha=-1.9), F.linear(a, b), torch.linalg.cross(a, b), torch.inner(a, b)
+    nothing = (
+        none @ none.T,
+        torch.addmm(-0.0 * torch.ones(2, 2), none, none.T),
+        torch.addmm(REAL[:, :2], none, none.T, beta=0),
+    )
+    return (
+        *nothing,
+        a @ b.T,
+        torch.addmm(a[:, :2], a, b.T, beta=2.7, alpha=-1.9),
+        F.linear(a, b),
+        torch.linalg.cross(a, b),
+        torch.inner(a, b),
+    )
 
 
 def of_nothing(a):
     reduced = torch.max(a, 0), torch.argmax(a, 0, True), torch.aminmax(a, dim=0), torch.cumsum(a, 0), torch.nonzero(a)
     normed = torch.softmax(a, 1), torch.log_softmax(a, 0), F.layer_norm(a.T, (2,)), F.pad(a, (1, 2), value=5.0)
-    return *reduced, *normed, torch.sort(a), torch.take(a, torch.zeros(0, 3, dtype=torch.int64)), torch.linalg.qr(a.new_zeros(0, 2, 2))
+    return (
+        *reduced,
+        *normed,
+        torch.sort(a),
+        torch.take(a, torch.zeros(0, 3, dtype=torch.int64)),
+        torch.linalg.qr(a.new_zeros(0, 2, 2)),
+    )
 
 
 def of_a_number(a):
     at = torch.tensor([0])
-    picked = torch.index_select(a, 0, at), torch.gather(a, 0, at), torch.scatter_add(a, 0, at[0], a), torch.masked_select(a, a > 0)
-    changed = torch.index_add(a, 0, at, a, alpha=-2), torch.index_copy(a, 0, at, -a), torch.index_fill(a, 0, at, 5.0), a.unfold(0, 1, 1)
-    reduced = torch.max(a, 0, True), torch.argmax(a, -1), torch.sort(a), torch.topk(a, 1), torch.cumprod(a, 0), torch.nonzero(a)
-    return *picked, *changed, *reduced, torch.index_select(a, -1, at), torch.scatter_add(a, -1, at[0], a), F.cosine_similarity(a, -a, 0)
+    picked = (
+        torch.index_select(a, 0, at),
+        torch.gather(a, 0, at),
+        torch.scatter_add(a, 0, at[0], a),
+        torch.masked_select(a, a > 0),
+    )
+    changed = (
+        torch.index_add(a, 0, at, a, alpha=-2),
+        torch.index_copy(a, 0, at, -a),
+        torch.index_fill(a, 0, at, 5.0),
+        a.unfold(0, 1, 1),
+    )
+    reduced = (
+        torch.max(a, 0, True),
+        torch.argmax(a, -1),
+        torch.sort(a),
+        torch.topk(a, 1),
+        torch.cumprod(a, 0),
+        torch.nonzero(a),
+    )
+    return (
+        *picked,
+        *changed,
+        *reduced,
+        torch.index_select(a, -1, at),
+        torch.scatter_add(a, -1, at[0], a),
+        F.cosine_similarity(a, -a, 0),
+    )
 
 
 def of_matrices(a, b):
@@ -69,12 +134,28 @@ def of_matrices(a, b):
 
 def transforms(a):
     there = torch.fft.fft(a, 5, norm="ortho"), torch.fft.rfft2(a, (4, 3)), torch.fft.ihfftn(a), torch.fft.fftn(a > 0)
-    return *there, torch.fft.irfftn(there[1], (4, -1)), torch.fft.hfft(a, norm="forward"), torch.fft.fftshift(a), torch.fft.ifftshift(a, 1)
+    return (
+        *there,
+        torch.fft.irfftn(there[1], (4, -1)),
+        torch.fft.hfft(a, norm="forward"),
+        torch.fft.fftshift(a),
+        torch.fft.ifftshift(a, 1),
+    )
 
 
 def ranges():
-    whole = torch.linspace(0, 10, 4, dtype=torch.int64), torch.linspace(7, -20, 6, dtype=torch.int32), torch.linspace(3, 9, 1)
-    return *whole, torch.linspace(3, 9, 0), torch.arange(-0.9, 2.1, 2.0, dtype=torch.int64), torch.tril_indices(3, 4, -1), torch.triu_indices(2, 3, 5)
+    whole = (
+        torch.linspace(0, 10, 4, dtype=torch.int64),
+        torch.linspace(7, -20, 6, dtype=torch.int32),
+        torch.linspace(3, 9, 1),
+    )
+    return (
+        *whole,
+        torch.linspace(3, 9, 0),
+        torch.arange(-0.9, 2.1, 2.0, dtype=torch.int64),
+        torch.tril_indices(3, 4, -1),
+        torch.triu_indices(2, 3, 5),
+    )
 
 
 CASES = {

@@ -96,16 +96,12 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def _encoded(
-    self: Any, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None
-) -> Any:
+def _encoded(self: Any, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: Any = None) -> Any:
     """``TransformerEncoder.forward``: where torch's takes its short cut, which computes nothing for what is padding at the ends of the
     sequences, the results there are 0."""
     if src_key_padding_mask is None:
         return torch.nn.TransformerEncoder.forward(self, src, mask, None, is_causal)
-    padding = F._canonical_mask(
-        src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
-    )
+    padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype)
     mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
     leaves_out = mask is None and _takes_short_cut(self, src)
     if leaves_out and (not getattr(self, "mask_check", True) or is_causal):
@@ -127,9 +123,17 @@ def _takes_short_cut(encoder: Any, src: Any) -> bool:
     _, source, inputs = real_object(encoder)
     enabled = torch.backends.mha.get_fastpath_enabled
     condition = f"{inputs.prologue.constant(enabled, 'enabled')}()"
-    inputs.prologue.guard(condition if enabled() else f"not {condition}", f"torch's short cut through {source.description} is as set")
+    inputs.prologue.guard(
+        condition if enabled() else f"not {condition}", f"torch's short cut through {source.description} is as set"
+    )
     first = encoder.layers[0]
-    if not enabled() or not encoder.use_nested_tensor or first.training or src.dim() != 3 or torch.is_autocast_enabled():
+    if (
+        not enabled()
+        or not encoder.use_nested_tensor
+        or first.training
+        or src.dim() != 3
+        or torch.is_autocast_enabled()
+    ):
         return False
     attention = first.self_attn
     used = [src, attention.in_proj_weight, attention.in_proj_bias]

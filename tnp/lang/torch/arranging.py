@@ -312,8 +312,9 @@ def index_fill(input: Any, dim: Any, index: Any, value: Any) -> TensorProxy:
         raise NeedsOpaque("positions of nothing")
     if is_number(value) and result_dtype(input, value) is not input.dtype:
         raise NeedsOpaque("a value of another kind")
-    d = dimension(input.ndim, dim)
-    moved = clang.moveaxis(*lined(input), (d,), (0,))
+    (a,) = lined(input)
+    d = dimension(a.ndim, dim)
+    moved = clang.moveaxis(a, (d,), (0,))
     new = clang.broadcast_to(as_tensor(value, input.dtype), (index.shape[0], *moved.shape[1:]))
     return clang.reshape(clang.moveaxis(prims.index_put(moved, [index], new, False), (0,), (d,)), input.shape)
 
@@ -328,8 +329,8 @@ def _index_update(name: str, accumulate: bool) -> None:
             raise NeedsOpaque("a source of another dtype")
         if type(factor) not in {"b": (bool,), "i": (int,), "f": (int, float)}[input.dtype.kind] and factor != 1:
             raise NeedsOpaque("a factor of another kind")
-        d = dimension(input.ndim, dim)
         a, source = lined(input, source)
+        d = dimension(a.ndim, dim)
         if index.ndim != 1 or source.shape != (*a.shape[:d], index.shape[0], *a.shape[d + 1 :]) or 0 in source.shape:
             raise NeedsOpaque("a source of another shape")
         if factor != 1:

@@ -32,11 +32,16 @@ def _convolution(rank: int) -> Any:
     def arguments(
         input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
     ) -> tuple[Any, ...]:
-        return input, weight, bias, tuple_of(stride), tuple_of(padding), tuple_of(dilation), groups
+        found = padding if isinstance(padding, str) else tuple_of(padding)
+        return input, weight, bias, tuple_of(stride), found, tuple_of(dilation), groups
 
     def pull(cotangents: Any, wanted: Sequence[int], args: Any, kwargs: Any) -> list[torch.Tensor]:
         input, weight, bias, stride, padding, dilation, groups = arguments(*args, **kwargs)
         batched = input if input.ndim == rank + 2 else input[None]
+        if isinstance(padding, str):
+            needed = [d * (k - 1) * (padding == "same") for d, k in zip(dilation, weight.shape[2:])]
+            padding = [n // 2 for n in needed]
+            batched = F.pad(batched, [n for more in reversed(needed) for n in (0, more % 2)])
         g = cotangents[0] if input.ndim == rank + 2 else cotangents[0][None]
         given = [n for n, a in (*zip(_TENSORS, args), *kwargs.items()) if isinstance(a, torch.Tensor)]
         names = [given[i] for i in wanted]
@@ -45,7 +50,9 @@ def _convolution(rank: int) -> Any:
         found = torch.ops.aten.convolution_backward(
             g, batched, weight, sizes, stride, padding, dilation, False, [0] * rank, groups, mask
         )
-        found = (found[0] if found[0] is None else found[0].reshape(input.shape), *found[1:])
+        if found[0] is not None:
+            kept = found[0][(..., *(slice(n) for n in input.shape[-rank:]))]
+            found = (kept.reshape(input.shape), *found[1:])
         return [found[_TENSORS.index(n)] for n in names]
 
     pull.__name__ = f"backward_of_conv{rank}d"

@@ -549,6 +549,8 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor
     a, b, c = _checked(promote(input, tensor1, tensor2), "iuf", "addcmul")
     if result_dtype(input, tensor1, tensor2).kind != "f" and type(known(value)) is not int:
         raise NeedsOpaque("a factor that is rounded")
+    if any(isinstance(x, TensorProxy) and x.dtype.kind == "f" and x.dtype.bits == 16 for x in (a, b, c)):
+        raise NeedsOpaque("halves, which torch rounds once")
     b, c = as_tensor(b), as_tensor(c)
     return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
 

@@ -69,7 +69,11 @@ def _halved(a: TensorProxy, n: int, dim: int, norm: Any, inverse: bool) -> Tenso
     if a.dtype.kind == "c":
         raise NeedsOpaque("complex numbers in place of real ones")
     half = prims.rfft(_resized(a, dim, n), dim)
-    return clang.conj(_scaled(half, (n,), _SWAPPED.get(norm, norm), False)) if inverse else _scaled(half, (n,), norm, False)
+    return (
+        clang.conj(_scaled(half, (n,), _SWAPPED.get(norm, norm), False))
+        if inverse
+        else _scaled(half, (n,), norm, False)
+    )
 
 
 def _whole(a: TensorProxy, n: int, dim: int, norm: Any, inverse: bool) -> TensorProxy:

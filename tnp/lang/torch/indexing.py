@@ -72,7 +72,8 @@ def index_select(input: Any, dim: Any, index: Any) -> TensorProxy:
     tensor_only(input, index)
     if index.ndim != 1 or (input.ndim == 0 and index.shape != (1,)):
         raise NeedsOpaque("positions that are no line")
-    taken = prims.take(*lined(input), not_negative(index), dimension(input.ndim, dim))
+    (a,) = lined(input)
+    taken = prims.take(a, not_negative(index), dimension(a.ndim, dim))
     return taken if input.ndim else clang.reshape(taken, ())
 
 
@@ -80,10 +81,10 @@ def index_select(input: Any, dim: Any, index: Any) -> TensorProxy:
 def gather(input: Any, dim: Any, index: Any, *, sparse_grad: Any = False) -> TensorProxy:
     """``result[i][j] = input[index[i][j]][j]`` for dimension 0."""
     tensor_only(input, index)
-    d = dimension(input.ndim, dim)
     if 0 in index.shape:
         return nothing_of(input, index.shape)
     a, at = lined(input, not_negative(index))
+    d = dimension(a.ndim, dim)
     if a.ndim != at.ndim or 0 in input.shape:
         raise NeedsOpaque("gather of other ranks")
     if any(m > n for i, (n, m) in enumerate(zip(a.shape, at.shape)) if i != d):
@@ -118,10 +119,10 @@ def _scattered(name: str, prim: Any, kinds: str) -> None:
             raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)}")
         for i, n in enumerate(index.shape):
             src = clang.slice_dim(src, 0, n, dim=i) if src.shape[i] != n else src
-        d = dimension(input.ndim, dim)
-        if any(m > n for i, (n, m) in enumerate(zip(input.shape, index.shape)) if i != d):
-            raise RuntimeError("Expected index to be no larger than self apart from dimension dim")
         a, at, new = lined(input, not_negative(index), src)
+        d = dimension(a.ndim, dim)
+        if any(m > n for i, (n, m) in enumerate(zip(a.shape, at.shape)) if i != d):
+            raise RuntimeError("Expected index to be no larger than self apart from dimension dim")
         return clang.reshape(prim(a, at, new, d), input.shape)
 
 

@@ -138,7 +138,9 @@ def matrix_power(A: Any, n: Any) -> TensorProxy:
     if exponent == 0:
         lines = clang.arange(A.shape[-1], dtype=dtypes.int64)
         unit = clang.convert(clang.eq(clang.expand_dims(lines, (1,)), clang.expand_dims(lines, (0,))), A.dtype)
-        return clang.broadcast_to(unit, A.shape)
+        return clang.where(
+            clang.full_like(A, True, dtype=dtypes.bool8), unit, A
+        )  # which autograd takes for a function of A
     if exponent < 0:
         exponent, A = -exponent, prims.inv(A)
     result: Any = None

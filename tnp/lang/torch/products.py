@@ -136,14 +136,14 @@ def _times(x: TensorProxy, factor: Any) -> TensorProxy:
 
 def _sum(input: TensorProxy, made: TensorProxy, beta: Any, alpha: Any, *, is_empty: bool = False) -> TensorProxy:
     """``beta * input + alpha * made``, in the shape of ``made``; ``input`` is not looked at where ``beta`` is 0. ``is_empty``: the product
-    is of nothing, and is not added, which minus zero would show."""
+    is of nothing, all zeros, which are subtracted: minus zero stays so."""
     if input.ndim > made.ndim:
         raise RuntimeError("The expanded size of the tensor must match the existing size")
     first = clang.broadcast_to(input, made.shape)
     beta, alpha = _factor(beta, made.dtype), _factor(alpha, made.dtype)
     if beta == 0:
         return _times(made, alpha)
-    return _times(first, beta) if is_empty else clang.add(_times(first, beta), _times(made, alpha))
+    return clang.sub(_times(first, beta), made) if is_empty else clang.add(_times(first, beta), _times(made, alpha))
 
 
 def _plus(name: str, product: Any) -> None:

@@ -263,6 +263,8 @@ def diff(input: Any, n: Any = 1, dim: Any = -1, prepend: Any = None, append: Any
     if any(x.ndim != input.ndim or x.dtype is not input.dtype for x in parts) or input.ndim == 0 or known(n) < 0:
         raise NeedsOpaque("differences of others")
     d = dimension(input.ndim, dim)
+    if known(n) == 0:
+        return input
     a = prims.concatenate(parts, d) if len(parts) > 1 else input
     for _ in range(known(n)):
         length = a.shape[d]

@@ -9,6 +9,7 @@ import torch
 from tnp.core import clang, dtypes, prims
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.lang.torch.indexing import lined
 from tnp.lang.torch.operands import dimension, dimensions, static_int, tensor_only
 from tnp.lang.torch.reductions import is_of_nothing, reduced
 from tnp.lang.torch.registry import torchsymbol
@@ -19,10 +20,11 @@ __all__: list[str] = []
 def _lines(input: Any, dim: Any, kinds: str = "biuf") -> tuple[TensorProxy, int]:
     """A tensor of at least one dimension, and that along which it is ordered."""
     tensor_only(input)
-    d = dimension(input.ndim, dim)
-    if input.dtype.kind not in kinds:
-        raise NeedsOpaque(f"an order of {input.dtype}")
-    return (input if input.ndim else clang.reshape(input, (1,))), d
+    (a,) = lined(input)
+    d = dimension(a.ndim, dim)
+    if a.dtype.kind not in kinds:
+        raise NeedsOpaque(f"an order of {a.dtype}")
+    return a, d
 
 
 @torchsymbol("sort")

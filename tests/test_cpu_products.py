@@ -13,6 +13,7 @@ import torch.nn.functional as F  # noqa: E402
 from tnp.executors.cpu_kernels import products  # noqa: E402
 from tnp.executors.cpu_kernels.code import is_available  # noqa: E402
 
+# The kernels are for these vectors alone: on other processors programs call torch's, as the tests of the torch executor have it.
 pytestmark = pytest.mark.skipif(not is_available(), reason="there are no vectors of 512 bits, or no compiler")
 
 #: rows, columns, length of the sums: tiles and strips that are whole or not, one of them, several parts of the inner dimension

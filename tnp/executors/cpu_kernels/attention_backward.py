@@ -15,6 +15,7 @@ One thread, batch 8, 6 heads of 64, length 256, causal: 11.8 ms, torch's kernel 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, exp
@@ -71,17 +72,15 @@ def _weights() -> str:
     return c.function("weights", "ptr %p, ptr %s, float %logarithm, float %d, float %scale, i64 %seen, i64 %stop")
 
 
+def _weighted(c: Code, head: int, weight: Callable[[int, str], str], start: str = "0") -> list[list[str]]:
+    """The sums, for a tile's rows, of ``rows`` from ``start`` to ``stop`` times the number at ``weight(row of the tile, row)``."""
+    return c.products(rows_of(head), head // LANES, "%stop", weight, lambda i: c.at("%rows", c.times(i, head)), start)
+
+
 def _columns(head: int) -> str:
     """Adds to rows of ``sums`` columns of ``weights`` times ``rows``, from row ``start`` to row ``stop``."""
     c = Code()
-    found = c.products(
-        rows_of(head),
-        head // LANES,
-        "%stop",
-        lambda r, i: c.at("%weights", c.times(i, _STEP), str(r)),
-        lambda i: c.at("%rows", c.times(i, head)),
-        "%start",
-    )
+    found = _weighted(c, head, lambda r, i: c.at("%weights", c.times(i, _STEP), str(r)), "%start")
     for r, row in enumerate(found):
         for i, x in enumerate(row):
             at = c.at("%sums", str(r * head + LANES * i))
@@ -92,13 +91,7 @@ def _columns(head: int) -> str:
 def _lines(head: int) -> str:
     """Rows of ``weights`` times ``rows``, up to row ``stop``, into the first ``count`` of rows at ``to``, or added to these."""
     c = Code()
-    found = c.products(
-        rows_of(head),
-        head // LANES,
-        "%stop",
-        lambda r, j: c.at("%weights", j, str(r * _STEP)),
-        lambda j: c.at("%rows", c.times(j, head)),
-    )
+    found = _weighted(c, head, lambda r, j: c.at("%weights", j, str(r * _STEP)))
     for r, row in enumerate(found):
         with c.when(c.new(f"icmp slt i64 {r}, %count")):
             to = c.at("%to", c.times("%step", r))

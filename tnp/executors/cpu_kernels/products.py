@@ -62,7 +62,7 @@ def takes(m: Any, n: Any, k: Any) -> bool:
 @functools.cache
 def is_preferred() -> bool:
     """Whether it is faster here than torch's library: MKL has its fastest kernels for Intel's processors alone."""
-    return is_available() and engine.target().cpu.startswith("znver")
+    return is_available() and engine.target().is_zen
 
 
 def _told(c: Code) -> dict[str, str]:

@@ -66,6 +66,11 @@ class Target:
     vector_bits: int
     has_f16c: bool
 
+    @property
+    def is_zen(self) -> bool:
+        """Whether it is one of AMD's Zen processors."""
+        return self.cpu.startswith("znver")
+
 
 class Interface(NamedTuple):
     """The functions that a module exports, and the symbols that it refers to."""

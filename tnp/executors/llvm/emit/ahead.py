@@ -24,7 +24,7 @@ from tnp.executors.llvm.statements import Statement
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory
 
-__all__ = ["LINES", "LINE_BYTES", "ask_for_beginning", "ask_for_part", "next_rows"]
+__all__ = ["FAR", "LINES", "LINE_BYTES", "ask_for_beginning", "ask_for_part", "next_rows"]
 
 LINE_BYTES = 64
 #: lines that are asked for between two parts of a loop: a core waits for about a dozen at a time
@@ -51,7 +51,7 @@ def next_rows(body: Body, run: Sequence[Var], statements: Sequence[Statement]) -
 
 def _goes_on() -> bool:
     """Whether the processor goes on to the next row by itself, though it went through this one more than once."""
-    return engine.target().cpu.startswith("znver")
+    return engine.target().is_zen
 
 
 def _read_in_rows(

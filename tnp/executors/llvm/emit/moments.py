@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
-from tnp.executors.llvm.emit.ahead import LINE_BYTES
+from tnp.executors.llvm.emit.ahead import FAR, LINE_BYTES
 from tnp.executors.llvm.emit.body import Body, Part, copy_bytes, entry, set_bytes
 from tnp.executors.llvm.emit.parts import CHUNK, Parts, even_length, part_of, vectors_that_fill, whole_vectors
 from tnp.executors.llvm.index import Index, Var
@@ -32,8 +32,6 @@ ROWS = 128
 BLOCK_BYTES = 256 * 1024
 #: rows that are added at a time
 TOGETHER = 4
-#: larger arrays are in no cache
-FAR_BYTES = 16 << 20
 #: blocks whose sums are added one after the other; more are combined pairwise
 IN_ORDER = 1024
 #: fewer columns are no loop worth it
@@ -240,7 +238,7 @@ class _Work:
             if memory is None or memory.node.op != "input":
                 continue
             index, itemsize = memory.offset(access.at), int(access.node.dtype.itemsize)
-            if index.terms.get(self.kept[-1], 0) == itemsize and access.node.size * itemsize >= FAR_BYTES:
+            if index.terms.get(self.kept[-1], 0) == itemsize and access.node.size * itemsize >= FAR:
                 yield memory, index, itemsize
 
     def _count(self, body: Body, block: str) -> str:

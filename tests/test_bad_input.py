@@ -35,15 +35,30 @@ def raises_as_eager(f, *args):
     ],
     ids=["str", "bytes", "object", "datetime", "structured", "longdouble", "masked", "matrix"],
 )
-def test_kinds_of_array_that_are_refused(value, kind):
-    def double(x):
-        return x * 2
+def test_kinds_of_array_that_run_eagerly(value, kind):
+    def twice(x, y):
+        y += 1
+        return np.concatenate([x, x]), y
 
-    with pytest.raises(tnp.TraceError, match=kind) as error:
-        tnp.jit(double)(value)
-    message = str(error.value)
+    jitted = tnp.jit(twice)
+    with pytest.warns(tnp.EagerFallbackWarning, match=kind) as warned:
+        assert_same(jitted(value, np.ones(2)), twice(value, np.ones(2)), exact=True)
+    message = str(warned[0].message)
     assert "argument x" in message
-    assert re.search(r"test_bad_input\.py:\d+ in double", message)
+    assert re.search(r"test_bad_input\.py:\d+ in twice", message)
+    assert_same(jitted(value, np.ones(2)), twice(value, np.ones(2)), exact=True)
+    assert tnp.cache_info(jitted) == (1, 1, 1)
+    with pytest.raises(tnp.TraceError, match=kind):
+        tnp.jit(twice, strict=True)(value, np.ones(2))
+
+
+def test_arrays_that_are_not_compiled_may_be_passed_on():
+    def f(x, names):
+        return {"sum": x.sum(), "names": names}
+
+    jitted, names = tnp.jit(f, strict=True), np.array(["a", "b"])
+    for _ in range(2):
+        assert jitted(np.ones(2), names)["names"] is names
 
 
 def test_functions_that_are_refused():

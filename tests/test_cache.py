@@ -311,7 +311,7 @@ def test_callables_without_a_name():
         assert [len(f(np.full(1, k))) for k in range(4)] == [1, 2, 3, 4]
     assert tnp.explain(f).startswith("test_callables_without_a_name.<locals>.<lambda>: 2 programs")
     threads = functools.partial(in_a_thread, operator.neg)
-    with pytest.warns(tnp.EagerFallbackWarning, match="in_a_thread ran eagerly: tracing raised"):
+    with pytest.warns(tnp.EagerFallbackWarning, match="in_a_thread runs eagerly: it calls ThreadPoolExecutor"):
         np.testing.assert_array_equal(tnp.jit(threads)(np.ones(2)), [-1, -1])
 
 

@@ -196,16 +196,22 @@ def test_draw_calls_graphviz_where_it_is(tmp_path, monkeypatch):
 # explain
 
 
-def test_explain_counts_calls_that_only_tracing_fails(monkeypatch):
+def test_errors_that_only_tracing_meets_are_found_once(monkeypatch):
+    traced = []
+
     def fail(*args, **kwargs):
+        traced.append(args)
         raise KeyError("first")
 
-    jitted = tnp.jit(lambda x: x + 1)
     monkeypatch.setattr(tnp.jitted, "acquire", fail)
-    with pytest.warns(tnp.EagerFallbackWarning, match="tracing raised"):
+    with pytest.raises(tnp.InternalError, match="tracing raised KeyError"):
+        tnp.jit(lambda x: x + 1)(1)
+    monkeypatch.setenv("TNP_CHECK", "0")
+    jitted = tnp.jit(lambda x: x + 1)
+    with pytest.warns(tnp.InternalErrorWarning, match="tracing raised KeyError.*please report it"):
         assert jitted(1) == 2
-    jitted(2)
-    assert "2 calls ran eagerly: tracing raised KeyError('first')" in tnp.explain(jitted)
+    assert jitted(2) == 3 and len(traced) == 2
+    assert "tracing raised KeyError('first')" in tnp.explain(jitted)
 
 
 # logging

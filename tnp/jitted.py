@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
+import re
 import sys
 import threading
 import time
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from types import FrameType, FunctionType
@@ -22,6 +25,8 @@ from tnp.core.current import registrations
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
+    InternalError,
+    InternalErrorWarning,
     LateGuardFailed,
     NeedsEager,
     NoExecutorError,
@@ -36,6 +41,7 @@ from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
+from tnp.faults import REPORT, acts_on_the_outside, is_certain, passed_on, while_compiling
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
@@ -61,6 +67,11 @@ class Form:
     parameters: list[str]
     apply: Callable[..., Any]
     runs: tuple[Callable[..., Any], ...] = ()
+    #: how often such a call was traced, and how often that found that it runs eagerly
+    traced: int = 0
+    found_eager: int = 0
+    #: runs eagerly, once there may be no more programs
+    last_resort: Callable[..., Any] | None = None
 
 
 @dataclass
@@ -80,8 +91,10 @@ class Entry:
     graphs: list[Any] = field(default_factory=list)
 
 
-#: programs kept a function; the one used longest ago goes first
-MAX_PROGRAMS = 64
+#: programs kept a function, and how often a call of one kind of passing arguments is traced
+RECOMPILE_LIMIT = int(os.environ.get("TNP_RECOMPILE_LIMIT", "64"))
+#: how often a call may be found to run eagerly, each time for other arguments, before all that have no program do
+EAGER_LIMIT = 16
 
 #: every jitted function that there is
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -104,6 +117,8 @@ class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
     __qualname__: str
+    #: whether calls may run eagerly
+    runs_eagerly = True
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
@@ -124,9 +139,10 @@ class Jitted:
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []
-        #: errors that only tracing met, with the number of calls that ran eagerly for them
-        self._met_tracing: dict[str, int] = {}
-        self._warned = False
+        #: by the kind of guard, how often one did not hold
+        self._failed: Counter[str] = Counter()
+        #: the kinds of warnings that were given
+        self._warned: set[type[Warning]] = set()
         #: the executors that programs were compiled for, and what the lists of executors stood for then
         self._used: set[Any] = set()
         self._lists: tuple[Any, ...] = ()
@@ -147,6 +163,10 @@ class Jitted:
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
+    def forms(self) -> list[Form]:
+        """The ways of passing arguments that there have been."""
+        return [self._form]
+
     def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
         """The form of a call, and the values that are passed in it."""
         return self._form, self._bind(*args, **kwargs)
@@ -164,8 +184,9 @@ class Jitted:
                     self._hits += 1
                     return result
             return self._call_slowly(self._form, args)
-        except LateGuardFailed as failure:
-            return self._start_over(self._form, args, failure)
+        except Exception as raised:
+            error = raised
+        return self._after_error(self._form, args, error)
 
     def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
@@ -176,6 +197,8 @@ class Jitted:
                 if entry.form is form and entry.question is None and entry.prologue.first_failure(values) is None:
                     break
             else:
+                if self._is_settled(form):
+                    return form.apply(self.__tnp_function__, values)
                 entry = self._compile(form, values)
         result = entry.run(*values)
         if result is not MISS:
@@ -208,7 +231,26 @@ class Jitted:
         forms = {id(e.form): e.form for e in (*self._entries, *entries)}
         self._entries = entries
         for form in forms.values():
-            form.runs = tuple(e.run for e in entries if e.form is form)
+            last = () if form.last_resort is None else (form.last_resort,)
+            form.runs = (*(e.run for e in entries if e.form is form), *last)
+
+    def _is_settled(self, form: Form) -> bool:
+        """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
+        if form.last_resort is not None:
+            return True
+        if not self.runs_eagerly or self._strict or (form.traced < RECOMPILE_LIMIT and form.found_eager < EAGER_LIMIT):
+            return False
+        kept = sum(e.form is form and e.eager_reason is None for e in self._entries)
+        often = self._failed.most_common(1)
+        why = f"; the guard that failed most often: {often[0][0]}" if often else ""
+        self._warn_once(
+            f"{self.called} runs eagerly where none of its {kept} programs is valid: it was traced {form.traced} times{why}. "
+            "TNP_RECOMPILE_LIMIT sets how often that may be"
+        )
+        form.last_resort = functools.partial(_apply, form.apply, self.__tnp_function__)
+        with _keeping:  # what was found to run eagerly does so anyway
+            self._set_entries(tuple(e for e in self._entries if e.form is not form or e.eager_reason is None))
+        return True
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""
@@ -222,6 +264,9 @@ class Jitted:
         """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
         with _keeping:
             self._forgotten += 1
+            for form in self.forms():
+                form.traced = form.found_eager = 0
+                form.last_resort, form.runs = None, ()
             if self._entries:
                 self._changed = what
                 self._set_entries(())
@@ -232,21 +277,46 @@ class Jitted:
 
         Nothing has been written then: tracing refuses opaque calls after effects.
         """
+        self._settle(form, values, str(failure))
+        return form.apply(self.__tnp_function__, values)
+
+    def _settle(
+        self, form: Form, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
+    ) -> None:
+        """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
         with self._lock:
             for entry in self._entries:
                 if entry.form is not form or entry.eager_reason is not None:
                     continue
                 if entry.prologue.first_failure(values) is None:
-                    made = self._eager_entry(form, entry.prologue, NeedsEager(str(failure)))
+                    made = self._eager_entry(form, entry.prologue, NeedsEager(reason), warning)
                     with _keeping:
                         if entry in self._entries:
                             self._set_entries(tuple(made if e is entry else e for e in self._entries))
                     break
-        return form.apply(self.__tnp_function__, values)
+
+    def _after_error(self, form: Form, values: tuple[Any, ...], error: Exception) -> Any:
+        """What a call gives whose program raised ``error``: a program that only computes runs again, eagerly. That raises the program's
+        own error, from the user's line; if it does not, the error was tnp's."""
+        if isinstance(error, LateGuardFailed):
+            return self._start_over(form, values, error)
+        entry = None if passed_on(error) or not self.runs_eagerly else self.entry_for(form, values)
+        if entry is None or entry.eager_reason is not None or not entry.traces:
+            raise error
+        if entry.training is not None or acts_on_the_outside(entry.traces[0]):
+            if is_certain(error):
+                raise InternalError(f"the program of {self.called} raised {error!r}: {REPORT}") from error
+            raise error
+        result = form.apply(self.__tnp_function__, values)
+        if check.enabled():
+            raise InternalError(f"the program of {self.called} raised {error!r}, and eager does not") from error
+        self._settle(form, values, f"its program raised {error!r}, and eager does not: {REPORT}", InternalErrorWarning)
+        return result
 
     def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
         start = time.perf_counter()
         self._misses += 1
+        form.traced += 1
         forgotten, again, self._changed = self._forgotten, self._changed, ""
         self._lists = registry.meaning(self._executors, self._always)
         self._used.update(self._named_executors())
@@ -257,28 +327,35 @@ class Jitted:
             failure = last.prologue.first_failure(values) if last.form is form else "the same arguments by name"
             again = f"not {failure}" if failure else "other arguments"
             self._recompiled.append(again)
+            self._failed[_without_values(failure or "other arguments")] += 1
         prologue = Prologue(form.parameters)
         prologue.moves_arrays = "cupy" in (self._executors or ())
         answers = self._answers(form, values)
         try:
             with collected_rarely():
                 acquired = self._acquired(form, values, prologue, answers)
-                run, traces, training, graphs = self._program(acquired)
+                with while_compiling():
+                    run, traces, training, graphs = self._program(acquired)
             seconds = time.perf_counter() - start
             entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
-            return self._once_eagerly(form, reason.error)
+            return self._once_eagerly(form, prologue, reason.error)
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
-        except TraceCheckError:
-            raise
-        except (TraceError, NoExecutorError, ExtensionError) as error:
+        except (NoExecutorError, ExtensionError) as error:
             raise _located(error, self.__tnp_function__) from None
+        except TraceError as error:
+            entry = self._refused(form, prologue, error)
+        except InternalError as error:
+            if check.enabled():
+                raise
+            entry = self._eager_entry(form, prologue, NeedsEager(f"{error}: {REPORT}"), InternalErrorWarning)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-            return self._once_eagerly(form, error)
+            return self._once_eagerly(form, prologue, error)
+        form.found_eager += entry.eager_reason is not None
         self._last = entry
         with _keeping:
             if self._forgotten == forgotten:
@@ -364,7 +441,7 @@ class Jitted:
             )
         if steps:
             questions[0].family.count += 1
-        self._set_entries((entry, *[e for e in self._entries if e is not entry][: MAX_PROGRAMS - 1]))
+        self._set_entries((entry, *[e for e in self._entries if e is not entry][: RECOMPILE_LIMIT - 1]))
 
     def _beyond(self, form: Form, *values: Any) -> Any:
         """A call whose value has no program, and is to get none."""
@@ -374,30 +451,43 @@ class Jitted:
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
 
-    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
+    def _refused(self, form: Form, prologue: Prologue, error: TraceError) -> Entry:
+        """What becomes of a program that tnp refuses: it runs eagerly."""
+        if self._strict:
+            raise _located(error, self.__tnp_function__) from None
+        return self._eager_entry(form, prologue, NeedsEager(str(error)))
+
+    def _eager_entry(
+        self, form: Form, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
+    ) -> Entry:
         text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
-        self._warn_once(text)
+        self._warn_once(text, warning)
         run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
         return Entry(form, prologue, run, eager_reason=text)
 
-    def _warn_once(self, text: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+    def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
+        if warning not in self._warned:
+            self._warned.add(warning)
+            warnings.warn(text, warning, stacklevel=user_stack_level())
 
-    def _once_eagerly(self, form: Form, error: BaseException) -> Entry:
+    def _once_eagerly(self, form: Form, prologue: Prologue, error: BaseException) -> Entry:
+        """For a call whose tracing raised ``error``: if eager does not, that is tnp's fault, and calls of its kind run eagerly."""
+
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
             result = form.apply(self.__tnp_function__, values)
-            if self._strict:
-                raise TraceError(f"tracing raised {error!r}, which eager does not") from error
-            text = f"{self.called} ran eagerly: tracing raised {error!r}, which eager does not"
-            self._warn_once(text)
-            self._met_tracing[repr(error)] = self._met_tracing.get(repr(error), 0) + 1
-            logs.tell(logs.Event("eager", self.called, 0.0, text))
+            text = f"tracing raised {error!r}, which eager does not"
+            if check.enabled():
+                raise InternalError(f"{self.called}: {text}") from error
+            with self._lock:
+                entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
+                form.found_eager += 1
+                with _keeping:
+                    self._keep(entry)
+            logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
             return result
 
         return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
@@ -479,6 +569,15 @@ def _executors_named(executors: Any) -> tuple[Any, ...] | None:
     return tuple(named)
 
 
+def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any) -> Any:
+    return apply(function, values)
+
+
+def _without_values(guard: str) -> str:
+    """What a guard looks at, without the numbers that it compares with."""
+    return re.sub(r"\d+(, ?\d+)*", "…", guard)
+
+
 def _captured(graphs: list[Any], trace: Trace) -> Callable[..., Any]:
     """A finished program as a CUDA graph, which is appended to ``graphs``."""
     if "torch" not in sys.modules:  # there are no CUDA tensors
@@ -550,10 +649,17 @@ def backend_of(executors: Iterable[Any]) -> Backend:
 class _Single(Jitted):
     """One operation as a function. Called a few times on arrays of many shapes, it is not worth compiling."""
 
+    runs_eagerly = False
+
     def _named_executors(self) -> list[Any]:
         return [e for e in super()._named_executors() if not hasattr(e, "can_fuse")]
 
-    def _eager_entry(self, form: Form, prologue: Prologue, reason: NeedsEager) -> Entry:
+    def _refused(self, form: Form, prologue: Prologue, error: TraceError) -> Entry:
+        raise _located(error, self.__tnp_function__) from None
+
+    def _eager_entry(
+        self, form: Form, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
+    ) -> Entry:
         """There is no other way to run it."""
         if isinstance(reason.__cause__, TraceError):
             raise reason.__cause__

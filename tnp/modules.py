@@ -9,7 +9,6 @@ from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
-from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import compile_source
 from tnp.frontend.sources import MISS
 from tnp.jitted import Form, Jitted
@@ -101,10 +100,10 @@ class ModulePrograms(Jitted):
     """The programs of a module: what a jitted function has, which a jitted module keeps apart from the module's attributes."""
 
     def __init__(self, module: Any, **options: Any) -> None:
-        super().__init__(module, **options)
-        self.__name__ = self.__qualname__ = type(module).__name__
         #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
         self._forms: dict[Any, Form] = {}
+        super().__init__(module, **options)
+        self.__name__ = self.__qualname__ = type(module).__name__
 
     def _make_binder(self) -> None:
         """There is none: what a module is called with goes to its hooks as it is."""
@@ -121,8 +120,12 @@ class ModulePrograms(Jitted):
                     self._hits += 1
                     return result
             return self._call_slowly(form, args)
-        except LateGuardFailed as failure:
-            return self._start_over(form, args, failure)
+        except Exception as raised:
+            error = raised
+        return self._after_error(form, args, error)
+
+    def forms(self) -> list[Form]:
+        return list(self._forms.values())
 
     def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
         key = (len(args), *kwargs) if kwargs else len(args)

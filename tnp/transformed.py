@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.core import langs, prims, pytree
-from tnp.core.errors import GradientError, NeedsEager, TransformError
+from tnp.core.errors import GradientError, NeedsEager, TraceError, TransformError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.views import Path
@@ -33,6 +33,8 @@ class Transformed(Jitted):
 
     ``compute(tracer, args, kwargs)`` is what it does while it is traced, ``error`` what it raises where there is no trace.
     """
+
+    runs_eagerly = False
 
     def __init__(
         self,
@@ -60,13 +62,16 @@ class Transformed(Jitted):
         jitted = programs_behind(function)
         super().__init__(program, **jitted.options if jitted is not None else {})
 
-    def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager) -> Any:
+    def _refused(self, form: Any, prologue: Any, error: TraceError) -> Any:
+        raise error
+
+    def _eager_entry(self, form: Any, prologue: Any, reason: NeedsEager, warning: type[Warning] | None = None) -> Any:
         raise self._error(
             f"{self.__qualname__} needs a trace, and there is none: {reason.reason}; compute that outside, and pass it as an argument",
             reason.location,
         ) from None
 
-    def _once_eagerly(self, form: Any, error: BaseException) -> Any:
+    def _once_eagerly(self, form: Any, prologue: Any, error: BaseException) -> Any:
         raise error
 
     def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:

@@ -17,6 +17,8 @@ __all__ = [
     "EagerFallbackWarning",
     "ExtensionError",
     "GradientError",
+    "InternalError",
+    "InternalErrorWarning",
     "LateGuardFailed",
     "NeedsConcreteSize",
     "NeedsEager",
@@ -35,13 +37,13 @@ __all__ = [
 
 
 class TraceError(TypeError):
-    """A program, or an argument, that tnp refuses; its arguments are untouched.
+    """What tnp refuses: a function that is none, or with ``strict=True`` a program that would run eagerly. The arguments are untouched.
 
     >>> import numpy as np, tnp
-    >>> tnp.jit(lambda x: x)(np.array(["a"]))  # doctest: +ELLIPSIS
+    >>> tnp.jit(lambda x: x + x, strict=True)(np.array([None]))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    tnp.core.errors.TraceError: ... has dtype <U1, which tnp does not compile ...
+    tnp.core.errors.TraceError: ... a ndarray of object, which tnp does not compile ...
     """
 
 
@@ -117,7 +119,15 @@ class ExtensionError(RuntimeError):
     """
 
 
-class TraceCheckError(AssertionError):
+class InternalError(RuntimeError):
+    """A fault of tnp's own: a pass, an executor, a generated program or a guard failed, or tracing raised what eager does not.
+
+    Raised under ``TNP_CHECK=1``, and where a call has begun to write. Otherwise the call runs eagerly, with an
+    :class:`InternalErrorWarning`.
+    """
+
+
+class TraceCheckError(InternalError):
     """A pass left a trace that breaks the rules of :mod:`tnp.core.check`, or an operation returned something else than its
     meta promises: a bug in tnp or in an extension."""
 
@@ -134,6 +144,10 @@ class EagerFallbackWarning(UserWarning):
     >>> [w.category.__name__ for w in said]
     ['EagerFallbackWarning']
     """
+
+
+class InternalErrorWarning(EagerFallbackWarning):
+    """A call ran eagerly because of a fault of tnp's own, which is worth a report; said once a function."""
 
 
 class LateGuardFailed(Exception):

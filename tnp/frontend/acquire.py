@@ -18,10 +18,12 @@ from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.asking import Answers
+from tnp.frontend.contract import CONSTANT_TYPES
 from tnp.frontend.either import TracedEither
+from tnp.frontend.foreign import Foreign, real_value, source_of
 from tnp.frontend.guards import guard_numbers
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
-from tnp.frontend.inputs import CONSTANT_TYPES, Inputs
+from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import capturing, library_of_value
 from tnp.frontend.objects import (
     Construct,
@@ -37,6 +39,7 @@ from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.sources import Prologue, Source
 from tnp.frontend.tracer import Tracer, is_traced
+from tnp.frontend.twins import class_of
 from tnp.lang import numpy as lnp
 
 __all__ = ["Acquired", "Differentiate", "acquire"]
@@ -224,6 +227,8 @@ def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
         value = prims.reshape(value, value.shape) if sizes.is_known(value.shape) else value
         state.current().trace.read_only.add(value.name)
         return value
+    if x.storage in inputs.subclassed and not x.scalar:
+        raise NeedsEager("it returns a memmap, or a view of one")
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
@@ -254,8 +259,10 @@ def _output(x: Any) -> Any:
     """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
     if type(x) is TracedRange:
         x = x.known()
-    kind = type(x)
+    kind = class_of(x)
     inputs = state.current().inputs
+    if kind is Foreign:
+        return inputs.object_proxy(source_of(x), type(real_value(x)))
     if kind is TracedArray:
         return _array_output(x, inputs)
     if kind in (TracedNumber, TracedObject):

@@ -20,6 +20,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.frontend import state
 from tnp.frontend.either import TracedEither
+from tnp.frontend.foreign import Foreign, real_value
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.tracer import is_traced
 from tnp.lang import numpy as lnp
@@ -123,6 +124,7 @@ def _slot(x: Any, values: list[Any]) -> Any:
 
 def _packed_file(file: Any) -> Any:
     """The argument ``file``: a stream that is looked up when the program runs."""
+    file = real_value(file) if type(file) is Foreign else file
     for name in ("stdout", "stderr"):
         if file is getattr(sys, name):
             return _Stream(name)

@@ -171,7 +171,12 @@ class TracedArray:
     def __class__(self) -> type:
         if self.library is not None:
             return self.library.array_class(self)
-        return np.dtype(self._element_type.name).type if self.scalar else np.ndarray
+        if self.scalar:
+            return np.dtype(self._element_type.name).type
+        tracer = _tracer.running()
+        if tracer is not None and tracer.inputs.subclassed and self.storage in tracer.inputs.subclassed:
+            return np.memmap
+        return np.ndarray
 
     # Attributes and methods belong to the language
 

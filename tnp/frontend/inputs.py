@@ -6,14 +6,12 @@ be compared becomes a constant. Each lifting leaves the guards under which the t
 
 from __future__ import annotations
 
-import enum
 import functools
 import keyword
-import logging
 import math
 import re
 import types
-from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence, MutableSet
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,42 +19,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.core import pytree
-from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
-from tnp.frontend import cupy_arrays
+from tnp.frontend.contract import is_compiled_array, row_of
+from tnp.frontend.foreign import Foreign
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, Strides
 from tnp.frontend.libraries import library_of_value
-from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, is_plain_object, release, same_entries, shadow
-from tnp.frontend.rewriter import is_library_class
+from tnp.frontend.objects import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
 from tnp.frontend.sources import ArrayKind, Extent, Prologue, Source, disjoint
 from tnp.frontend.versions import version_of
 from tnp.lang import numpy as lnp
-from tnp.lang.numpy import opaque
 from tnp.lang.numpy.dtypes import to_dtype
 
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["CONSTANT_TYPES", "Inputs"]
-
-#: kinds of values that are told apart by comparing them, and never change
-CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
-#: containers and iterators of which the program would see what is in them only once
-_CHANGEABLE = (MutableSequence, MutableMapping, MutableSet, Iterator)
-_IDENTITY_TYPES = (
-    type,
-    types.FunctionType,
-    types.BuiltinFunctionType,
-    types.ModuleType,
-    np.ufunc,
-    type(np.sum),
-    logging.Logger,
-)
-#: functions of Cython's: each module may have a class of its own for them
-_COMPILED_FUNCTIONS = ("cython_function_or_method",)
+__all__ = ["Inputs"]
 
 #: callables that are made of others, and the attributes that say of which
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
@@ -70,6 +51,8 @@ class _Lifted:
     contents: list[Any]
     source: Source
     kind: type
+    #: the container that the program was given
+    real: Any
 
     def changed(self) -> bool:
         """Whether the program changed it."""
@@ -77,6 +60,8 @@ class _Lifted:
             now: Any = self.made
         elif type(self.made) is dict:
             now = [*self.made, *self.made.values()]
+        elif type(self.made) is set:
+            return self.made != set(self.contents)
         else:
             now = pytree.flatten(self.made)[0]
         return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
@@ -103,13 +88,15 @@ class Inputs:
         self._defaults: dict[int, tuple[Any, Any]] = {}
         #: lists, dicts and objects that the program made, and that its results hold
         self.returned: dict[int, Any] = {}
-        #: of the name of a value: the array that is the object that the program has for it
         #: the function that is jitted
         self._outermost: types.FunctionType | None = None
         self._classes: set[type] = set()
+        #: of the name of a value: the array that is the object that the program has for it
         self.array_objects: dict[str, TracedArray] = {}
         #: the arrays that say to be of a class of their own, by ``id``
         self.classes: dict[int, type] = {}
+        #: memory of which arrays are of a subclass of ndarray, or may be
+        self.subclassed: set[Storage] = set()
         #: whether arguments require gradients, while computing them is off
         self.trace_has_gradients = False
         #: whether there are guards on what a library's functions depend on beside their arguments
@@ -134,52 +121,60 @@ class Inputs:
         self.expressions[proxy.name] = source.expression
 
     def lift(self, value: Any, source: Source) -> Any:
-        """What the program gets in place of ``value``. Raises :class:`TraceError` for kinds that tnp refuses."""
-        kind = type(value)
-        if kind in (int, float, complex):
-            return self._lift_number(value, source)
-        if kind is bool:
-            self.prologue.guard(f"{source.expression} is {value}", f"{source.description} is {value}")
-            return value
-        if cupy_arrays.is_cupy_array(value):
-            return cupy_arrays.lift(self, value, self.prologue.let(source))
-        if isinstance(value, np.ndarray):
-            return self._lift_array(value, self.prologue.let(source))
-        if isinstance(value, np.generic):
-            return self._lift_scalar(value, source)
-        if kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
-            return self._lift_container(value, self.prologue.let(source))
-        if isinstance(value, CONSTANT_TYPES):
-            self.guard_equal(value, source)
-            return value
-        if isinstance(value, opaque.generators()):
-            return self.lift_object(value, self.prologue.let(source))
-        if isinstance(value, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS:
-            self.guard_identity(value, source)
-            return value
-        if kind in _CALLABLE_PARTS:
-            return self._lift_callable(value, source)
-        if getattr(kind, "__tnp_module__", False):  # a jitted module
-            source = self.prologue.let(source)
-            condition = f"type({source.expression}) is {self.prologue.constant(kind, 'type')}"
-            self.prologue.guard(condition, f"{source.description} is a jitted module")
-            inside = Source(f"{source.expression}.__tnp_function__", source.description)
-            return self.lift(value.__tnp_function__, inside)
-        if kind is slice:
-            parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
-            self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
-            return slice(*parts)
-        library = library_of_value(value)
-        if library is not None:
-            return library.lift(self, value, source)
-        if pytree.is_container(value):
-            return self._lift_node(value, self.prologue.let(source))
-        if isinstance(value, _CHANGEABLE):
-            raise NeedsEager(f"{source.description} is {_a(kind)}, whose contents may change")
-        if is_plain_object(value):
-            return self.lift_instance(value, self.prologue.let(source), constant_numbers=is_library_class(kind))
-        self.guard_identity(value, source)
+        """What the program gets in place of ``value``, as the capture contract says. Raises :class:`NeedsEager` for arrays of kinds
+        that are not compiled."""
+        return row_of(value).lift(self, value, source)
+
+    def lift_bool(self, value: bool, source: Source) -> bool:
+        self.prologue.guard(f"{source.expression} is {value}", f"{source.description} is {value}")
         return value
+
+    def lift_jitted_module(self, value: Any, source: Source) -> Any:
+        condition = f"type({source.expression}) is {self.prologue.constant(type(value), 'type')}"
+        self.prologue.guard(condition, f"{source.description} is a jitted module")
+        inside = Source(f"{source.expression}.__tnp_function__", source.description)
+        return self.lift(value.__tnp_function__, inside)
+
+    def lift_slice(self, value: slice, source: Source) -> slice:
+        parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
+        self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
+        return slice(*parts)
+
+    def lift_of_library(self, value: Any, source: Source) -> Any:
+        library = library_of_value(value)
+        assert library is not None
+        return library.lift(self, value, source)
+
+    def lift_set(self, value: Any, source: Source) -> Any:
+        """A set of texts and integers: the program gets a copy, and may not change it."""
+        same = self.prologue.constant(_same_set)
+        expected = self.prologue.constant(frozenset(value), "set")
+        condition = f"type({source.expression}) is {type(value).__name__} and {same}({source.expression}, {expected})"
+        self.prologue.guard(condition, f"{source.description} is {value!r}")
+        made = type(value)(value)
+        if type(value) is set:
+            self.containers.append(_Lifted(made, list(value), source, set, value))
+        return made
+
+    def lift_foreign(self, value: Any, source: Source) -> Any:
+        """A value that the program may pass on, and not use."""
+        known = self.known_object(value, source)
+        if known is not None:
+            return known
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        made = Foreign(value, source)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        return made
+
+    def known_object(self, value: Any, source: Source) -> Any:
+        """What the program has in place of an object that is an input already, guarded as the same object; ``None`` for others."""
+        known = self._by_identity.get(id(value))
+        if known is None:
+            return None
+        if known[2] != source.expression:
+            self.prologue.guard(f"{source.expression} is {known[2]}", f"{source.description} is {known[2]}")
+        return known[1]
 
     def lift_default(self, value: Any, source: Source) -> Any:
         """What a function takes by default, the same one at each of its calls in the program."""
@@ -188,7 +183,8 @@ class Inputs:
             known = self._defaults[id(value)] = (value, self.lift(value, source))
         return known[1]
 
-    def guard_equal(self, value: Any, source: Source) -> None:
+    def guard_equal(self, value: Any, source: Source) -> Any:
+        """The trace holds only where what ``source`` fetches is of this type and equal. Gives ``value``."""
         e = source.expression
         name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
         if value is None or value is ...:
@@ -196,15 +192,17 @@ class Inputs:
         else:
             kind = self.prologue.constant(type(value), "type")
             self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
+        return value
 
-    def guard_identity(self, value: Any, source: Source) -> None:
-        """The trace holds only where what ``source`` fetches is this very object."""
+    def guard_identity(self, value: Any, source: Source) -> Any:
+        """The trace holds only where what ``source`` fetches is this very object. Gives ``value``."""
         name = self.prologue.constant(value)
         if source.expression != name:
             self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
         self.same[id(value)] = value
+        return value
 
-    def _lift_callable(self, value: Any, source: Source) -> Any:
+    def lift_callable(self, value: Any, source: Source) -> Any:
         """A bound method or a partial, which is the same as another one if what it is made of is."""
         source = self.prologue.let(source)
         kind = self.prologue.constant(type(value), "type")
@@ -224,7 +222,7 @@ class Inputs:
         finally:
             self._constant_numbers = before
 
-    def _lift_number(self, value: Any, source: Source) -> Any:
+    def lift_number(self, value: Any, source: Source) -> Any:
         kind = type(value)
         self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
         if self._constant_numbers:
@@ -265,11 +263,11 @@ class Inputs:
         self._arrays[proxy.name] = (memory, storage, expression)
         return handle
 
-    def _lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+    def lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
         known = self.known_array(value, source)
         if known is not None:
             return known
-        dtype = self._check_array(value, source)
+        dtype = to_dtype(value.dtype)
         e = source.expression
         kind = ArrayKind(value.dtype, value.shape, value.strides)
         self.prologue.guard_array(source, kind, value.flags.c_contiguous)
@@ -292,28 +290,25 @@ class Inputs:
             writable=value.flags.writeable,
         )
 
-    def _check_array(self, value: np.ndarray[Any, Any], source: Source) -> Any:
-        if type(value) is not np.ndarray:
-            raise TraceError(
-                f"{source.description} is a {type(value).__module__}.{type(value).__name__}, which tnp does not compile; "
-                "pass a plain array (np.asarray(…)), or a mask as an array of its own"
-            )
-        if not value.dtype.isnative:
-            raise NeedsEager(f"{source.description} is in foreign byte order")
-        try:
-            return to_dtype(value.dtype)
-        except TraceError:
-            raise TraceError(
-                f"{source.description} has dtype {value.dtype}, which tnp does not compile "
-                "(it takes bool, integer, floating and complex arrays); convert it with .astype(…)"
-            ) from None
+    def lift_memmap(self, value: np.memmap[Any, Any], source: Source) -> TracedArray:
+        """An array in a file, as the plain array that it is. Views of it would be of its class, so it may return none."""
+        known = self.known_array(value, source)
+        if known is not None:
+            return known
+        self.prologue.guard(
+            f"type({source.expression}) is {self.prologue.constant(type(value), 'type')}",
+            f"{source.description} is a memmap",
+        )
+        view = self.prologue.constant(_as_plain_array)
+        plain = self.prologue.let(Source(f"{view}({source.expression})", source.description))
+        handle = self.lift_array(_as_plain_array(value), plain)
+        self._by_identity[id(value)] = (value, handle, source.expression)
+        self.subclassed.add(handle.storage)
+        return handle
 
-    def _lift_scalar(self, value: np.generic, source: Source) -> TracedArray:
+    def lift_scalar(self, value: np.generic, source: Source) -> TracedArray:
         source = self.prologue.let(source)
-        try:
-            dtype = to_dtype(value.dtype)
-        except TraceError:
-            raise TraceError(f"{source.description} has dtype {value.dtype}, which tnp does not compile") from None
+        dtype = to_dtype(value.dtype)
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
@@ -369,39 +364,55 @@ class Inputs:
         self._add(proxy, source)
         return TracedObject(proxy, value)
 
-    def _lift_container(self, value: Any, source: Source) -> Any:
+    def lift_container(self, value: Any, source: Source) -> Any:
         e = source.expression
+        known = None if isinstance(value, tuple) else self.known_object(value, source)
+        if known is not None:
+            return known
         kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
         if isinstance(value, dict):
-            keys = self.prologue.constant(list(value), "keys")
-            self.prologue.guard(
-                f"type({e}) is {kind} and list({e}) == {keys}",
-                f"{source.description} is a dict with keys {list(value)}",
-            )
-            made: Any = {
-                k: self.lift(v, Source(f"{e}[{self._key(k)}]", f"{source.description}[{k!r}]"))
-                for k, v in value.items()
-            }
-            self.containers.append(_Lifted(made, [*made, *made.values()], source, type(value)))
-            return made
+            return self._lift_dict(value, source)
         self.prologue.guard(
             f"type({e}) is {kind} and len({e}) == {len(value)}",
             f"{source.description} is a {type(value).__name__} of {len(value)}",
         )
-        items = [self.lift(v, source.item(i)) for i, v in enumerate(value)]
+        made: Any = []
+        if not isinstance(value, tuple):  # it may hold itself
+            self._by_identity[id(value)] = (value, made, e)
+        made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if isinstance(value, tuple):
-            made = type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        else:
-            made = items
-        self.containers.append(_Lifted(made, list(items), source, type(value)))
+            made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        self.containers.append(_Lifted(made, list(made), source, type(value), value))
         return made
 
-    def watch(self, made: dict[Any, Any], source: Source) -> None:
-        """Sees to it that a program that changes a dict made for it runs eagerly."""
-        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict))
+    def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
+        e, keys = source.expression, self.prologue.constant(list(value), "keys")
+        same = f"list({e}) == {keys}"
+        if not all(type(k) in _PLAIN_KEYS for k in value):
+            same = f"{self.prologue.constant(_same_keys)}({e}, {keys})"
+        self.prologue.guard(f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {list(value)}")
+        made: dict[Any, Any] = {}
+        self._by_identity[id(value)] = (value, made, e)
+        for k, v in value.items():
+            key = self._key(k)
+            lifted = k if type(k) in _PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
+            made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
+        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, value))
+        return made
 
-    def _lift_node(self, value: Any, source: Source) -> Any:
+    def _lift_key(self, key: Any, source: Source) -> Any:
+        """A key of a dict: guarded already, and what the program has in its place where it comes upon it elsewhere."""
+        return self.lift(key, source) if row_of(key).what.startswith("objects of") else key
+
+    def watch(self, made: dict[Any, Any], source: Source, real: Any = None) -> None:
+        """Sees to it that a program that changes a dict made for it runs eagerly."""
+        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, real))
+
+    def lift_node(self, value: Any, source: Source) -> Any:
         """A container that optree takes apart."""
+        known = self.known_object(value, source)
+        if known is not None:
+            return known
         children, metadata, unflatten = pytree.flatten(value)
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
@@ -417,7 +428,8 @@ class Inputs:
             for i, c in enumerate(children)
         ]
         made = unflatten(metadata, items)
-        self.containers.append(_Lifted(made, items, source, type(value)))
+        self._by_identity[id(value)] = (value, made, source.expression)
+        self.containers.append(_Lifted(made, items, source, type(value), value))
         return made
 
     def _key(self, key: Any) -> str:
@@ -425,11 +437,9 @@ class Inputs:
 
     def lift_instance(self, value: Any, source: Source, *, bases: tuple[type, ...] = (), **shadowing: Any) -> Any:
         """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
-        known = self._by_identity.get(id(value))
+        known = self.known_object(value, source)
         if known is not None:
-            if known[2] != source.expression:
-                self.prologue.guard(f"{source.expression} is {known[2]}", f"{source.description} is {known[2]}")
-            return known[1]
+            return known
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         self.guard_class(type(value), bases=bases)
@@ -450,10 +460,10 @@ class Inputs:
     def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
         """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
         name = self.prologue.constant(value, "array")
-        if value.dtype.hasobject:
-            raise NeedsEager("it makes an array of objects")
+        if not is_compiled_array(value) or type(value) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")
         known = id(value) in self._by_identity
-        handle = self._lift_array(value, Source(name, "captured array"))
+        handle = self.lift_array(value, Source(name, "captured array"))
         if not known:
             self._captured.append(handle.storage)
         return handle
@@ -473,6 +483,20 @@ class Inputs:
     def value_of(self, a: TracedArray) -> Any:
         """The very array that a handle stands for, if that is an input."""
         return next((value for value, handle, _ in self._by_identity.values() if handle is a), None)
+
+    def real_array(self, a: TracedArray) -> tuple[Any, Source | None]:
+        """The array that a handle stands for and where it comes from, if that is an input; else the handle."""
+        for value, handle, expression in self._by_identity.values():
+            if handle is a:
+                return value, Source(expression, a._proxy.name)
+        return a, None
+
+    def real_container(self, made: Any) -> tuple[Any, Source | None]:
+        """The container that one was made for and where it comes from, if that is an input; else the one that was made."""
+        for container in self.containers:
+            if container.made is made and container.real is not None:
+                return container.real, container.source
+        return made, None
 
     def arrays(self) -> Iterable[TracedArray]:
         """The arrays among the inputs."""
@@ -519,6 +543,25 @@ class Inputs:
         value = number.value
         condition = _equality(expression, value)
         self.prologue.guard(condition, f"{description} == {value!r}, which the program's shape depends on")
+
+
+#: kinds of keys that are compared by what they are
+_PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
+
+
+def _same_keys(found: dict[Any, Any], keys: list[Any]) -> bool:
+    """Whether a dict has these very keys, or equal ones of kinds that never change."""
+    return len(found) == len(keys) and all(
+        a is b or (type(a) is type(b) and type(a) in _PLAIN_KEYS and a == b) for a, b in zip(found, keys)
+    )
+
+
+def _same_set(found: Any, expected: frozenset[Any]) -> bool:
+    return found == expected and {type(x) for x in found} == {type(x) for x in expected}
+
+
+def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return a.view(np.ndarray)
 
 
 def _equality(expression: str, value: Any) -> str:

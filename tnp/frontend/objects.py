@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import enum
+import functools
 import operator
 import types
 from collections import OrderedDict
@@ -17,8 +18,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tnp.core.errors import NeedsEager
+from tnp.frontend import state
+from tnp.frontend.foreign import Foreign
 from tnp.frontend.handles import TracedNumber
+from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.sources import Source
+from tnp.frontend.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
@@ -32,6 +37,7 @@ __all__ = [
     "is_made_of_attributes",
     "is_plain_object",
     "is_shadow",
+    "is_stand_in",
     "real_object",
     "release",
     "same_entries",
@@ -42,7 +48,11 @@ __all__ = [
 #: kinds of what a class has to run
 CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
 
-_MISSING = object()
+#: kinds of descriptors that do nothing but give what they hold, bound to the object
+_KNOWN_DESCRIPTORS = (
+    *CODE_TYPES, types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
+    types.BuiltinFunctionType, types.ClassMethodDescriptorType, functools.cached_property, functools.partialmethod, type,
+)  # fmt: skip
 
 
 def is_made_by_statement(kind: type) -> bool:
@@ -58,17 +68,29 @@ def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[A
 
 
 def is_plain_object(value: Any) -> bool:
-    """Whether ``value`` is an instance of a class written in Python whose attributes a program may read and write."""
+    """Whether ``value`` is an instance of a class written in Python, or of ``SimpleNamespace``, all of whose state is in attributes that a
+    program may read and write."""
     kind = type(value)
-    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
-        value, (type, BaseException)
-    ):
+    if kind is types.SimpleNamespace:
+        return True
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(value, type):
         return False
     if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return False
-    if isinstance(value, (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)):
-        return False
-    return hasattr(value, "__dict__") or hasattr(kind, "__slots__")
+    return not _has_hidden_state(kind) and (hasattr(value, "__dict__") or hasattr(kind, "__slots__"))
+
+
+@functools.lru_cache(1_000)
+def _has_hidden_state(kind: type) -> bool:
+    """Whether objects of a class have memory beside their attributes: a class in C is among those that it inherits from."""
+    slots = sum(
+        isinstance(member, types.MemberDescriptorType)
+        for c in kind.__mro__
+        if "__slots__" in c.__dict__
+        for member in c.__dict__.values()
+    )
+    pointers = slots + (kind.__weakrefoffset__ > 0) + (kind.__dictoffset__ > 0)
+    return kind.__basicsize__ != object.__basicsize__ + 8 * pointers or kind.__itemsize__ != 0
 
 
 class _Shadowed:
@@ -136,15 +158,27 @@ class _Shadowed:
         if self.changed is not None:
             now = self.changed.__dict__
             made = {k: v for k, v in made.items() if k in now}
-            made.update({k: v for k, v in now.items() if held.get(k, _MISSING) is not v})
+            made.update({k: v for k, v in now.items() if held.get(k, MISSING) is not v})
         made.update(self.stored)
         self.inputs.watch(made, self.source)
         return made
 
+    def guard_same_object(self) -> Any:
+        """The real object, for which alone the trace holds from now on: the program asks for its identity."""
+        self.inputs.guard_identity(self.real, self.source)
+        return self.real
+
+    def get_by(self, getter: Any, descriptor: Any, name: str, made: Any) -> Any:
+        """The attribute ``name`` of ``made``, as the ``__get__`` of a descriptor of the user's gives it."""
+        look_up = self.inputs.prologue.constant(_attribute, "attribute")
+        where = Source(f"{look_up}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
+        lifted = self.inputs.lift(descriptor, where)
+        return state.current().runtime.call(getter, lifted, made, type(self.real))
+
     def guard_code(self, name: str, descriptor: Any) -> None:
         """The trace holds only while ``name`` is this method, property or other descriptor of the class, or is missing."""
         prologue, e = self.inputs.prologue, self.source.expression
-        description = f"{self.source.description}.{name} is " + ("missing" if descriptor is _MISSING else "the same")
+        description = f"{self.source.description}.{name} is " + ("missing" if descriptor is MISSING else "the same")
         expected = prologue.constant(descriptor, "code")
         if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
             prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
@@ -165,7 +199,7 @@ class _Shadowed:
                 where = Source(f"{self.source.expression}.{part}[{name!r}]", f"{self.source.description}.{name}")
                 self.read[name] = lifted = self.inputs.lift(held[name], where)
                 return lifted
-        return _MISSING
+        return MISSING
 
     def whole_part(self, part: str) -> dict[str, Any]:
         """One of the dicts :attr:`parts`, all in it lifted. What the program puts there it finds there; a program that leaves it changed
@@ -190,106 +224,162 @@ class _Shadowed:
         return next((made for made in self.whole_parts.values() if name in made), None)
 
 
-_shadow_classes: dict[type, type] = {}
-
-
 def _instance_attribute(real: Any, name: str) -> Any:
     own = getattr(real, "__dict__", None)
     if own is not None and name in own:
         return own[name]
-    descriptor = _class_attribute(type(real), name)
+    descriptor = class_attribute(type(real), name)
     if isinstance(descriptor, types.MemberDescriptorType):
         return descriptor.__get__(real, type(real))
-    return _MISSING
-
-
-def _class_attribute(kind: type, name: str) -> Any:
-    for c in kind.__mro__:
-        if name in c.__dict__:
-            return c.__dict__[name]
-    return _MISSING
+    return MISSING
 
 
 def _attribute(real: Any, name: str) -> Any:
     """What ``real.name`` is found as: a value of the instance, or what stands in its class."""
     found = _instance_attribute(real, name)
-    return _class_attribute(type(real), name) if found is _MISSING else found
+    return class_attribute(type(real), name) if found is MISSING else found
+
+
+def _state(shadow: Any) -> _Shadowed:
+    found: _Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
+    return found
+
+
+def _is_data_descriptor(descriptor: Any) -> bool:
+    kind = type(descriptor)
+    return isinstance(descriptor, property) or (hasattr(kind, "__get__") and hasattr(kind, "__set__"))
 
 
 def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
-    known = _shadow_classes.get(kind)
-    if known is not None:
-        return known
-
     looks_up_itself = kind.__getattribute__ is not object.__getattribute__ and type not in kind.__mro__
+    if kind is types.SimpleNamespace:
+        looks_up_itself = False
 
     def __getattribute__(self: Any, name: str) -> Any:
-        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
+        shadowed = _state(self)
         if name in ("_tnp_shadowed", "__class__"):
-            return state if name == "_tnp_shadowed" else kind
+            return shadowed if name == "_tnp_shadowed" else kind
         if name == "__module__":  # the class is guarded
             return kind.__module__
-        if name in state.stored:
-            return state.stored[name]
-        if name in state.read:
-            return state.read[name]
-        if name in state.parts:
-            return state.whole_part(name)
+        if name in shadowed.stored:
+            return shadowed.stored[name]
+        if name in shadowed.read:
+            return shadowed.read[name]
+        if name in shadowed.parts:
+            return shadowed.whole_part(name)
         if name == "__dict__":
-            if state.parts:
-                raise NeedsEager(f"it reads __dict__ of {state.source.description}")
-            return state.dictionary()
-        descriptor = _class_attribute(kind, name)
+            if shadowed.parts:
+                raise NeedsEager(f"it reads __dict__ of {shadowed.source.description}")
+            return shadowed.dictionary()
+        descriptor = class_attribute(kind, name)
         if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
-            return state.look_up(name)
-        found = _MISSING if isinstance(descriptor, property) else _instance_attribute(state.real, name)
-        lifted = state.in_part(name) if found is _MISSING and descriptor is _MISSING else _MISSING
-        if lifted is not _MISSING:
+            return shadowed.look_up(name)
+        found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
+            _instance_attribute(shadowed.real, name)
+        )  # fmt: skip
+        lifted = shadowed.in_part(name) if found is MISSING and descriptor is MISSING else MISSING
+        if lifted is not MISSING:
             return lifted
-        if found is _MISSING:
-            if descriptor is _MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
-                state.guard_code(name, descriptor)
+        if found is MISSING:
+            if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+                getter = user_method(descriptor, "__get__")
+                if getter is not None:
+                    return shadowed.get_by(getter, descriptor, name, self)
+                if descriptor is not MISSING and not _is_known_descriptor(descriptor):
+                    raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
+                shadowed.guard_code(name, descriptor)
                 return object.__getattribute__(self, name)
             found = descriptor  # data of the class
-        return state.lifted(found, name)
+        return shadowed.lifted(found, name)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
-        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
-        descriptor = _class_attribute(kind, name)
+        shadowed = _state(self)
+        descriptor = class_attribute(kind, name)
         if isinstance(descriptor, property):
-            descriptor.__set__(self, value)
+            class_attribute(type(self), name).__set__(self, value)
             return
+        if user_method(descriptor, "__set__") is not None:
+            raise NeedsEager(f"it assigns {shadowed.source.description}.{name}, a descriptor")
         parameters = getattr(kind, "__dataclass_params__", None)
         if parameters is not None and parameters.frozen:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         if looks_up_itself:
-            setattr(state.to_change(name), name, value)
+            setattr(shadowed.to_change(name), name, value)
             return
-        part = state.part_with(name)
-        (state.stored if part is None else part)[name] = value
+        if sets_itself:
+            raise NeedsEager(f"it assigns {name!r} of {shadowed.source.description}, whose class does that itself")
+        part = shadowed.part_with(name)
+        (shadowed.stored if part is None else part)[name] = value
 
     def __delattr__(self: Any, name: str) -> None:
-        state: _Shadowed = object.__getattribute__(self, "_tnp_shadowed")
-        if not looks_up_itself or state.copies is None:
+        shadowed = _state(self)
+        if not looks_up_itself or shadowed.copies is None:
             raise NeedsEager("it deletes an attribute of an argument")
-        delattr(state.to_change(name), name)
+        delattr(shadowed.to_change(name), name)
 
+    sets_itself = is_user_function(kind.__setattr__)
     body = {
         "__slots__": ("_tnp_shadowed",),
+        **_identity_methods(kind),
+        **traced_members(kind),
         "__getattribute__": __getattribute__,
         "__setattr__": __setattr__,
         "__delattr__": __delattr__,
-        "__hash__": object.__hash__,
         "__copy__": lambda self: _copied(self, lambda x: x),
         "__deepcopy__": lambda self, memo: memo.setdefault(id(self), _copied(self, _deeply)),
         **methods,
     }
-    try:
-        made = type(kind)(kind.__name__, (kind,), body)
-    except TypeError as error:
-        raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
-    _shadow_classes[kind] = made
-    return made
+    return make_class(kind, body)
+
+
+_shadow_classes = ClassCache(_shadow_class)
+
+
+def _is_known_descriptor(descriptor: Any) -> bool:
+    return isinstance(descriptor, _KNOWN_DESCRIPTORS) or type(descriptor).__module__.partition(".")[0] == "torch"
+
+
+def _identity_methods(kind: type) -> dict[str, Any]:
+    """What Python asks of an object whose class does not say it: the hash, equality and text of the real one."""
+    methods: dict[str, Any] = {}
+    if kind is types.SimpleNamespace:
+        return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
+    if kind.__hash__ is object.__hash__:
+        methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
+    elif kind.__hash__ is None:
+        methods["__hash__"] = None
+    else:
+        methods["__hash__"] = kind.__hash__
+    if kind.__eq__ is object.__eq__:
+
+        def __eq__(self: Any, other: Any) -> Any:
+            if self is other or _state(self).real is other:
+                _state(self).guard_same_object()
+                return True
+            return NotImplemented
+
+        methods["__eq__"] = __eq__
+    if kind.__repr__ is object.__repr__:
+
+        def __repr__(self: Any) -> str:
+            if state.running() is None:  # in the message of an error
+                return f"<{kind.__qualname__} object>"
+            raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
+
+        methods["__repr__"] = __repr__
+    return methods
+
+
+def _namespaces_equal(self: Any, other: Any) -> Any:
+    if not isinstance(other, types.SimpleNamespace):
+        return NotImplemented
+    return self.__dict__ == other.__dict__
+
+
+def _text_of_namespace(self: Any) -> str:
+    if state.running() is None:  # in the message of an error
+        return "<namespace>"
+    return f"namespace({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
 
 
 def shadow(
@@ -301,24 +391,27 @@ def shadow(
     ``parts`` names dicts of the object in which it looks for attributes, ``methods`` are those of its class that the
     stand-in has others for; with ``constant_numbers`` the program depends on the values of the numbers that it reads.
     """
-    made = object.__new__(_shadow_class(type(real), methods or {}))
+    shadow_class = _shadow_classes.get(type(real), methods or {})
+    new = types.SimpleNamespace.__new__ if type(real) is types.SimpleNamespace else object.__new__
+    made = new(shadow_class)
     object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
     return made
 
 
 def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
     """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
-    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    if state.parts:
-        raise NeedsEager(f"it copies {state.source.description}, a module")
-    made = object.__new__(type(x))
-    own = _Shadowed(state.real, state.source, state.inputs, (), state.constant_numbers)
-    before = state.copies
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    if shadowed.parts:
+        raise NeedsEager(f"it copies {shadowed.source.description}, a module")
+    new = types.SimpleNamespace.__new__ if type(shadowed.real) is types.SimpleNamespace else object.__new__
+    made = new(type(x))
+    own = _Shadowed(shadowed.real, shadowed.source, shadowed.inputs, (), shadowed.constant_numbers)
+    before = shadowed.copies
     own.copies = copies if before is None else lambda v: copies(before(v))
-    own.stored = {name: copies(value) for name, value in state.stored.items()}
-    own.changed = copy.copy(state.changed)
+    own.stored = {name: copies(value) for name, value in shadowed.stored.items()}
+    own.changed = copy.copy(shadowed.changed)
     object.__setattr__(made, "_tnp_shadowed", own)
-    state.inputs.copies.append(made)
+    shadowed.inputs.copies.append(made)
     return made
 
 
@@ -339,25 +432,31 @@ def is_copy(x: Any) -> bool:
 
 
 def is_shadow(x: Any) -> bool:
-    return type(x) in _shadow_classes.values()
+    """Whether ``x`` is a stand-in for an object."""
+    return "_tnp_shadowed" in type(x).__dict__
+
+
+def is_stand_in(x: Any) -> bool:
+    """Whether ``x`` stands for an object of the caller."""
+    return type(x) is Foreign or is_shadow(x)
 
 
 def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
-    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    return state.source, type(state.real), state.stored
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return shadowed.source, type(shadowed.real), shadowed.stored
 
 
 def real_object(x: Any) -> tuple[Any, Source, Inputs]:
     """What a shadow stands for, where that comes from, and the inputs that it is among."""
-    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    return state.real, state.source, state.inputs
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return shadowed.real, shadowed.source, shadowed.inputs
 
 
 def guard_code(x: Any, name: str) -> None:
     """Guards what a shadow's class has for ``name``, a method that Python calls without asking the object for it."""
-    state: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
-    state.guard_code(name, _class_attribute(type(state.real), name))
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed.guard_code(name, class_attribute(type(shadowed.real), name))
 
 
 def release(x: Any) -> None:
@@ -425,7 +524,10 @@ def attributes_of(x: Any) -> dict[str, Any]:
     """The attributes of an object that the program made."""
     found = dict(getattr(x, "__dict__", {}))
     for c in type(x).__mro__:
-        for name in getattr(c, "__slots__", ()):
-            if hasattr(x, name):
-                found[name] = getattr(x, name)
+        for member in c.__dict__.values():
+            if type(member) is types.MemberDescriptorType and "__slots__" in c.__dict__:
+                try:
+                    found[member.__name__] = member.__get__(x, type(x))
+                except AttributeError:  # nothing was assigned to it
+                    continue
     return found

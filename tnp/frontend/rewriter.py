@@ -7,6 +7,9 @@ A user function is parsed once, and compiled again with these changes, its line 
 - a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
 - an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
   ``m.N = v`` becomes ``__tnp__.owner(m).N = v``, which refuses to change them while tracing;
+- ``from m import N`` is followed by ``N = __tnp__.imported(N, "m", 0, "N")``, for the same reason;
+- ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares what stands behind stand-ins;
+- ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which refuses them while tracing;
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
 - ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
@@ -44,12 +47,15 @@ from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 from tnp.frontend.tree import Transformer, statements_in, walk, with_places
 
-__all__ = ["is_library_class", "is_user_data", "is_user_function", "rewrite"]
+__all__ = ["is_library_class", "is_library_module", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
 
 #: functions that look at their caller's frame, which must stay the user's
 _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
+
+#: of those, functions that with an argument look at that, and not at the frame
+_ASK_OBJECTS = frozenset(("vars", "dir"))
 
 _LIBRARY_FOLDERS = tuple(
     os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
@@ -63,6 +69,8 @@ _TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
 
 @functools.cache
 def _is_library_file(filename: str) -> bool:
+    if filename.startswith("<frozen "):
+        return True
     path = os.path.realpath(filename)
     if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
         return True
@@ -80,21 +88,12 @@ def is_library_class(kind: type) -> bool:
     return filename is not None and _is_library_file(filename)
 
 
-def is_user_data(owner: Any, name: str) -> bool:
-    """Whether ``owner``, a module, a class or a function, is neither a library's nor tnp's, and ``name`` is of the user's
-    making: plain data or code, not what Python itself keeps there."""
-    if isinstance(owner, types.ModuleType):
-        return not _is_library_file(owner.__file__) if getattr(owner, "__file__", None) else False
-    if isinstance(owner, types.FunctionType):
-        return is_user_function(owner) and name in owner.__dict__
-    for cls in owner.__mro__:
-        if name in cls.__dict__:
-            module = sys.modules.get(cls.__module__)
-            filename = getattr(module, "__file__", None)
-            if (filename is None and cls.__module__ != "__main__") or (filename and _is_library_file(filename)):
-                return False
-            return not name.startswith("__")
-    return False
+def is_library_module(module: types.ModuleType) -> bool:
+    """Whether a module is Python's, an installed package's or tnp's, and not the user's."""
+    filename = vars(module).get("__file__")
+    if isinstance(filename, str):
+        return _is_library_file(filename)
+    return getattr(vars(module).get("__spec__"), "origin", None) in ("built-in", "frozen")
 
 
 class _Names:
@@ -141,7 +140,14 @@ class _Rewriter(Transformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
-            return self.generic_visit(node)
+            looks_at_caller = node.func.id != "super" and not (node.func.id in _ASK_OBJECTS and node.args)
+            self.generic_visit(node)
+            if looks_at_caller and node.func.id not in self.local:
+                node.func = self._hook("of_frame", node.func, node.func)
+            elif node.func.id in _ASK_OBJECTS and node.func.id not in self.local:
+                node.args.insert(0, node.func)
+                node.func = self._hook("call", node.func).func
+            return node
         self.generic_visit(node)
         node.args = [self._as_text(a) for a in node.args]
         for keyword in node.keywords:
@@ -195,6 +201,22 @@ class _Rewriter(Transformer):
 
     visit_Nonlocal = visit_Global
 
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """What is imported may be data of the module."""
+        if node.level or node.module is None or node.module == "__future__":
+            return [node, *self._imported(node, None)]
+        return [node, *self._imported(node, node.module)]
+
+    def _imported(self, node: ast.ImportFrom, module: str | None) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for alias in node.names:
+            name = alias.asname or alias.name
+            load = ast.copy_location(ast.Name(name, ast.Load()), node)
+            where = [ast.copy_location(ast.Constant(x), node) for x in (module, node.level, alias.name)]
+            store = ast.copy_location(ast.Name(name, ast.Store()), node)
+            made.append(ast.copy_location(ast.Assign([store], self._hook("imported", node, load, *where)), node))
+        return made
+
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)
         return (
@@ -238,6 +260,12 @@ class _Rewriter(Transformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         can_move = _can_move(*node.comparators)
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            if any(isinstance(x, ast.Constant) and x.value is None for x in (node.left, *node.comparators)):
+                return node  # no stand-in stands for None
+            return self._hook(
+                "is_" if isinstance(node.ops[0], ast.Is) else "is_not", node, node.left, *node.comparators
+            )
         if len(node.ops) == 1 or not can_move:
             return node
         names = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)

@@ -253,7 +253,7 @@ class Prologue:
         if body:
             lines.append("  try:")
             lines += [f"    {line}" for line in body]
-            lines.append("  except (AttributeError, IndexError, KeyError, NameError, ValueError):")
+            lines.append("  except Exception:")
             lines.append("    return MISS")
         lines.append(f"  return computation({', '.join(inputs)})")
         return "\n".join(lines) + "\n"

@@ -24,6 +24,7 @@ from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
+from tnp.frontend.foreign import Foreign, refuse
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
@@ -136,6 +137,8 @@ class Tracer:
         if kind not in _PLAIN and library_of_value(x) is not None:
             lifted = self.inputs.constant_of_library(x)
             return x if lifted is x else self.value(lifted, seen)
+        if kind is Foreign:
+            refuse(x, "computes with")
         if isinstance(x, Proxy):
             raise NeedsEager("a proxy of the compiler reached the program")
         return x
@@ -223,7 +226,17 @@ class Tracer:
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
         row_major = info.row_major if "F" not in keywords.values() else False
-        return self.handle(result, seen, start, info.returns, row_major)
+        made = self.handle(result, seen, start, info.returns, row_major)
+        if self.inputs.subclassed and not (library or isinstance(info.function, np.ufunc)):
+            self._note_subclass(made, seen)
+        return made
+
+    def _note_subclass(self, made: Any, seen: dict[str, TracedArray]) -> None:
+        """Notes that what a function made of an array of a subclass may be of that class, too: ufuncs' results are not."""
+        if any(h.storage in self.inputs.subclassed for h in seen.values()):
+            for x in made if isinstance(made, (tuple, list)) else (made,):
+                if type(x) is TracedArray and not x.scalar:
+                    self.inputs.subclassed.add(x.storage)
 
     def _call_with_values(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
@@ -337,6 +350,8 @@ class Tracer:
             return self.handle(result, seen, start, kind)
         if name in ARRAY_ATTRIBUTES:
             return ARRAY_ATTRIBUTES[name](self, a)
+        if a.storage in self.inputs.subclassed and not hasattr(np.ndarray, name):
+            raise NeedsEager(f"it reads {name} of a memmap")
         special = ARRAY_METHODS.get(name)
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)

@@ -64,7 +64,8 @@ def explain(f: Any) -> Explanation:
                 f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
             )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
-    lines += [f"{_count(n, 'call')} ran eagerly: tracing raised {e}" for e, n in f._met_tracing.items()]
+    if any(form.last_resort is not None for form in f.forms()):
+        lines.append("calls that no program is valid for run eagerly: there were too many")
     return Explanation("\n".join(lines))
 
 

@@ -24,7 +24,7 @@ from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
-from tnp.frontend.objects import is_shadow
+from tnp.frontend.objects import is_stand_in
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.autocast import Casts
@@ -275,7 +275,7 @@ class TorchLibrary(Library):
         """A function that is not compiled, called as itself when the program runs."""
         name = getattr(function, "__name__", str(function))
         args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
-        if any(map(is_shadow, (*args, *kwargs.values()))):
+        if any(map(is_stand_in, (*args, *kwargs.values()))):
             raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
         args, kwargs = tracer.known(args), tracer.known_values(kwargs)
         seen: dict[str, TracedArray] = {}

@@ -1,0 +1,63 @@
+"""Faults of tnp's own: how they are told from the program's errors, and what is said of them."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tnp.core import prims
+from tnp.core.bodies import bodies_of
+from tnp.core.errors import (
+    ExtensionError,
+    InternalError,
+    NoDeviceError,
+    NoExecutorError,
+    TraceError,
+    is_internal,
+)
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.trace import Trace
+
+__all__ = ["REPORT", "acts_on_the_outside", "is_certain", "passed_on", "while_compiling"]
+
+REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
+#: what says what is wrong by itself
+_OWN_WORDS = (TraceError, NoExecutorError, NoDeviceError, ExtensionError, InternalError, MemoryError)
+#: what no program's operation raises when it runs
+_NEVER_RAISED = (NameError, AttributeError, SystemError)
+
+
+@contextmanager
+def while_compiling() -> Iterator[None]:
+    """Around passes and executors: whatever they raise that does not say what is wrong is an :class:`InternalError`."""
+    try:
+        yield
+    except _OWN_WORDS:
+        raise
+    except Exception as error:
+        raise InternalError(f"compiling raised {error!r}") from error
+
+
+def passed_on(error: Exception) -> bool:
+    """Whether an error of a program that runs is the caller's to see as it is."""
+    return isinstance(error, _OWN_WORDS)
+
+
+def is_certain(error: Exception) -> bool:
+    """Whether an error of a program that runs is surely none of the user's: it comes from generated code or tnp's own."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return isinstance(error, _NEVER_RAISED) and bool(frames) and is_internal(frames[-1].f_code.co_filename)
+
+
+def acts_on_the_outside(trace: Trace) -> bool:
+    """Whether a program writes to the caller's memory or objects, prints, or draws random numbers: it may not run twice."""
+    return any(map(_acts, trace.bound_symbols))
+
+
+def _acts(b: BoundSymbol) -> bool:
+    if b.sym.id in (prims.copy_.id, prims.set_attribute.id):
+        return True
+    if b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+        return True
+    return any(_acts(inner) for body in bodies_of(b) for inner in body.bound_symbols)

@@ -22,6 +22,7 @@ class Plain:
 class Slots:
     __slots__ = ("v", "__weakref__")
     def __init__(self, v=2.0): self.v = v
+class Slots2(Plain): pass
 class Getter:
     def __init__(self): self.v = 2.0
     def __getattr__(self, name): return self.__dict__["v"] if name == "other" else super().__getattribute__(name)
@@ -151,6 +152,51 @@ def lazy_module():
     m.held = [2.0]
     m.__getattr__ = lambda name: m.held[0]
     return m
+class Parent:
+    scale = [2.0]
+    def get(self): return GAIN["g"]
+class Child(Parent):
+    def get(self): return super().get() + super().scale[0]
+class Lazy:
+    @functools.cached_property
+    def v(self): return GAIN["g"]
+    def add(self, a, b): return a + b * GAIN["g"]
+    twice = functools.partialmethod(add, 1.0)
+    @contextlib.contextmanager
+    def scope(self): yield GAIN["g"]
+    def entered(self):
+        with self.scope() as v: return v
+class Pair(namedtuple("Pair", "a b")):
+    @property
+    def total(self): return self.a * GAIN["g"]
+    def __mul__(self, k): return self.b * GAIN["g"] * k
+class Unit(float):
+    def __add__(self, x): return float(self) + x * GAIN["g"]
+class Weekday(enum.Enum):
+    MON = 1
+    @property
+    def weight(self): return GAIN["g"]
+    def __add__(self, x): return GAIN["g"] + x
+@dataclasses.dataclass(frozen=True)
+class Stuck:
+    v: float = 2.0
+    def put(self, v): object.__setattr__(self, "v", v)
+@functools.total_ordering
+class Ordered:
+    def __eq__(self, x): return GAIN["g"] == x
+    def __lt__(self, x): return GAIN["g"] < x
+@contextlib.contextmanager
+def scope(): yield GAIN["g"]
+def within():
+    with scope() as v: return v
+def makes_class():
+    class Made:
+        v = GAIN["g"]
+    return Made.v
+def matches(o):
+    match o > 1.0:
+        case True: return GAIN["g"]
+        case _: return 9.0
 VAR = contextvars.ContextVar("VAR", default=2.0)
 FIELDS = np.zeros(2, [("a", float)])
 """
@@ -445,5 +491,41 @@ WAYS = (
     _way("identity of arrays", "(lambda k: [k, k])(np.ones(1))", "2.0 if o[0] is o[1] else 3.0", "o[1] = np.ones(1)"),
     _way("another object later", "[Plain(), Plain()]", "2.0 if o[0] is o[1] else 3.0", "o[1] = o[0]"),
     _way("None later", "[None]", "2.0 if o[0] is None else 3.0", "o[0] = 1"),
+    _way("super", "Child()", "o.get()", "GAIN['g'] += 1"),
+    _way("data by super", "Child()", "o.get()", "Parent.scale[0] += 1"),
+    _way(
+        "global of a cached property",
+        "Lazy()",
+        "o.v",
+        "GAIN['g'] += 1; vars(o).pop('v', None)",
+        None,
+        "sorted(vars(o))",
+    ),
+    _way("partial method", "Lazy()", "o.twice(1.0)", "GAIN['g'] += 1"),
+    _way("context manager", "within", "o()", "GAIN['g'] += 1"),
+    _way("context manager of an object", "Lazy()", "o.entered()", "GAIN['g'] += 1"),
+    _way("property of a named tuple", "Pair(2.0, 3.0)", "o.total", "GAIN['g'] += 1"),
+    _way("operator of a named tuple", "Pair(2.0, 3.0)", "o * 2.0", "GAIN['g'] += 1"),
+    _way("operator of a class of numbers", "Unit(2.0)", "o + 2.0", "GAIN['g'] += 1"),
+    _way("a new number of a class", "Unit", "o(2.0) + 2.0", "GAIN['g'] += 1"),
+    _way("property of an enumeration", "Weekday.MON", "o.weight", "GAIN['g'] += 1"),
+    _way("operator of an enumeration", "Weekday.MON", "o + 1.0", "GAIN['g'] += 1"),
+    _way("object.__setattr__", "Stuck()", "o.v", "object.__setattr__(o, 'v', o.v + 1)", "o.put(v)"),
+    _way("object.__getattribute__", "Plain()", "object.__getattribute__(o, 'v')", "o.v += 1"),
+    _way("total ordering", "Ordered()", "2.0 if o >= 3.0 else 3.0", "GAIN['g'] += 1"),
+    _way("class statement", "makes_class", "o()", "GAIN['g'] += 1"),
+    _way("match", "2.0", "matches(o)", "GAIN['g'] += 1"),
+    _way(
+        "assigned class",
+        "Plain()",
+        "float(type(o) is Slots2)",
+        "o.__class__ = Slots2",
+        "o.__class__ = Slots2",
+        "type(o).__name__",
+    ),
+    _way("default factory", "defaultdict(plain)", "o['new']", "GAIN['g'] += 1; o.clear()", None, "sorted(o)"),
+    _way("pickled state", "Plain()", "copy.copy(o).v", "o.v += 1"),
+    _way("deep copy", "Data()", "copy.deepcopy(o).items[0]", "o.items[0] += 1"),
+    _way("asdict", "Data()", "dataclasses.asdict(o)['items'][0]", "o.items[0] += 1"),
     _way("builtins", "None", "GAIN_IN_BUILTINS if hasattr(__builtins__, 'GAIN_IN_BUILTINS') else 2.0"),
 )

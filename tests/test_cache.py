@@ -198,9 +198,39 @@ def test_explain_lists_opaque_calls_with_the_users_line():
 
 def test_the_number_of_programs_is_bounded():
     f = tnp.jit(lambda x: x + 1)
-    for n in range(80):
+    for n in range(64):
         f(np.ones(n))
-    assert tnp.cache_info(f).size == 64
+    with pytest.warns(tnp.EagerFallbackWarning, match="the guard that failed most often: argument x has shape"):
+        f(np.ones(64))
+    for n in range(80):
+        assert_same(f(np.ones(n)), np.ones(n) + 1)
+    assert tnp.cache_info(f)[1:] == (64, 64)
+    assert "calls that no program is valid for run eagerly" in tnp.explain(f)
+
+
+def test_programs_make_room_where_nothing_may_run_eagerly():
+    f = tnp.jit(lambda x: x + 1, strict=True)
+    for n in range(70):
+        assert_same(f(np.ones(n)), np.ones(n) + 1)
+    assert tnp.cache_info(f)[1:] == (70, 64)
+
+
+def test_a_call_that_always_runs_eagerly_is_not_traced_for_ever():
+    class Model:
+        def __init__(self):
+            self.history = []
+
+        @tnp.jit
+        def step(self, x):
+            self.history.append(x.sum())
+            return x * 2
+
+    model = Model()
+    with pytest.warns(tnp.EagerFallbackWarning, match="it changes a list"):
+        for _ in range(40):
+            model.step(np.ones(3))
+    assert model.history == [3.0] * 40
+    assert tnp.cache_info(Model.step).misses == 16
 
 
 def test_threads_share_a_function():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import traceback
+import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +14,6 @@ from tnp.core.errors import (
     NoDeviceError,
     NoExecutorError,
     TraceError,
-    is_internal,
 )
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
@@ -45,9 +44,14 @@ def passed_on(error: Exception) -> bool:
 
 
 def is_certain(error: Exception) -> bool:
-    """Whether an error of a program that runs is surely none of the user's: it comes from generated code or tnp's own."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return isinstance(error, _NEVER_RAISED) and bool(frames) and is_internal(frames[-1].f_code.co_filename)
+    """Whether an error of a program that runs is surely none of the user's: generated code raised it by itself."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or not isinstance(error, _NEVER_RAISED):
+        return False
+    code = last.tb_frame.f_code
+    return code.co_filename.startswith("<tnp") and code.co_code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
 
 
 def acts_on_the_outside(trace: Trace) -> bool:

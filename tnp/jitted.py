@@ -154,7 +154,7 @@ class Jitted:
             _alive.add(self)
 
     def _make_binder(self) -> None:
-        signature = signature_of(self.__tnp_function__)
+        self.__signature__ = signature = signature_of(self.__tnp_function__)
         self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
         self._form = Form(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
@@ -353,8 +353,11 @@ class Jitted:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-            return self._once_eagerly(form, prologue, error)
+            needed = _needs_eager_behind(error)
+            if needed is None:
+                # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
+                return self._once_eagerly(form, prologue, error)
+            entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry
         with _keeping:
@@ -571,6 +574,18 @@ def _executors_named(executors: Any) -> tuple[Any, ...] | None:
 
 def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any) -> Any:
     return apply(function, values)
+
+
+def _needs_eager_behind(error: BaseException) -> NeedsEager | None:
+    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``."""
+    seen: set[int] = set()
+    behind: BaseException | None = error
+    while behind is not None and id(behind) not in seen:
+        if isinstance(behind, NeedsEager):
+            return behind
+        seen.add(id(behind))
+        behind = behind.__context__
+    return None
 
 
 def _without_values(guard: str) -> str:

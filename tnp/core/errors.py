@@ -124,6 +124,15 @@ class InternalError(RuntimeError):
 
     Raised under ``TNP_CHECK=1``, and where a call has begun to write. Otherwise the call runs eagerly, with an
     :class:`InternalErrorWarning`.
+
+    >>> import tnp
+    >>> def result_or_none(f, *args):
+    ...     try:
+    ...         return f(*args)
+    ...     except tnp.InternalError as fault:
+    ...         print(f"please report: {fault}")
+    >>> result_or_none(tnp.jit(lambda x: x + 1), 2)
+    3
     """
 
 
@@ -147,7 +156,14 @@ class EagerFallbackWarning(UserWarning):
 
 
 class InternalErrorWarning(EagerFallbackWarning):
-    """A call ran eagerly because of a fault of tnp's own, which is worth a report; said once a function."""
+    """A call ran eagerly because of a fault of tnp's own, which is worth a report; said once a function.
+
+    >>> import warnings, tnp
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", tnp.InternalErrorWarning)  # stop at such a call
+    ...     tnp.jit(lambda x: x + 1)(2)
+    3
+    """
 
 
 class LateGuardFailed(Exception):

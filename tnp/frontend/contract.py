@@ -25,9 +25,10 @@ from tnp.core.errors import TraceError
 from tnp.frontend import cupy_arrays
 from tnp.frontend.libraries import library_of_value
 from tnp.frontend.objects import is_plain_object
-from tnp.frontend.rewriter import is_library_class, is_user_function
+from tnp.frontend.rewriter import is_followed, is_library_class, is_user_function
+from tnp.frontend.twins import traced_members
 from tnp.lang.numpy import opaque
-from tnp.lang.numpy.dtypes import to_dtype
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
@@ -51,6 +52,7 @@ _IDENTITY_TYPES = (
     operator.itemgetter, operator.attrgetter, operator.methodcaller, types.MethodDescriptorType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, property,
 )  # fmt: skip
+_CACHED = type(functools.lru_cache(int))
 #: functions of Cython's: each module may have a class of its own for them
 _COMPILED_FUNCTIONS = ("cython_function_or_method",)
 #: of a library's classes, those whose objects are more than their attributes
@@ -73,19 +75,19 @@ class Row:
 
 def is_compiled_array(x: Any) -> bool:
     """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order."""
-    if not x.dtype.isnative:
-        return False
     try:
-        to_dtype(x.dtype)
+        compiled = to_numpy_dtype(to_dtype(x.dtype))
     except TraceError:
         return False
-    return True
+    return x.dtype.isnative and x.dtype.char == compiled.char  # longlong is equal to int64, and another type
 
 
 def _is_constant(x: Any) -> bool:
     kind = type(x)
-    if kind in _EXACT_CONSTANTS or isinstance(x, (np.dtype, enum.Enum)):
+    if kind in _EXACT_CONSTANTS or isinstance(x, np.dtype):
         return True
+    if isinstance(x, enum.Enum):
+        return not _has_special_methods(kind)
     return any(
         (module := sys.modules.get(name)) is not None and kind in [getattr(module, k) for k in kinds]
         for name, kinds in _CONSTANTS_OF_MODULES
@@ -116,10 +118,18 @@ def _calls_python(x: Any) -> bool:
     return isinstance(x, type) and any(is_user_function(getattr(type(x), name, None)) for name in _OF_METACLASSES)
 
 
+def _is_cached_function(x: Any) -> bool:
+    """Whether ``x`` remembers what a library's function of its arguments gave."""
+    inner = getattr(x, "__wrapped__", None) if type(x) is _CACHED else None
+    return type(inner) is types.FunctionType and not is_user_function(inner)
+
+
 def _is_code(x: Any) -> bool:
     kind = type(x)
     if _calls_python(x):
         return False
+    if _is_cached_function(x):
+        return True
     if isinstance(x, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS or _is_builtin_function(x):
         return True
     return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
@@ -134,8 +144,19 @@ def _is_more_than_attributes(x: Any) -> bool:
     return isinstance(x, (*_CONTAINERS, np.vectorize)) and is_library_class(type(x))
 
 
+def _has_special_methods(kind: type) -> bool:
+    """Whether Python calls methods of the user's where an operator or a builtin is used on an object of a class."""
+    return any(name.startswith("__") for name in traced_members(kind))
+
+
 def _is_namedtuple(x: Any) -> bool:
-    return isinstance(x, tuple) and hasattr(x, "_fields")
+    return isinstance(x, tuple) and hasattr(x, "_fields") and not _has_special_methods(type(x))
+
+
+def _is_container_of_optree(x: Any) -> bool:
+    if isinstance(x, tuple) and _has_special_methods(type(x)):
+        return False
+    return pytree.is_container(x) and not is_followed(getattr(x, "default_factory", None))
 
 
 #: the contract, the most frequent kinds first
@@ -216,7 +237,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "containers that optree takes apart (`OrderedDict`, `deque`, classes registered with it)",
         "input",
-        pytree.is_container,
+        _is_container_of_optree,
         lambda i, x, s: i.lift_node(x, i.prologue.let(s)),
     ),
     Row(

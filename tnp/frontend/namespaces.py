@@ -13,7 +13,7 @@ from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.foreign import Foreign
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.frontend.rewriter import is_library_module, is_user_function
+from tnp.frontend.rewriter import is_followed, is_library_module, is_user_function
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
 from tnp.frontend.twins import MISSING, class_attribute, is_twin, user_method
@@ -58,6 +58,11 @@ def attribute(owner: Any, name: str) -> Any:
         return _of_function(owner, name)
     if isinstance(owner, logging.Logger) and name not in _CALLS_OF_LOGGERS:
         raise NeedsEager(f"it reads {name} of a logger")
+    if kind is super:
+        value = getattr(owner, name)
+        if isinstance(value, (*_CODE, types.MethodType)):
+            return value
+        raise NeedsEager(f"it reads {name} by super()")
     if is_twin(kind) or kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return _of_instance(owner, name)
     return getattr(owner, name)
@@ -133,11 +138,13 @@ def _of_instance(x: Any, name: str) -> Any:
     data of its class there."""
     if "_tnp_shadowed" in type(x).__dict__ or name.startswith("__"):
         return getattr(x, name)
+    found = class_attribute(type(x), name)
+    if isinstance(found, property) and is_followed(found.fget) and not is_twin(type(x)):
+        return state.current().runtime.call(found.fget, x)
     if isinstance(x, enum.Enum):
         value = getattr(x, name)
         is_fixed = isinstance(value, (*_CODE, bool, int, float, complex, str, bytes, enum.Enum)) or value is None
         return value if is_fixed else _lift(value, x, "member", name)
-    found = class_attribute(type(x), name)
     if found is MISSING or hasattr(type(found), "__get__"):
         getter = None if found is MISSING else user_method(found, "__get__")
         if getter is None:

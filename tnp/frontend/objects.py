@@ -51,7 +51,7 @@ CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
 #: kinds of descriptors that do nothing but give what they hold, bound to the object
 _KNOWN_DESCRIPTORS = (
     *CODE_TYPES, types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
-    types.BuiltinFunctionType, types.ClassMethodDescriptorType, functools.cached_property, functools.partialmethod, type,
+    types.BuiltinFunctionType, types.ClassMethodDescriptorType, type,
 )  # fmt: skip
 
 
@@ -73,7 +73,9 @@ def is_plain_object(value: Any) -> bool:
     kind = type(value)
     if kind is types.SimpleNamespace:
         return True
-    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(value, type):
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
+        value, (type, enum.Enum)
+    ):
         return False
     if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return False
@@ -295,6 +297,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     def __setattr__(self: Any, name: str, value: Any) -> None:
         shadowed = _state(self)
         descriptor = class_attribute(kind, name)
+        if name.startswith("__") and name.endswith("__"):
+            raise NeedsEager(f"it assigns {name} of {shadowed.source.description}")
         if isinstance(descriptor, property):
             class_attribute(type(self), name).__set__(self, value)
             return
@@ -502,7 +506,7 @@ def construct(
 ) -> Any:
     """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
     if items is None:
-        made = object.__new__(kind)
+        made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
     else:
         base = OrderedDict if issubclass(kind, OrderedDict) else dict
         made = base.__new__(kind)

@@ -20,13 +20,11 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.foreign import holds_foreign, refuse
-from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.objects import is_shadow
-from tnp.frontend.rewriter import is_library_module, is_user_function
-from tnp.frontend.tracer import is_traced
-from tnp.frontend.twins import is_twin
+from tnp.frontend.rewriter import is_followed, is_library_module, is_user_function
+from tnp.frontend.twins import traced_members
 
-__all__ = ["check_library_call", "check_on_trial", "is_impure", "takes_functions"]
+__all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]
 
 #: modules whose functions and classes do nothing but give a result, and whose objects a program has to itself
 _PURE_MODULES = frozenset(
@@ -35,6 +33,10 @@ _PURE_MODULES = frozenset(
      "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "struct", "textwrap", "tnp", "torch", "types", "typing",
      "typing_extensions", "unicodedata")
 )  # fmt: skip
+#: of those, modules whose functions have to be given values that are known
+_LOOKING = frozenset(
+    ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
+)
 #: of those, parts that act on the outside or ask it
 _IMPURE_PARTS = ("scipy.io", "scipy.datasets", "numpy.lib.format", "numpy.testing")
 #: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
@@ -44,7 +46,7 @@ _IMPURE_MODULES = frozenset(
 )  # fmt: skip
 _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     builtins.__import__, builtins.breakpoint, builtins.compile, builtins.eval, builtins.exec, builtins.globals, builtins.input,
-    builtins.locals, builtins.open, np.fromfile, np.fromregex, np.genfromtxt, np.get_printoptions, np.getbufsize, np.geterrcall, np.load,
+    builtins.bytearray, builtins.locals, builtins.memoryview, builtins.open, np.fromfile, np.fromregex, np.genfromtxt, np.get_printoptions, np.getbufsize, np.geterrcall, np.load,
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
     np.show_config, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
@@ -52,7 +54,7 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
 #: functions that call the functions that they are given, when they are called or later
 _CALLING: frozenset[Any] = frozenset((
-    builtins.map, builtins.filter, builtins.sorted, builtins.max, builtins.min, builtins.iter, functools.reduce, np.vectorize, np.frompyfunc,
+    builtins.map, builtins.filter, builtins.sorted, builtins.max, builtins.min, builtins.iter, functools.reduce, functools.cmp_to_key, np.vectorize, np.frompyfunc,
     *(f for f in vars(itertools).values() if callable(f)),
 ))  # fmt: skip
 
@@ -74,9 +76,13 @@ def takes_functions(f: Any) -> bool:
     if type(f) is types.BuiltinFunctionType and isinstance(f.__self__, list):
         return f.__name__ == "sort"
     try:
-        return f in _CALLING or (type(f) is types.FunctionType and not is_user_function(f))
+        return f in _CALLING or (type(f) is types.FunctionType and not is_followed(f) and not _is_of(f, "tnp"))
     except TypeError:  # not hashable
         return False
+
+
+def _is_of(f: Any, package: str) -> bool:
+    return str(f.__module__).partition(".")[0] == package
 
 
 def _module_of(f: Any) -> str:
@@ -103,22 +109,34 @@ def _is_users_class(f: Any) -> bool:
     return f.__module__ in sys.modules and not is_library_module(sys.modules[f.__module__])
 
 
+def looks_at_values(f: Any) -> bool:
+    """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
+    return _module_of(f).partition(".")[0] in _LOOKING
+
+
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` where a call of a library's function may not be made while tracing."""
-    values = (*args, *kwargs.values())
-    foreign = holds_foreign(values)
+    foreign = holds_foreign((*args, *kwargs.values()))
     if foreign is not None:
         refuse(foreign, f"gives to {_name(f)}")
+    owner = getattr(f, "__self__", None)
+    in_c = type(f) in (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)
+    if (
+        in_c
+        and (is_shadow(owner) or (args and is_shadow(args[0])))
+        and f.__name__ not in ("__init__", "__init_subclass__")
+    ):
+        raise NeedsEager(f"it calls {_name(f)} of an object")  # which it would find in the stand-in
     if is_impure(f):
         raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
-    if _is_pure_module(_module_of(f)) or _is_users_class(f) or is_user_function(f):
-        return
-    if not (is_traced(values) or any(_is_stand_in(x) for x in values) or _is_stand_in(getattr(f, "__self__", None))):
+    inner = getattr(f, "__wrapped__", None)
+    if type(f) is types.FunctionType and is_followed(inner) and not is_followed(f):
+        raise NeedsEager(f"it calls {_name(inner)} by way of {f.__module__}")
+    if _is_users_class(f):
+        if any(name.startswith("__") for name in traced_members(f)):
+            raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
+    elif not (_is_pure_module(_module_of(f)) or is_user_function(f)):
         raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
-
-
-def _is_stand_in(x: Any) -> bool:
-    return is_shadow(x) or is_twin(type(x)) or type(x) in (TracedArray, TracedNumber)
 
 
 def _name(f: Callable[..., Any]) -> str:

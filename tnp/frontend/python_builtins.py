@@ -20,7 +20,7 @@ from tnp.frontend.contexts import Errstate
 from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.either import condition_of, larger_or_smaller
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.frontend.identity import id_, isinstance_, type_
+from tnp.frontend.identity import id_, is_, is_not, isinstance_, type_
 from tnp.frontend.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.frontend.rounds import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
 from tnp.frontend.tracer import is_traced
@@ -173,6 +173,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     len: _len,
     type: type_,
     id: id_,
+    operator.is_: is_,
+    operator.is_not: is_not,
     range: range_,
     enumerate: enumerate_,
     zip: zip_,
@@ -198,4 +200,5 @@ for _row in ROWS:
 #: functions that are the tracer's own whatever their arguments
 ALWAYS = frozenset((
     np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    operator.is_, operator.is_not,
 ))  # fmt: skip

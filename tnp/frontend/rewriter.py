@@ -24,6 +24,7 @@ Each construct is one visitor method of :class:`_Rewriter`.
 from __future__ import annotations
 
 import ast
+import builtins
 import contextlib
 import functools
 import hashlib
@@ -35,7 +36,7 @@ import sys
 import sysconfig
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ from tnp.frontend.rewriter_flow import rewrite_flow, thunk
 from tnp.frontend.source_tree import tree_from_block, tree_from_file
 from tnp.frontend.tree import Transformer, statements_in, walk, with_places
 
-__all__ = ["is_library_class", "is_library_module", "is_user_function", "rewrite"]
+__all__ = ["has_hooks", "is_followed", "is_library_class", "is_library_module", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
 
@@ -80,6 +81,24 @@ def _is_library_file(filename: str) -> bool:
 def is_user_function(f: Any) -> bool:
     """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
     return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+#: installed packages whose functions are operations, or are called as they are; those of others are followed as the user's are
+_NOT_FOLLOWED = frozenset(
+    ("numpy", "torch", "scipy", "tnp", "cupy", "jax", "llvmlite", "numba", "optree", "triton", "pandas", "pytest", "_pytest", "typing_extensions.py")
+)  # fmt: skip
+
+
+@functools.cache
+def _is_followed_file(filename: str) -> bool:
+    parts = os.path.realpath(filename).split(os.sep)
+    at = max((i for i, part in enumerate(parts) if part in _INSTALLED), default=None)
+    return at is not None and at + 1 < len(parts) and parts[at + 1] not in _NOT_FOLLOWED
+
+
+def is_followed(f: Any) -> bool:
+    """Whether ``f`` is a Python function that is traced: the user's, or one of an installed package that is no array library."""
+    return is_user_function(f) or (type(f) is types.FunctionType and _is_followed_file(f.__code__.co_filename))
 
 
 def is_library_class(kind: type) -> bool:
@@ -351,8 +370,38 @@ class _Rewriter(Transformer):
         node.target = self.visit(node.target)
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """The body of a class has no hooks. One that reads more than Python's own names is not traced."""
+        bound = {n.id for n in walk([node]) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        read = {n.id for n in _at_class_level(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if read - bound - _NAMES_OF_CLASSES <= set(dir(builtins)):
+            return node
+        refusal = self._hook("defines_class", node, ast.copy_location(ast.Constant(node.name), node))
+        return [ast.copy_location(ast.Expr(refusal), node), node]
+
+    def visit_Match(self, node: Any) -> ast.AST:
+        """A pattern may be ``True`` or ``False``, which no stand-in is."""
+        self.generic_visit(node)
+        node.subject = self._hook("subject", node.subject, node.subject)
         return node
+
+
+#: decorators and bases that read nothing but the class
+_NAMES_OF_CLASSES = frozenset(("dataclass", "dataclasses", "NamedTuple", "Enum", "enum", "typing", "Any"))
+
+
+def _at_class_level(node: ast.ClassDef) -> Iterator[ast.AST]:
+    """The nodes that are evaluated when a class statement runs."""
+    waiting: list[ast.AST] = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords), *node.body]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += [*n.decorator_list, *n.args.defaults, *(d for d in n.args.kw_defaults if d)]
+        elif isinstance(n, ast.Lambda):
+            waiting += [*n.args.defaults, *(d for d in n.args.kw_defaults if d)]
+        else:
+            waiting += ast.iter_child_nodes(n)
 
 
 def _is_text(x: ast.expr) -> bool:
@@ -395,9 +444,14 @@ _inside: dict[int, types.CodeType] = {}
 _lock = threading.Lock()
 
 
+def has_hooks(f: types.FunctionType) -> bool:
+    """Whether a function has the hooks that it needs already: it stands in one that was rewritten."""
+    return RUNTIME in f.__code__.co_freevars or id(f.__code__) in _inside
+
+
 def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
     """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
-    if RUNTIME in f.__code__.co_freevars or id(f.__code__) in _inside:  # it has the hooks that it needs already
+    if has_hooks(f):
         return f
     with _lock:
         if f.__code__ not in _cache:
@@ -502,7 +556,10 @@ def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
 
 def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
     """What codes of one source have in common, wherever it stands in a file."""
-    constants = [_outline(c, private) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    constants = [
+        _outline(c, private) if isinstance(c, types.CodeType) else repr(c).rpartition("<locals>.")[2]
+        for c in code.co_consts
+    ]
     return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
 
 

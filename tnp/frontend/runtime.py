@@ -28,9 +28,9 @@ from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.maybe import TracedMaybe
 from tnp.frontend.namespaces import attribute, builtin, check_owner, imported
 from tnp.frontend.objects import guard_code, is_shadow, is_stand_in
-from tnp.frontend.purity import check_library_call, check_on_trial, is_impure, takes_functions
+from tnp.frontend.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
 from tnp.frontend.python_builtins import ALWAYS, BUILTINS
-from tnp.frontend.rewriter import is_library_class, is_user_function, rewrite
+from tnp.frontend.rewriter import has_hooks, is_followed, is_library_class, is_user_function, rewrite
 from tnp.frontend.sources import Source
 from tnp.frontend.tracer import is_traced
 from tnp.frontend.twins import class_of, is_twin, twin_of
@@ -103,6 +103,15 @@ class Runtime(ControlFlow):
             raise NeedsEager(f"it calls {getattr(f, '__name__', f)}(), which looks at its caller")
         return f
 
+    def defines_class(self, name: str) -> None:
+        """The function defines a class whose body reads names of the outside."""
+        if state.running() is not None:
+            raise NeedsEager(f"it defines the class {name}, whose body reads names of the outside")
+
+    def subject(self, x: Any) -> Any:
+        """What a ``match`` statement compares with its patterns."""
+        return x._known() if type(x) is TracedNumber and x.proxy.python_type is bool else x
+
     def assigns(self, *names: str) -> None:
         """The function assigns names of the outside."""
         if state.running() is not None:
@@ -153,9 +162,9 @@ class Runtime(ControlFlow):
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
-                return _call_user(f, args, kwargs) if is_user_function(f) else self._call_library(f, args, kwargs)
+                return _call_user(f, args, kwargs) if is_followed(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
-        if kind is types.MethodType and is_user_function(f.__func__):
+        if kind is types.MethodType and _is_traced_method(f):
             return _call_user(f.__func__, (f.__self__, *args), kwargs)
         if opaque.is_random(f):
             return self._call_random(f, args, kwargs)
@@ -182,6 +191,8 @@ class Runtime(ControlFlow):
                 if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
                     return state.current().opaque_call(f, args, kwargs)
             return self._call_library(f, args, kwargs)
+        if kind is _CACHED:
+            return self._call_cached(f, args, kwargs)
         if kind is operator.methodcaller:
             (name, *rest), keywords = _made_of(f)
             return self.call(attribute(args[0], name), *rest, *args[1:], **keywords, **kwargs)
@@ -204,7 +215,7 @@ class Runtime(ControlFlow):
         if own_call is not None:
             return own_call(f, *args, **kwargs)
         called = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
-        if is_user_function(called):
+        if is_followed(called):
             if is_shadow(f):
                 guard_code(f, "__call__")
             return _call_user(called, (f, *args), kwargs)
@@ -220,11 +231,15 @@ class Runtime(ControlFlow):
         check_on_trial(f)
         check_library_call(f, args, kwargs)
         tracer = state.current()
+        if looks_at_values(f):
+            args, kwargs = tracer.known(args), {k: tracer.known(v) for k, v in kwargs.items()}
+            if is_traced((args, tuple(kwargs.values()))):
+                raise NeedsEager(f"it gives an array to {f.__name__}, which looks at values")
         if takes_functions(f):
             args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
         if type(f) is types.FunctionType:
             is_of_numpy = f.__module__.partition(".")[0] == "numpy"
-            if is_of_numpy or f.__module__.partition(".")[0] not in ("functools", "contextlib", "operator", "typing"):
+            if is_of_numpy or f.__module__.partition(".")[0] not in _PASSING_ON:
                 # NumPy would make object arrays of the numbers, and other libraries keep them.
                 args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_of_numpy:
@@ -232,6 +247,15 @@ class Runtime(ControlFlow):
                     return tracer.opaque_call(f, args, kwargs)
                 with np.errstate(**tracer.settings):
                     return _fresh(f(*args, **kwargs))
+        return f(*args, **kwargs)
+
+    def _call_cached(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A library's function that keeps what it gave: of what is known, since it would keep a traced value for later calls."""
+        tracer = state.current()
+        args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
+        values = (*args, *kwargs.values())
+        if is_user_function(f.__wrapped__) or is_traced(values) or any(map(is_stand_in, values)):
+            raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")
         return f(*args, **kwargs)
 
     def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -251,11 +275,11 @@ class Runtime(ControlFlow):
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_user_function(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
-        if calls_itself or not (is_user_function(new) or is_user_function(init)) or hasattr(cls, "_fields"):
+        if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
             return self._call_library(cls, args, kwargs)
         state.current().inputs.guard_class(cls, data=True)
         twin = twin_of(cls)
-        if is_user_function(new):
+        if is_followed(new):
             made = _call_user(new, (cls, *args), kwargs)
             if not isinstance(made, cls):
                 return made
@@ -263,7 +287,7 @@ class Runtime(ControlFlow):
                 raise NeedsEager(f"{cls.__name__} makes its objects itself")
         else:
             made = new(twin) if new is object.__new__ else new(twin, *args, **kwargs)
-        if is_user_function(init):
+        if is_followed(init):
             _call_user(init, (made, *args), kwargs)
         else:
             init(made, *args, **kwargs)
@@ -282,6 +306,9 @@ def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 #: kinds of defaults that are the same at each call
 _UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), types.FunctionType, type))
+#: packages whose functions neither keep the numbers that they are given nor make arrays of them
+_PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "operator", "tnp", "typing"))
+_CACHED = type(functools.lru_cache(int))
 _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
 
@@ -360,6 +387,12 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
     return made(*args, **kwargs)
 
 
+def _is_traced_method(f: types.MethodType) -> bool:
+    """Whether a bound method is traced: a module of an installed package calls its own as they are."""
+    is_of_module = "__tnp_call__" in type(f.__self__).__dict__
+    return is_user_function(f.__func__) or (is_followed(f.__func__) and not is_of_module)
+
+
 def _made_of(f: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments that a ``methodcaller`` or an ``attrgetter`` was made with."""
     make, args = f.__reduce__()
@@ -368,10 +401,12 @@ def _made_of(f: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 def hooked(x: Any) -> Any:
     """``x``, which a library is given to call: the user's functions as ones that are traced."""
-    if type(x) is types.FunctionType and is_user_function(x) and state.running() is not None:
+    if type(x) is types.FunctionType and is_followed(x) and state.running() is not None:
+        if has_hooks(x):
+            return x
         call = state.current().runtime.call
         return functools.wraps(x)(lambda *args, **kwargs: call(x, *args, **kwargs))
-    if type(x) is types.MethodType and is_user_function(x.__func__):
+    if type(x) is types.MethodType and is_followed(x.__func__):
         return types.MethodType(hooked(x.__func__), x.__self__)
     if type(x) in (list, tuple):
         items = [hooked(y) for y in x]
@@ -442,6 +477,7 @@ def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
         for i in dis.get_instructions(code)
         if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL")
         or (i.opname in ("LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE") and i.argval in code.co_freevars)
+        or i.opname == "LOAD_NAME"  # in the body of a class
         or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval == "random")
     }
     for constant in code.co_consts:

@@ -17,7 +17,7 @@ from typing import Any
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.handles import TracedArray, TracedNumber
-from tnp.frontend.rewriter import is_user_function
+from tnp.frontend.rewriter import is_followed, is_user_function
 from tnp.frontend.versions import version_of
 
 __all__ = [
@@ -112,9 +112,9 @@ def traced_members(kind: type) -> dict[str, Any]:
         member = class_attribute(kind, name)
         if isinstance(member, property):
             accessors = (member.fget, member.fset, member.fdel)
-            if any(map(is_user_function, accessors)):
+            if any(map(is_followed, accessors)):
                 found[name] = property(*(f and _hooked(f) for f in accessors), member.__doc__)
-        elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_user_function(member):
+        elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
             found[name] = _hooked(member, name)
     return found
 

@@ -108,6 +108,14 @@ class Tracer:
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
+    def modes(self) -> Any:
+        """What the program has turned on and off in a library at this point; ``None`` without one."""
+        return None if self.gradients is None else self.gradients.modes()
+
+    def put_back_modes(self, modes: Any) -> None:
+        """Turns on and off what was when :meth:`modes` gave ``modes``."""
+        self.gradients.put_back_modes(modes)
+
     # Values in and out
 
     def value(self, x: Any, seen: dict[str, TracedArray]) -> Any:

@@ -168,9 +168,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     prologue, e, what = inputs.prologue, source.expression, source.description
     guard_state(inputs)
     if value.requires_grad:
-        on = inputs.tracer.gradients.began_on
-        is_on = f"{prologue.constant(torch.is_grad_enabled, 'grad_enabled')}()"
-        prologue.guard(is_on if on else f"not {is_on}", f"gradients are {'on' if on else 'off'}")
+        inputs.tracer.gradients.guard_mode()
     before = len(prologue.steps)
     prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
     refusal = _refusal(value)

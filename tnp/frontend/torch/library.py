@@ -111,8 +111,9 @@ class _Mode(TorchFunctionMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
-        left_as_it_was = autocast.state_now() == self.tracer.casts.began
-        autocast.put_back(self.tracer.casts.began)
+        gradients = self.tracer.gradients
+        (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began
+        gradients.put_back_modes(gradients.began)
         if _has_drawn(self.tracer):
             first, *others = self.tracer.generator_state
             torch.set_rng_state(first)
@@ -120,8 +121,10 @@ class _Mode(TorchFunctionMode):
                 torch.cuda.set_rng_state_all(others)
             if error is None:
                 raise NeedsEager(_SEEDED)
-        if error is None and not left_as_it_was:
+        if error is None and casts != began_casts:
             raise NeedsEager("it turns autocast on or off for what comes after it")
+        if error is None and on is not began_on:
+            raise NeedsEager("it turns gradients on or off for what comes after it")
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
@@ -388,6 +391,7 @@ class TorchLibrary(Library):
         return self.attribute(tracer, a, name)
 
     def _set_grad_enabled(self, tracer: Tracer, mode: bool) -> None:
+        tracer.gradients.guard_mode()  # what it sets may be what was set
         if mode and tracer.inputs.trace_has_gradients and not tracer.gradients.tracks:
             raise NeedsEager("it computes gradients of an argument")
         torch._C._set_grad_enabled(mode)

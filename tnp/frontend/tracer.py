@@ -91,6 +91,8 @@ class Tracer:
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
+        #: the library's function, written in Python, that is running
+        self.helper: Any = None
         #: which values require gradients, and where those are off, as the library has it; ``None`` without one
         self.gradients: Any = None
         #: whether a library's functions did nothing but cast and compute when tracing began

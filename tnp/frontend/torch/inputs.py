@@ -33,6 +33,7 @@ DEVICES = frozenset(d.value for d in DeviceType)
 #: what is asked at each call
 _is_any_autocast_enabled = torch._C._is_any_autocast_enabled
 _functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_tracing_state, _is_anomaly_enabled = torch._C._get_tracing_state, torch.is_anomaly_enabled
 _forward_ad = torch.autograd.forward_ad
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -75,11 +76,14 @@ def is_ordinary() -> bool:
 
 
 def is_unwatched() -> bool:
-    """Whether torch's functions do nothing but cast and compute."""
+    """Whether torch's functions do nothing but cast and compute: neither a mode, ``torch.jit.trace`` nor the search for anomalies in
+    gradients looks at them one by one."""
     return not (
         (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
         or _functions()
         or _dispatchers()
+        or _tracing_state() is not None
+        or _is_anomaly_enabled()
         or _forward_ad._current_level >= 0
     )
 
@@ -93,8 +97,9 @@ def guard_state(inputs: Inputs) -> None:
     unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
     casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        prologue.guard(f"not {unwatched}", "a mode of torch's or forward gradients are on")
-        raise NeedsEager("a mode of torch's or forward gradients are on")
+        watched = "a mode of torch's, torch.jit.trace, anomaly detection or forward gradients are on"
+        prologue.guard(f"not {unwatched}", watched)
+        raise NeedsEager(watched)
     if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
         current, at = prologue.constant(torch.cuda.current_device, "current_device"), torch.cuda.current_device()
         prologue.guard(f"{current}() == {at}", f"the current CUDA device is {at}")

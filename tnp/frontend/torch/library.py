@@ -25,6 +25,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
+from tnp.frontend.torch import questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.autocast import Casts
@@ -47,23 +48,6 @@ __all__ = ["TorchLibrary"]
 
 Tensor = torch.Tensor
 
-#: functions that tell about torch, or change what only tells of gradients, and are run as they are
-_RUN_AT_ONCE = frozenset((
-    torch.get_default_dtype, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.promote_types, torch.can_cast,
-    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.get_num_threads,
-    torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype, torch.is_autocast_cache_enabled, torch.amp.is_autocast_available,
-    torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
-    torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
-))  # fmt: skip
-#: of those, functions that ask for what programs are guarded by
-_ASK_FOR_STATE = frozenset((
-    torch.get_default_dtype, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled,
-    torch.get_autocast_cpu_dtype,
-))  # fmt: skip
-_SET_STATE = frozenset((
-    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.set_autocast_cpu_enabled,
-    torch.set_autocast_cpu_dtype, torch.clear_autocast_cache,
-))  # fmt: skip
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: questions about a tensor, and the methods that answer them
@@ -178,34 +162,44 @@ class TorchLibrary(Library):
             and function not in _overridable()
             and symbol_of(function) is None
         ):
-            if getattr(function, "__module__", "") == "torch.random" or function in _refused():
-                raise NeedsEager(f"it calls torch.{_refused().get(function, function.__name__)}")
-            # A helper of torch's, whose own calls come here.
-            return function(*tracer.known(args), **tracer.known_values(kwargs))
+            args, kwargs = tracer.known(args), tracer.known_values(kwargs)
+            questions.check_allowed(function, function.__name__)
+            if questions.is_about_torch(*args, *kwargs.values()):
+                return questions.call(tracer, function, args, kwargs)
+            return self._call_helper(tracer, function, args, kwargs)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
             return self._call(tracer, function, args, kwargs)
+
+    def _call_helper(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of torch's written in Python, whose own calls come to :meth:`call`."""
+        if tracer.helper is function:  # it hands itself to what overrides torch's functions, with no other way to run
+            raise NeedsEager(f"it calls torch.{function.__name__}")
+        before, tracer.helper = tracer.helper, function
+        try:
+            return function(*args, **kwargs)
+        finally:
+            tracer.helper = before
 
     def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):
             return self._property(tracer, function, args)
         if function is torch._C._set_grad_enabled:
             return self._set_grad_enabled(tracer, *args)
-        if function in _RUN_AT_ONCE:
-            if function in _ASK_FOR_STATE:
-                guard_state(tracer.inputs)
+        if questions.is_pure(function):
             return function(*tracer.known(args), **tracer.known_values(kwargs))
         if getattr(function, "__name__", "").startswith("_record_function_"):  # labels for torch's profiler
             return function
-        if function in _SET_STATE:
-            raise NeedsEager(f"it calls torch.{function.__name__}")
         if function is torch.is_tensor:
             return isinstance(args[0], Tensor)
+        name = getattr(function, "__name__", "")
+        questions.check_allowed(function, name)
+        if questions.is_question(function) and questions.is_about_torch(*args, *kwargs.values()):
+            return questions.call(tracer, function, args, kwargs)
         guard_state(tracer.inputs)
         args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
         if function in _QUESTIONS and args and type(args[0]) is TracedArray:
             return METHODS[_QUESTIONS[function]](tracer, args[0])
         first = args[0] if args else None
-        name = getattr(function, "__name__", "")
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:
                 return METHODS[name](tracer, first, *args[1:], **kwargs)
@@ -291,8 +285,8 @@ class TorchLibrary(Library):
             raise NeedsEager(_SEEDED)
         if isinstance(outcome.result, TensorProxy) and outcome.result.name in seen:  # nothing to do
             return seen[outcome.result.name]
-        if not outcome.strides:  # it says something about its arguments, or about torch
-            if outcome.draws:
+        if not outcome.strides:  # it says something about its arguments
+            if outcome.draws or not seen:
                 raise NeedsEager(f"it calls torch.{name}, which is not compiled")
             return outcome.result
         if tracer.strict:
@@ -587,18 +581,6 @@ def _overridable() -> frozenset[Any]:
     for functions in torch.overrides.get_overridable_functions().values():
         found.update(f for f in functions if getattr(f, "__hash__", None) is not None)
     return frozenset(found)
-
-
-@functools.cache
-def _refused() -> dict[Any, str]:
-    """By their names below ``torch``, functions that act on more than their arguments, and those that differentiate or map others."""
-    names = (
-        "manual_seed", "seed", "set_default_dtype", "set_default_device", "set_num_threads", "save", "load", "set_grad_enabled",
-        "use_deterministic_algorithms", "set_rng_state", "get_rng_state", "autograd.grad", "autograd.backward", "vmap", "func.vmap",
-        "func.grad", "func.grad_and_value", "func.vjp", "func.jvp", "func.linearize", "func.jacrev", "func.jacfwd", "func.hessian",
-        "compile",
-    )  # fmt: skip
-    return {operator.attrgetter(name)(torch): name for name in names}
 
 
 #: functions that are computed of tensors whose lengths are known at run time only

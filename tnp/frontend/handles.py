@@ -21,7 +21,7 @@ from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
-from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
+from tnp.frontend.layout import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
@@ -181,12 +181,14 @@ class TracedArray:
     @property
     def strides_(self) -> Strides:
         """Strides in elements; ``None`` if they are not known."""
+        if type(self._strides) is Later:
+            settled(self)
         return row_major(self.shape_) if self._strides is ROW_MAJOR else self._strides
 
     @property
     def contiguous_(self) -> bool:
         """Whether the array is surely C-contiguous."""
-        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self._strides)
+        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self.strides_)
 
     @property
     def shape(self) -> tuple[Any, ...]:

@@ -231,9 +231,15 @@ class Tracer:
             self.store_updated(args[0], result)
             return None
         if info is None:
-            return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+            made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+            if library is not None:
+                library.lay_out(self, symbol, args, kwargs, made)
+            return made
         row_major = info.row_major if "F" not in keywords.values() else False
-        return self.handle(result, seen, start, info.returns, row_major)
+        made = self.handle(result, seen, start, info.returns, row_major)
+        if library is not None:
+            library.lay_out(self, symbol, args, kwargs, made)
+        return made
 
     def _call_with_values(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue

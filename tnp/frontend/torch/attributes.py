@@ -14,6 +14,7 @@ from tnp.core import prims, sizes
 from tnp.core.devices import Device, DeviceType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.torch.layouts import is_contiguous_as
 from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import by_id
 
@@ -56,10 +57,8 @@ def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
 
 
 def _is_contiguous(tracer: Tracer, a: TracedArray, memory_format: Any = torch.contiguous_format) -> bool:
-    if memory_format is not torch.contiguous_format:
-        raise NeedsEager("it asks for another memory format")
     _known_strides(a)
-    return a.contiguous_
+    return a.contiguous_ if memory_format is torch.contiguous_format else is_contiguous_as(a, memory_format)
 
 
 def _item(tracer: Tracer, a: TracedArray) -> Any:

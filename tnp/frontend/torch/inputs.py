@@ -195,7 +195,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
     shape, strides = tuple(value.shape), tuple(value.stride())
     prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
-    if value.is_contiguous():
+    if value.is_contiguous() and 0 not in shape and 1 not in shape:  # whatever the stride of a dimension of 1, it is contiguous
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")

@@ -25,7 +25,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
-from tnp.frontend.torch import questions
+from tnp.frontend.torch import layouts, questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.autocast import Casts
@@ -253,7 +253,7 @@ class TorchLibrary(Library):
             if args[0].strides_ is None:
                 raise NeedsEager("it views a tensor whose layout tnp does not know")
             raise RuntimeError("view size is not compatible with input tensor's size and stride")
-        if name == "contiguous" and args[0].contiguous_:
+        if name == "contiguous" and len(args) == 1 and not kwargs and args[0].contiguous_:
             return args[0]
         return result
 
@@ -264,12 +264,21 @@ class TorchLibrary(Library):
             return tracer.call(by_id["torch.Tensor.expand"].symbol, (moved, target.shape), {})
         return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
 
+    def lay_out(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        function = tracer.calling if symbol_of(tracer.calling) is symbol else None
+        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, result)
+
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
         return self.run_opaquely(tracer, called, args, kwargs)
 
-    def run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function that is not compiled, called as itself when the program runs."""
+    def run_opaquely(
+        self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_order: bool = False
+    ) -> Any:
+        """A function that is not compiled, called as itself when the program runs. With ``in_order`` what it draws does not depend on how
+        its arguments lie in memory."""
         name = getattr(function, "__name__", str(function))
         args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
         if any(map(is_shadow, (*args, *kwargs.values()))):
@@ -297,6 +306,9 @@ class TorchLibrary(Library):
         if apart:
             args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
         replays = outcome.draws and depend is not None and any(depend)
+        called, given = function, (args, kwargs)
+        if outcome.draws and not in_order:
+            function, args = layouts.drawing(function, args, kwargs)
         if replays:
             if any(type(x) is TracedObject for x in (*args, *kwargs.values())):
                 raise NeedsEager(
@@ -307,8 +319,10 @@ class TorchLibrary(Library):
         tracer.gradients.after_opaque_call(depend)
         if outcome.is_view:
             return self._viewed(tracer, name, args[0], result, outcome)
-        known = all(h.strides_ is not None for h in seen.values())
-        return with_strides(result, iter(outcome.strides.values()) if known else None)
+        is_plain = all(h.contiguous_ for h in seen.values())
+        made = with_strides(result, iter(outcome.strides.values()) if is_plain else None)
+        layouts.lay_out(called, *given, made)
+        return made
 
     def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises :class:`NeedsEager` where a view of ``args[0]`` that torch makes may be of other memory than in eager's run."""
@@ -350,10 +364,11 @@ class TorchLibrary(Library):
 
     def _filled(self, tracer: Tracer, name: str, target: TracedArray, *args: Any, **kwargs: Any) -> Any:
         """``target.uniform_(…)`` and its like: what is drawn for which element depends on the order of these in memory."""
-        if not target.contiguous_:
-            raise NeedsEager(f"it calls Tensor.{name} on a tensor that is not contiguous")
         like = tracer.call(by_id["torch.detach"].symbol, (target,), {})
-        return self._store(tracer, target, self.run_opaquely(tracer, FILLS[name], (like, *args), kwargs))
+        filled = self.run_opaquely(
+            tracer, FILLS[name], (like, layouts.known_strides(target), *args), kwargs, in_order=True
+        )
+        return self._store(tracer, target, filled)
 
     def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
         """``result`` stored into ``target``, as functions do that change their argument."""
@@ -475,8 +490,9 @@ class TorchLibrary(Library):
         key = self._key(tracer, key, a)
         tracer.flush_if_dynamic(key)
         found = tracer.call(by_id["torch.Tensor.__getitem__"].symbol, (a, key), {})
-        if found.storage is not a.storage:
-            found._strides = None  # where the dimensions of advanced indices come in memory is not followed
+        if found.storage is not a.storage:  # the dimensions of advanced indices may come first in memory
+            found._strides = None
+            layouts.lay_out(Tensor.__getitem__, (a, key), {}, found)
         return found
 
     def _key(self, tracer: Tracer, key: Any, a: TracedArray) -> Any:

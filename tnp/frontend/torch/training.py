@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from tnp.frontend.handles import TracedArray
+from tnp.frontend.torch import layouts
 from tnp.frontend.torch.attributes import METHODS
 from tnp.frontend.torch.checkpoints import CHECKPOINTS
 from tnp.lang.torch import activations
@@ -81,7 +82,9 @@ def _dropout(rank: int | None = None) -> Any:
         if p == 1:
             mask = tracer.call(symbol_of(torch.zeros_like), (plain,), {})
         else:
-            mask = library.run_opaquely(tracer, activations.dropout_mask, (plain, p, rank is not None), {})
+            order = () if rank is not None or input.contiguous_ else (layouts.strides_of_like(input),)
+            drawn = plain, p, rank is not None, *order
+            mask = library.run_opaquely(tracer, activations.dropout_mask, drawn, {}, in_order=True)
         if input._element_type.bits == 16:  # each step is rounded
             scaled = tracer.call(symbol_of(torch.div), (mask, 1 - p), {}) if p != 1 else mask
             return tracer.call(symbol_of(torch.mul), (input, scaled), {})

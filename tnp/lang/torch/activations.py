@@ -413,12 +413,19 @@ dropped = Symbol(
 )  # fmt: skip
 
 
-def dropout_mask(input: torch.Tensor, p: float, of_channels: bool) -> torch.Tensor:
-    """What torch's ``dropout`` draws: for each element, or each channel, 1 with probability ``1 - p``."""
-    if input.is_cuda and not of_channels and p < 1:  # there by a kernel of its own
-        return torch.native_dropout(input, p, True)[1].to(input.dtype)
-    shape = (*input.shape[:2], *(1,) * (input.ndim - 2)) if of_channels else input.shape
-    made = torch.empty_like(input) if not of_channels else input.new_empty(shape)
+def dropout_mask(
+    input: torch.Tensor, p: float, of_channels: bool, strides: tuple[int, ...] | None = None
+) -> torch.Tensor:
+    """What torch's ``dropout`` draws: for each element, or each channel, 1 with probability ``1 - p``. Elements get theirs in the order in
+    which a tensor of these ``strides``, or a contiguous one, has them in memory."""
+    if of_channels:
+        return input.new_empty((*input.shape[:2], *(1,) * (input.ndim - 2))).bernoulli_(1 - p)
+    if strides is None:
+        made = input.new_empty(input.shape)
+    else:
+        made = torch.empty_strided(input.shape, strides, dtype=input.dtype, device=input.device)
+    if input.is_cuda:  # there by a kernel of its own
+        return torch.native_dropout(made, p, True)[1].to(input.dtype)
     return made.bernoulli_(1 - p)
 
 

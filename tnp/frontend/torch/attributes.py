@@ -52,8 +52,23 @@ def _known_strides(a: TracedArray) -> tuple[int, ...]:
 
 
 def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
+    asked = a.shape_ if dim is None else (a.shape_[int(dim)],)
+    if a.path and not all(n > 1 for n in asked):  # views of one element along a dimension have a stride there that tells nothing
+        raise NeedsEager("it asks for the strides of a view along a dimension of 1")
     strides = _known_strides(a)
     return strides if dim is None else strides[int(dim)]
+
+
+def _is_conj(tracer: Tracer, a: TracedArray) -> bool:
+    if a.path and a._element_type.kind == "c":
+        raise NeedsEager("it asks whether a view of complex numbers is that of their conjugates")
+    return False
+
+
+def _is_neg(tracer: Tracer, a: TracedArray) -> bool:
+    if a.path and a.storage.value.dtype.kind == "c":
+        raise NeedsEager("it asks whether a view of complex numbers is that of their negatives")
+    return False
 
 
 def _is_contiguous(tracer: Tracer, a: TracedArray, memory_format: Any = torch.contiguous_format) -> bool:
@@ -184,10 +199,10 @@ METHODS: dict[str, Callable[..., Any]] = {
     "element_size": lambda tracer, a: a._element_type.itemsize,
     "get_device": lambda tracer, a: _device(a).index if _device(a).devicetype is DeviceType.CUDA else -1,
     "is_complex": lambda tracer, a: a._element_type.kind == "c",
-    "is_conj": lambda tracer, a: False,
+    "is_conj": _is_conj,
     "is_contiguous": _is_contiguous,
     "is_floating_point": lambda tracer, a: a._element_type.kind == "f",
-    "is_neg": lambda tracer, a: False,
+    "is_neg": _is_neg,
     "is_signed": lambda tracer, a: a._element_type.kind in "ifc",
     "item": _item,
     "ndimension": lambda tracer, a: len(a.shape_),

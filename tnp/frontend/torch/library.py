@@ -25,6 +25,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
+from tnp.frontend.results import mark_shared
 from tnp.frontend.torch import layouts, questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
@@ -253,8 +254,11 @@ class TorchLibrary(Library):
             if args[0].strides_ is None:
                 raise NeedsEager("it views a tensor whose layout tnp does not know")
             raise RuntimeError("view size is not compatible with input tensor's size and stride")
-        if name == "contiguous" and len(args) == 1 and not kwargs and args[0].contiguous_:
-            return args[0]
+        if name == "contiguous" and len(args) == 1 and not kwargs:
+            if args[0].contiguous_:
+                return args[0]
+            if args[0].strides_ is None:
+                mark_shared(result.storage, args[0].storage)
         return result
 
     def _copied(self, tracer: Tracer, target: Any, source: Any, non_blocking: Any = False) -> Any:

@@ -66,6 +66,14 @@ def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: An
     return tracer.call(symbol_of(F.one_hot), (tensor, int(METHODS["item"](tracer, most)) + 1), {})
 
 
+def _ravel(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
+    """``torch.ravel``: a view where the tensor is contiguous, else of a copy; ``NotImplemented`` for what is no tensor."""
+    if type(input) is not TracedArray:
+        return NotImplemented
+    plain = library.call(tracer, torch.Tensor.contiguous, (input,), {})
+    return plain if input.ndim == 1 else library.call(tracer, torch.Tensor.view, (plain, -1), {})
+
+
 def _dropout(rank: int | None = None) -> Any:
     """A function that drops elements, or, of tensors of that rank alone, whole channels."""
 
@@ -104,6 +112,8 @@ TRAINING: dict[Any, Any] = {
     F.one_hot: _one_hot,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,
+    torch.ravel: _ravel,
+    torch.Tensor.ravel: _ravel,
 }
 
 

@@ -429,17 +429,17 @@ def dropout_mask(
     return made.bernoulli_(1 - p)
 
 
-def _dropout(name: str, by_default: bool) -> None:
+def _dropout(name: str, by_default: bool, unbatched: int | None = None) -> None:
     @torchsymbol(getattr(F, name), returns="argument")
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
-        """The tensor itself outside of training; in training torch draws."""
+        """The tensor itself outside of training, or a view of one that is no batch; in training torch draws."""
         tensor_only(input)
         if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
-        return input
+        return prims.reshape(input, input.shape) if input.ndim == unbatched else input
 
 
-for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
-    _dropout(_name, True)
+for _name, _rank in (("dropout", None), ("dropout1d", 2), ("dropout2d", None), ("dropout3d", 4)):
+    _dropout(_name, True, _rank)
 for _name in ("alpha_dropout", "feature_alpha_dropout"):
     _dropout(_name, False)

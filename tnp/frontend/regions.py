@@ -192,7 +192,7 @@ class Region:
 
     def _forget_handles(self) -> None:
         for handle in self.handles:
-            handle._version = -1
+            handle._seen = -1
         self.handles.clear()
 
     def _restore_storages(self) -> None:

@@ -91,8 +91,6 @@ class Tracer:
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
         self.calling: Any = None
-        #: the library's function, written in Python, that is running
-        self.helper: Any = None
         #: which values require gradients, and where those are off, as the library has it; ``None`` without one
         self.gradients: Any = None
         #: whether a library's functions did nothing but cast and compute when tracing began
@@ -164,7 +162,7 @@ class Tracer:
         """
         if isinstance(result, TensorProxy):
             known = seen.get(result.name)
-            if known is not None and known._version == known.storage.version:
+            if known is not None and known._seen == known.storage.version:
                 return another_handle(known) if returns in _OTHER_OBJECTS else known
             if returns in VIEWS:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)

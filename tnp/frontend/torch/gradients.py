@@ -55,6 +55,8 @@ class Gradients:
         #: whether it matters where they are off
         self.tracks = self.began_on
         self.roots: set[str] = set()
+        #: the names of arguments of which several elements may be one place in memory
+        self.overlapping: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
         #: where what was made later is made once more on the way back, in a function that is checkpointed
@@ -224,6 +226,8 @@ class Gradients:
         """Raises :class:`NeedsEager` for a write whose gradient is not that of replacing a value by another, or that eager makes twice."""
         if self._repeats_since is not None and storage.serial < self._repeats_since:
             raise NeedsEager("it checkpoints a function that writes to what was there before")
+        if storage.origin is not None and storage.origin.name in self.overlapping:
+            raise NeedsEager("it writes to an argument of which several elements are one place in memory")
         if not self.roots:
             return
         before, after = self.requires(storage.value), self.requires(value)

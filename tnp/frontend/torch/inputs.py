@@ -137,6 +137,16 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     return value
 
 
+def _may_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether several elements of a tensor may be one place in memory."""
+    reach = 0
+    for step, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += (n - 1) * step
+    return False
+
+
 def _kinds_of(values: list[torch.Tensor]) -> Callable[..., bool] | None:
     """A function of C++ that says whether tensors have the types, dtypes, shapes, strides and so on of ``values``: what Dynamo's
     guards are made of. ``None`` if torch has it no more."""
@@ -195,7 +205,8 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
     shape, strides = tuple(value.shape), tuple(value.stride())
     prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
-    if value.is_contiguous() and 0 not in shape and 1 not in shape:  # whatever the stride of a dimension of 1, it is contiguous
+    # A tensor is contiguous whatever the strides of its dimensions of 1, which a program may ask for.
+    if value.is_contiguous() and 0 not in shape and 1 not in shape:
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
@@ -204,10 +215,11 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     inputs.tracer.offsets[proxy.name] = value.storage_offset()
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
-    repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
+    if _may_overlap(shape, strides):
+        gradients.overlapping.add(proxy.name)
     lifted = inputs.add_array(
         value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
-        is_row_major=value.is_contiguous(), writable=not repeats,
+        is_row_major=value.is_contiguous(), writable=True,
     )  # fmt: skip
     if type(value) is torch.nn.Parameter:
         inputs.classes[id(lifted)] = torch.nn.Parameter

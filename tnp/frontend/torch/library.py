@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import re
 import sys
 import types
@@ -28,7 +27,7 @@ from tnp.frontend.objects import is_shadow
 from tnp.frontend.results import mark_shared
 from tnp.frontend.torch import layouts, questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
-from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
+from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
@@ -49,6 +48,8 @@ __all__ = ["TorchLibrary"]
 
 Tensor = torch.Tensor
 
+#: functions that make tensors of arrays, which torch refuses if they run backwards in memory
+_FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: questions about a tensor, and the methods that answer them
@@ -61,6 +62,7 @@ _QUESTIONS = {
     torch.numel: "numel",
 }
 _PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
+_HANDS_ON = torch.overrides.handle_torch_function.__code__
 _GETTER = type(Tensor.shape.__get__)
 #: comparisons, and those of the operands in the other order
 _TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -173,13 +175,10 @@ class TorchLibrary(Library):
 
     def _call_helper(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of torch's written in Python, whose own calls come to :meth:`call`."""
-        if tracer.helper is function:  # it hands itself to what overrides torch's functions, with no other way to run
+        frame = sys._getframe(3)
+        if _HANDS_ON in (frame.f_code, frame.f_back and frame.f_back.f_code):  # it hands itself on, to be overridden
             raise NeedsEager(f"it calls torch.{function.__name__}")
-        before, tracer.helper = tracer.helper, function
-        try:
-            return function(*args, **kwargs)
-        finally:
-            tracer.helper = before
+        return function(*args, **kwargs)
 
     def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):
@@ -198,6 +197,8 @@ class TorchLibrary(Library):
             return questions.call(tracer, function, args, kwargs)
         guard_state(tracer.inputs)
         args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
+        if name in _FROM_NUMPY:
+            _check_memory(args[0] if args else None)
         if function in _QUESTIONS and args and type(args[0]) is TracedArray:
             return METHODS[_QUESTIONS[function]](tracer, args[0])
         first = args[0] if args else None
@@ -425,6 +426,8 @@ class TorchLibrary(Library):
             return {k: self._lifted(tracer, y) for k, y in x.items()}
         if kind is not TracedArray and isinstance(x, Tensor):
             return tracer.inputs.constant_of_library(x)
+        if kind is not TracedArray and kind not in _PLAIN and hasattr(kind, "__torch_function__"):
+            raise NeedsEager(f"it passes a {kind.__name__}, which overrides torch's functions")
         return x
 
     # Values
@@ -452,7 +455,7 @@ class TorchLibrary(Library):
             return lambda *args, **kwargs: method(tracer, a, *args, **kwargs)
         function = getattr(Tensor, name, None)
         if function is None:
-            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+            return own_attribute(tracer, a, name)
         if not callable(function):
             raise NeedsEager(f"it reads Tensor.{name}")
         return lambda *args, **kwargs: self.call(tracer, function, (a, *args), kwargs)
@@ -561,6 +564,12 @@ class TorchLibrary(Library):
         return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
 
 
+def _check_memory(a: Any) -> None:
+    """Raises :class:`NeedsEager` for an array that torch may refuse to look at."""
+    if type(a) is TracedArray and a.library is None and (a.strides_ is None or min(a.strides_, default=0) < 0):
+        raise NeedsEager("it makes a tensor of an array that may run backwards in memory")
+
+
 def _increment_version(t: torch.Tensor) -> None:
     if not t.is_inference():
         torch.autograd.graph.increment_version(t)
@@ -572,6 +581,10 @@ _INCREMENT_VERSION = Symbol(
     namespace=Namespace("torch.autograd.graph", "import torch"), language=language, fn=_increment_version,
 )  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
+#: the kinds of most arguments that are no tensors
+_PLAIN = frozenset(
+    (bool, int, float, complex, str, type(None), slice, torch.dtype, torch.device, torch.Size, TracedNumber)
+)
 _IN_PLACE_OPERATORS = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")

@@ -21,7 +21,7 @@ from tnp.frontend.torch.inputs import CONSTANTS, guard_state
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["call", "check_allowed", "is_about_torch", "is_question", "is_pure"]
+__all__ = ["call", "check_allowed", "is_about_torch", "is_pure", "is_question"]
 
 #: functions of their arguments alone, or of what is the same as long as a process runs
 _PURE = frozenset((
@@ -34,7 +34,9 @@ _ASK_FOR_CASTS = frozenset((
     torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype,
 ))  # fmt: skip
 #: what the names of functions say that ask something, or set it
-_QUESTION = re.compile(r"_*(is|are|get|has)_|.*_(enabled|available|initialized|supported|allowed|count)$|current_device$")
+_QUESTION = re.compile(
+    r"_*(is|are|get|has)_|.*_(enabled|available|initialized|supported|allowed|count)$|current_device$"
+)
 _ORDER = re.compile(r"_*(set|enable|disable|use|clear|push|pop|enter|exit|init|reset)_")
 #: where functions are that compute something of what they are given, and how names of others begin
 _PURE_MODULES = ("torch.nn.", "torch.functional", "torch._jit_internal", "torch.overrides", "torch.utils._pytree")

@@ -68,7 +68,7 @@ def test_random_methods_and_generators():
     runs(fills, randn(3, 4))
     runs(others, randn(3))
     runs(generators, torch.Generator().manual_seed(5), randn(3))
-    runs(lambda x: x.t().normal_(), randn(3, 4), traced=False)  # what is drawn for which element is not followed
+    runs(lambda x: x.t().normal_(), randn(3, 4))
 
 
 def subscripts(x, i):

@@ -49,7 +49,7 @@ from tnp.frontend.libraries import loaded_libraries
 from tnp.frontend.sources import MISS, Prologue
 from tnp.signatures import binder, check_compilable, signature_of
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
-from tnp.training import Training, without_autocast, without_gradients
+from tnp.training import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.in_place import MemoryOperations
 from tnp.transforms.pipeline import Backend, compile_trace
@@ -413,6 +413,9 @@ class Jitted:
             program = runner(traces[-1])
             if acquired.requires_gradients:
                 program = without_gradients(program)
+            gradients = acquired.inputs.tracer.gradients
+            if gradients is not None and gradients.infers:
+                program = in_inference_mode(program)
         acquired.guard_numbers(numbers)
         casts = acquired.inputs.tracer.casts
         if casts is not None and casts.began_dtype is not None:

@@ -16,7 +16,7 @@ from tnp.core.trace import Trace
 from tnp.transforms.pipeline import Backend, compile_trace
 from tnp.transforms.split import Split, split
 
-__all__ = ["Training", "picking", "without_autocast", "without_gradients"]
+__all__ = ["Training", "in_inference_mode", "picking", "without_autocast", "without_gradients"]
 
 
 class Training:
@@ -163,6 +163,13 @@ def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
     from tnp.executors.torch import autograd
 
     return autograd.without_gradients(program)
+
+
+def in_inference_mode(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, all of which the user's function computes in inference mode, called in that."""
+    from tnp.executors.torch import autograd
+
+    return autograd.in_inference_mode(program)
 
 
 def without_autocast(program: Callable[..., Any]) -> Callable[..., Any]:

@@ -114,7 +114,7 @@ def _set_shape(tracer: Tracer, a: TracedArray, value: Any) -> None:
     if new.storage is not a.storage:
         raise NeedsEager("it sets the shape of an array that is not contiguous")
     a.path, a.shape_, a._strides = new.path, new.shape_, new._strides
-    a._proxy, a._version = new._proxy, new._version
+    a._proxy, a._seen = new._proxy, new._seen
 
 
 def _warn_of_setting_shape() -> None:

@@ -21,7 +21,7 @@ from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, update
 from tnp.frontend import state as _tracer
-from tnp.frontend.layout import ROW_MAJOR, Strides, is_contiguous, row_major
+from tnp.frontend.layout import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
@@ -115,8 +115,8 @@ class TracedArray:
         "__weakref__",
         "_element_type",
         "_proxy",
+        "_seen",
         "_strides",
-        "_version",
         "library",
         "path",
         "scalar",
@@ -139,7 +139,7 @@ class TracedArray:
         self.scalar = proxy.scalar
         self._strides = strides
         self._proxy = proxy
-        self._version = storage.version
+        self._seen = storage.version
         self.library = proxy.lang.library
 
     # Values
@@ -148,10 +148,10 @@ class TracedArray:
         """The proxy of the array's present value."""
         if self.storage.lost:
             self.storage.check_known()
-        if self._version != self.storage.version:
+        if self._seen != self.storage.version:
             with langs.language_context(self._proxy.lang):
                 self._proxy = self.path(self.storage.value) if self.path else self.storage.value
-            self._version = self.storage.version
+            self._seen = self.storage.version
             regions = _tracer.current().regions
             if regions:
                 regions[-1].handles.append(self)
@@ -186,12 +186,14 @@ class TracedArray:
     @property
     def strides_(self) -> Strides:
         """Strides in elements; ``None`` if they are not known."""
+        if type(self._strides) is Later:
+            settled(self)
         return row_major(self.shape_) if self._strides is ROW_MAJOR else self._strides
 
     @property
     def contiguous_(self) -> bool:
         """Whether the array is surely C-contiguous."""
-        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self._strides)
+        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self.strides_)
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -203,6 +205,10 @@ class TracedArray:
     real = property(_getter("real"), _setter("real"))
     imag = property(_getter("imag"), _setter("imag"))
     flat = property(_getter("flat"), _setter("flat"))
+    data = property(_getter("data"), _setter("data"))
+    grad = property(_getter("grad"), _setter("grad"))
+    requires_grad = property(_getter("requires_grad"), _setter("requires_grad"))
+    names = property(_getter("names"), _setter("names"))
     #: what torch._dynamo.mark_static_address sets, as caches of models do with theirs
     _dynamo_static_input_type = property(_getter("_dynamo_static_input_type"), _setter("_dynamo_static_input_type"))
 
@@ -268,7 +274,7 @@ class TracedArray:
 
     def _single(self, what: str) -> Any:
         """As :meth:`_asked`, of a 0-d array: what NumPy makes of others depends on its version."""
-        if self.shape_:
+        if self.shape_ and self.library is None:
             raise self._needs_value(what)
         return self._asked(what)
 
@@ -282,7 +288,8 @@ class TracedArray:
         return complex(self._single("complex()"))
 
     def __index__(self) -> int:
-        if self.shape_ or self._element_type.kind not in "iu":
+        single = sizes.product(self.shape_) == 1 if self.library is not None else not self.shape_
+        if not single or self._element_type.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         known = _tracer.current().known_scalar(self)
         return int(self._asked("an index") if known is None else known)
@@ -313,10 +320,13 @@ class TracedArray:
         raise self._needs_value("a function that tnp does not trace")
 
     def __copy__(self) -> Any:
-        return self.copy() if self.library is None else self.detach()
+        return self.copy() if self.library is None else _tracer.current().attribute(self, "__copy__")()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy() if self.library is None else self.clone()
+        return self.copy() if self.library is None else _tracer.current().attribute(self, "__deepcopy__")()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self._needs_value("pickling")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.

@@ -5,17 +5,46 @@ Strides are counted in elements; ``None`` means that they are not known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tnp.core import sizes
 from tnp.core.symbol import BoundSymbol
 
-__all__ = ["ROW_MAJOR", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major", "same_layout"]
+__all__ = [
+    "ROW_MAJOR", "Later", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major", "same_layout", "settled",
+]  # fmt: skip
 
 Strides = tuple[int, ...] | None
 
 #: the strides of whatever shape an array has, C-contiguous: worked out when asked for
 ROW_MAJOR: Any = "C"
+
+
+class Later:
+    """Strides that are worked out when they are asked for: ``found()`` gives them, from those of ``arrays``."""
+
+    __slots__ = ("arrays", "found")
+
+    def __init__(self, arrays: list[Any], found: Callable[[], Any]) -> None:
+        self.arrays = arrays
+        self.found = found
+
+
+def settled(array: Any) -> None:
+    """Works out the strides of a traced array, and first those that they depend on, however long the chain of these."""
+    waiting = [array]
+    while waiting:
+        a = waiting[-1]
+        later = a._strides
+        if type(later) is not Later:
+            waiting.pop()
+            continue
+        unknown = [x for x in later.arrays if type(x._strides) is Later]
+        if unknown:
+            waiting += unknown
+        else:
+            a._strides = later.found()
 
 
 def row_major(shape: tuple[Any, ...]) -> Strides:

@@ -61,6 +61,12 @@ class Library:
         """A call that the language's definition ``symbol`` does not cover, run as itself."""
         raise NotImplementedError
 
+    def lay_out(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        """Says how the ``result`` of a symbol, called for these arguments, lies in memory, where that is not known."""
+        raise NotImplementedError
+
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called."""
         raise NotImplementedError

@@ -91,6 +91,7 @@ class Region:
         self._guards = dict(tracer.trace.value_guards)
         self._catching = tracer.catching
         self._must_run_eagerly = tracer.must_run_eagerly
+        self._modes = tracer.modes()
         self._is_open = False
         self._outer_length = len(tracer.trace.statements)
 
@@ -152,8 +153,14 @@ class Region:
         tracer.trace.value_guards.update(self._guards)
         tracer.catching = self._catching
         tracer.must_run_eagerly = self._must_run_eagerly
+        if self.turns_modes():
+            tracer.put_back_modes(self._modes)
         self.restore_variables()
         self.contents.restore()
+
+    def turns_modes(self) -> bool:
+        """Whether a library's modes are not what they were at the region's beginning."""
+        return self.tracer.modes() != self._modes
 
     def restore_variables(self) -> None:
         """Binds the program's variables to what they were bound to before."""
@@ -185,7 +192,7 @@ class Region:
 
     def _forget_handles(self) -> None:
         for handle in self.handles:
-            handle._version = -1
+            handle._seen = -1
         self.handles.clear()
 
     def _restore_storages(self) -> None:

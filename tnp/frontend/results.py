@@ -6,14 +6,16 @@ on the way must copy.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray
-from tnp.frontend.layout import ROW_MAJOR, NotAView, Strides, follow, repeats
+from tnp.frontend.layout import ROW_MAJOR, Later, NotAView, Strides, follow, repeats
 from tnp.lang.numpy.registry import Returns
 
 __all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
@@ -25,7 +27,7 @@ _WHOLE = Path()
 
 def another_handle(known: TracedArray) -> TracedArray:
     """Another object for the same elements: a view of all of an array."""
-    return TracedArray(known.storage, known.path, known._proxy, known.strides_)
+    return TracedArray(known.storage, known.path, known._proxy, known._strides)
 
 
 def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool | str) -> TracedArray:
@@ -35,7 +37,7 @@ def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: b
         return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, ROW_MAJOR)
     strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
     for h in seen.values():
-        if h.shape_ and not h.contiguous_:
+        if h.shape_ and (type(h._strides) is Later or not h.contiguous_):
             strides = None
     return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
 
@@ -56,16 +58,20 @@ def view_handle(
             continue
         if result.scalar:
             return None
-        try:
-            strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
-        except NotAView:
-            return None
+        reshapes = any(b.sym.name == "reshape" for b in chain)
+        if type(base._strides) is Later and not reshapes:
+            strides: Any = Later([base], functools.partial(_followed, chain, base))
+        else:
+            try:
+                strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
+            except NotAView:
+                return None
         last = bsyms[-1]
         if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
             steps = [Step(last.sym, last.args[1:], last.kwargs)]
         else:
             steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
-        if base.strides_ is None and any(b.sym.name == "reshape" for b in chain):
+        if reshapes and base.strides_ is None:
             copy = TracedArray(Storage(result), Path(), result, None)
             mark_shared(copy.storage, base.storage)
             return copy
@@ -74,6 +80,10 @@ def view_handle(
             storage = _ReadOnly(storage, sealed=returns == "read-only view")
         return TracedArray(storage, base.path + Path(steps), result, strides)
     return None
+
+
+def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:
+    return follow(chain, base.strides_)
 
 
 def sealed(a: TracedArray) -> TracedArray:

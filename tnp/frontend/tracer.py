@@ -109,6 +109,14 @@ class Tracer:
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
+    def modes(self) -> Any:
+        """What the program has turned on and off in a library at this point; ``None`` without one."""
+        return None if self.gradients is None else self.gradients.modes()
+
+    def put_back_modes(self, modes: Any) -> None:
+        """Turns on and off what was when :meth:`modes` gave ``modes``."""
+        self.gradients.put_back_modes(modes)
+
     # Values in and out
 
     def value(self, x: Any, seen: dict[str, TracedArray]) -> Any:
@@ -157,7 +165,7 @@ class Tracer:
         """
         if isinstance(result, TensorProxy):
             known = seen.get(result.name)
-            if known is not None and known._version == known.storage.version:
+            if known is not None and known._seen == known.storage.version:
                 return another_handle(known) if returns in _OTHER_OBJECTS else known
             if returns in VIEWS:
                 found = view_handle(result, seen, self.trace.statements[start:], returns)
@@ -224,10 +232,15 @@ class Tracer:
             self.store_updated(args[0], result)
             return None
         if info is None:
-            return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+            made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+            if library is not None:
+                library.lay_out(self, symbol, args, kwargs, made)
+            return made
         row_major = info.row_major if "F" not in keywords.values() else False
         made = self.handle(result, seen, start, info.returns, row_major)
-        if self.inputs.subclassed and not (library or isinstance(info.function, np.ufunc)):
+        if library is not None:
+            library.lay_out(self, symbol, args, kwargs, made)
+        elif self.inputs.subclassed and not isinstance(info.function, np.ufunc):
             self._note_subclass(made, seen)
         return made
 

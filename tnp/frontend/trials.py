@@ -227,6 +227,8 @@ class Trial:
     def check_effects(self, region: Region) -> None:
         if region.contents.changed():
             raise Failure("it changes a list, a dict or an object")
+        if region.turns_modes():
+            raise Failure("it turns a mode of a library on or off")
 
     def commit(self, written: dict[int, TensorProxy]) -> None:
         """Gives storages the values that the operation left in them."""

@@ -14,7 +14,7 @@ from tnp.core.views import Path
 from tnp.frontend import state
 from tnp.frontend.either import Kinds, TracedEither
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
-from tnp.frontend.layout import same_layout
+from tnp.frontend.layout import ROW_MAJOR, same_layout
 from tnp.frontend.regions import Region
 from tnp.frontend.results import may_share
 from tnp.frontend.trials import is_same_array
@@ -83,7 +83,7 @@ def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loos
     outside = any(s.serial < region.serial for s in may_share(storage))
     if type(storage) is not Storage or outside or not (storage.writable or handed_on):
         raise NeedsEager(f"{name} is bound to an array that another name may share")
-    if entry._strides is not None and not same_layout(entry, value):
+    if (entry._strides is ROW_MAJOR or entry.strides_ is not None) and not same_layout(entry, value):
         loose.add(name)
         raise NeedsEager(f"{name} does not keep its layout")
     return value

@@ -48,12 +48,14 @@ class Split:
     """
 
     def __init__(
-        self, trace: Trace, inputs: list[TensorProxy], outputs: list[TensorProxy], others: list[Proxy]
-    ) -> None:
+        self, trace: Trace, inputs: list[TensorProxy], outputs: list[TensorProxy], others: list[Proxy], views_: list[BoundSymbol]
+    ) -> None:  # fmt: skip
         self.trace = trace
         self.inputs = inputs
         self.outputs = outputs
         self.others = others
+        #: statements that make results which are views of arguments: ``finish`` runs them, in sight of autograd
+        self.views = views_
         self.inner: list[TensorProxy] = []
         #: whose gradient rules are used, and what these made of the program: a walk of later finds it there
         self._executors = executors_in_use()
@@ -138,7 +140,7 @@ class Split:
 
     def _finish(self) -> Trace:
         stores = [b for b in self.trace.body if _stores(b)]
-        new = _program("finish", self.joint.names, [*self.outputs, *self.others], stores)
+        new = _program("finish", self.joint.names, [*self.outputs, *self.others], [*self.views, *stores])
         return _returning(new, self.trace.output)
 
     def backward(self, given: Sequence[int], *, once: bool = True) -> Trace | None:
@@ -192,15 +194,58 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
     ]
     if not outputs:
         return None
+    views_ = _views_of_arguments(trace, requiring)
+    seen = {p.name for b in views_ for p in b.flat_outputs}
+    outputs = [p for p in outputs if p.name not in seen]
+    if not outputs:
+        raise NeedsEager("it returns nothing but views of arguments that require gradients")
     for b in trace.body:
         if any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_outputs):
             raise NeedsEager("it computes gradients through a length that is known only when the program runs")
-    chosen = {p.name for p in outputs}
+    chosen = {p.name for p in outputs} | seen
     inputs = [p for p in trace.args if isinstance(p, TensorProxy) and p.name in requiring]
+    others = {p.name: p for p in unique.values() if p.name not in chosen}
+    views_ = _needed(views_, [p for p in unique.values() if p.name in seen])
+    others.update((p.name, p) for b in views_ for p in b.flat_inputs if p.name not in seen)
     try:
-        return Split(trace, inputs, outputs, [p for p in unique.values() if p.name not in chosen])
+        return Split(trace, inputs, outputs, list(others.values()), views_)
     except GradientError as error:
         raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
+
+
+def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:
+    """The statements that make views of arguments which require gradients. Autograd has to see them made, since it lets a caller write to
+    a view that it knows to be one."""
+    names, found = set(requiring), []
+    arguments = {p.name for p in trace.args}
+    for b in trace.body:
+        given, made = b.flat_inputs, b.flat_outputs
+        if OpTags.VIEW not in b.sym.tags or OpTags.DETACHES in b.sym.tags or b.sym.language is None:
+            continue
+        is_known = all(p.name in names or (p.name in arguments and not isinstance(p, TensorProxy)) for p in given)
+        if is_known and given and _is_view(b) and not any(p.name in trace.detached for p in made):
+            names.update(p.name for p in made)
+            found.append(b)
+    return found
+
+
+def _is_view(b: BoundSymbol) -> bool:
+    """Whether what a statement makes is memory that it was given: not where a function gave a copy this time."""
+    leaves = [b]
+    while any(x.subsymbols for x in leaves):
+        leaves = [y for x in leaves for y in (x.subsymbols or [x])]
+    return all(OpTags.VIEW in x.sym.tags for x in leaves) and bool(leaves)
+
+
+def _needed(bsyms: Sequence[BoundSymbol], wanted: Iterable[Proxy]) -> list[BoundSymbol]:
+    """Those of some statements that ``wanted`` values are made by, in order."""
+    names = {p.name for p in wanted}
+    found = []
+    for b in reversed(bsyms):
+        if any(p.name in names for p in b.flat_outputs):
+            names.update(p.name for p in b.flat_inputs)
+            found.append(b)
+    return found[::-1]
 
 
 def _is_recorded(b: BoundSymbol) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["Differentiable", "without_gradients"]
+__all__ = ["Differentiable", "in_inference_mode", "without_gradients"]
 
 
 #: makes a function of a list of values, and the positions of what it returns
@@ -100,6 +100,16 @@ def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         with torch.no_grad():
+            return program(*inputs)
+
+    return run
+
+
+def in_inference_mode(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program`` called in inference mode: what it makes is no part of a graph of autograd's, now or later."""
+
+    def run(*inputs: Any) -> Any:
+        with torch.inference_mode():
             return program(*inputs)
 
     return run

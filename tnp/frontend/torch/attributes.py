@@ -14,13 +14,15 @@ from tnp.core import prims, sizes
 from tnp.core.devices import Device, DeviceType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.frontend.handles import TracedArray, TracedNumber
+from tnp.frontend.sources import Source
+from tnp.frontend.torch.layouts import is_contiguous_as
 from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import by_id
 
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
 
-__all__ = ["ATTRIBUTES", "METHODS"]
+__all__ = ["ATTRIBUTES", "METHODS", "own_attribute"]
 
 
 def _shape(tracer: Tracer, a: TracedArray) -> Any:
@@ -51,15 +53,28 @@ def _known_strides(a: TracedArray) -> tuple[int, ...]:
 
 
 def _stride(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
+    asked = a.shape_ if dim is None else (a.shape_[int(dim)],)
+    if a.path and not all(n > 1 for n in asked):  # of one element along a dimension tnp has another stride there
+        raise NeedsEager("it asks for the strides of a view along a dimension of 1")
     strides = _known_strides(a)
     return strides if dim is None else strides[int(dim)]
 
 
+def _is_conj(tracer: Tracer, a: TracedArray) -> bool:
+    if a.path and a._element_type.kind == "c":
+        raise NeedsEager("it asks whether a view of complex numbers is that of their conjugates")
+    return False
+
+
+def _is_neg(tracer: Tracer, a: TracedArray) -> bool:
+    if a.path and a.storage.value.dtype.kind == "c":
+        raise NeedsEager("it asks whether a view of complex numbers is that of their negatives")
+    return False
+
+
 def _is_contiguous(tracer: Tracer, a: TracedArray, memory_format: Any = torch.contiguous_format) -> bool:
-    if memory_format is not torch.contiguous_format:
-        raise NeedsEager("it asks for another memory format")
     _known_strides(a)
-    return a.contiguous_
+    return a.contiguous_ if memory_format is torch.contiguous_format else is_contiguous_as(a, memory_format)
 
 
 def _item(tracer: Tracer, a: TracedArray) -> Any:
@@ -120,20 +135,55 @@ def _unless_required(name: str, value: Any) -> Callable[..., Any]:
     return get
 
 
+def _grad(tracer: Tracer, a: TracedArray) -> Any:
+    """The gradient that an argument has, an input itself; what the program computed has none."""
+    found = _argument(tracer, a)
+    if found is None:
+        return _unless_required("grad", None)(tracer, a)
+    value, expression = found
+    return tracer.inputs.lift(value.grad, Source(f"{expression}.grad", f"the gradient of {expression}"))
+
+
+def _argument(tracer: Tracer, a: TracedArray) -> tuple[Any, str] | None:
+    """The very tensor that a handle stands for, if that is an argument, and the expression that fetches it."""
+    value = tracer.inputs.value_of(a)
+    origin = a.storage.origin
+    return None if value is None or origin is None else (value, tracer.inputs.expressions[origin.name])
+
+
+def own_attribute(tracer: Tracer, a: TracedArray, name: str) -> Any:
+    """What the user has put on an argument under a name that tensors do not have. Raises ``AttributeError`` if there is nothing."""
+    found = _argument(tracer, a)
+    if found is not None:
+        value, expression = found
+        if name in getattr(value, "__dict__", ()):
+            return tracer.inputs.lift(value.__dict__[name], Source(f"{expression}.{name}", f"{expression}.{name}"))
+        tracer.inputs.prologue.guard(f"not hasattr({expression}, {name!r})", f"{expression} has no attribute {name}")
+    raise AttributeError(f"{a.__class__.__name__!r} object has no attribute {name!r}")
+
+
+def _copied(by: Any) -> Callable[..., Any]:
+    def copied(tracer: Tracer, a: TracedArray) -> Any:
+        if _requires_grad(tracer, a):
+            raise NeedsEager("it copies a tensor that requires a gradient")
+        return tracer.library_function(by, (a,), {})
+
+    return copied
+
+
 def _data(tracer: Tracer, a: TracedArray) -> Any:
     return tracer.library_function(torch.detach, (a,), {})
 
 
 def _is_buffer(tracer: Tracer, a: TracedArray) -> bool:
-    value = tracer.inputs.value_of(a)
-    if value is None:
+    argument = _argument(tracer, a)
+    if argument is None:
         return False
+    value, expression = argument
     found = bool(getattr(value, "_is_buffer", False))
-    name = a.storage.source
-    condition = f"getattr({tracer.inputs.expressions[name]}, '_is_buffer', False)"
-    tracer.inputs.prologue.guard(
-        condition if found else f"not {condition}", f"{name} is {'a' if found else 'no'} Buffer"
-    )
+    condition = f"getattr({expression}, '_is_buffer', False)"
+    what = f"{expression} is {'a' if found else 'no'} Buffer"
+    tracer.inputs.prologue.guard(condition if found else f"not {condition}", what)
     return found
 
 
@@ -154,7 +204,7 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "data": _data,
     "device": lambda tracer, a: to_torch_device(_device(a)),
     "dtype": lambda tracer, a: to_torch_dtype(a._element_type),
-    "grad": _unless_required("grad", None),
+    "grad": _grad,
     "grad_fn": _unless_required("grad_fn", None),
     "imag": _view_by("torch.imag"),
     "is_cpu": _is_on(DeviceType.CPU),
@@ -181,14 +231,16 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 
 
 METHODS: dict[str, Callable[..., Any]] = {
+    "__copy__": _copied(torch.detach),
+    "__deepcopy__": _copied(torch.clone),
     "dim": lambda tracer, a: len(a.shape_),
     "element_size": lambda tracer, a: a._element_type.itemsize,
     "get_device": lambda tracer, a: _device(a).index if _device(a).devicetype is DeviceType.CUDA else -1,
     "is_complex": lambda tracer, a: a._element_type.kind == "c",
-    "is_conj": lambda tracer, a: False,
+    "is_conj": _is_conj,
     "is_contiguous": _is_contiguous,
     "is_floating_point": lambda tracer, a: a._element_type.kind == "f",
-    "is_neg": lambda tracer, a: False,
+    "is_neg": _is_neg,
     "is_signed": lambda tracer, a: a._element_type.kind in "ifc",
     "item": _item,
     "ndimension": lambda tracer, a: len(a.shape_),

@@ -33,6 +33,8 @@ def _asks(code: CodeType, at: int) -> bool:
         return instruction.argval == "__class__"
     if not instruction.opname.startswith(("CALL", "PRECALL")):  # isinstance, once specialised, is run by the latter
         return False
+    if code.co_filename == "<frozen abc>" and code.co_name == "__instancecheck__":
+        return True
     place = instruction.positions
     line = linecache.getline(code.co_filename, place.lineno) if place is not None and place.lineno else ""
     if not line or place is None or place.col_offset is None:

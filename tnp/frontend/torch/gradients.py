@@ -18,6 +18,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, flat_proxies
 from tnp.frontend.handles import serials
+from tnp.lang.torch import autocast
 from tnp.lang.torch.opaque import dependences
 
 if TYPE_CHECKING:
@@ -42,11 +43,20 @@ class Gradients:
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer = tracer
-        #: whether gradients were on when tracing began
+        #: how modes were set, and whether gradients were on, when tracing began
+        self.began = self.modes()
         self.began_on = self.is_on = torch.is_grad_enabled()
+        #: the same of inference mode
+        self.began_inferring = self._is_inferring = torch.is_inference_mode_enabled()
+        #: whether there are statements that are computed in inference mode (``True``), and out of it
+        self._modes: set[bool] = set()
+        #: how many statements there were when it was turned on or off last
+        self._turned_at = 0
         #: whether it matters where they are off
         self.tracks = self.began_on
         self.roots: set[str] = set()
+        #: the names of arguments of which several elements may be one place in memory
+        self.overlapping: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
         #: where what was made later is made once more on the way back, in a function that is checkpointed
@@ -58,6 +68,8 @@ class Gradients:
 
     def sync(self) -> None:
         """Notes whether gradients are on: called before anything is recorded."""
+        if torch.is_inference_mode_enabled() is not self._is_inferring:
+            self._turn_inference()
         on = torch.is_grad_enabled()
         if on == self.is_on or not self.tracks:
             self.is_on = on
@@ -73,6 +85,39 @@ class Gradients:
             self._off_since = None
         self.is_on = on
 
+    def guard_mode(self) -> None:
+        """The trace holds only where gradients are on, or off, as they are now."""
+        prologue = self.tracer.inputs.prologue
+        on = f"{prologue.constant(torch.is_grad_enabled, 'grad_enabled')}()"
+        prologue.guard(on if self.began_on else f"not {on}", f"gradients are {'on' if self.began_on else 'off'}")
+
+    def guard_inference(self) -> None:
+        """The trace holds only where inference mode is on, or off, as it is now."""
+        prologue = self.tracer.inputs.prologue
+        on = f"{prologue.constant(torch.is_inference_mode_enabled, 'inferring')}()"
+        now = "on" if self.began_inferring else "off"
+        prologue.guard(on if self.began_inferring else f"not {on}", f"inference mode is {now}")
+
+    def _turn_inference(self) -> None:
+        """Notes that inference mode is on where it was off, or off where it was on."""
+        self.guard_inference()
+        if self.tracer.regions or self.began_inferring:
+            raise NeedsEager("it turns inference mode on or off in a part of its computation")
+        self._note_mode()
+        self._is_inferring = not self._is_inferring
+
+    def _note_mode(self) -> None:
+        """Notes in which mode the statements that were recorded since the last turn are computed."""
+        count = len(self.tracer.trace.statements)
+        if count > self._turned_at:
+            self._modes.add(self._is_inferring)
+        self._turned_at = count
+
+    @property
+    def infers(self) -> bool:
+        """Whether the program turns inference mode on for all that it computes."""
+        return not self.began_inferring and self._modes == {True}
+
     @contextmanager
     def differentiating(self) -> Iterator[None]:
         """Around a function that a transform of tnp's differentiates: in it gradients are on, except where it turns them off itself."""
@@ -87,6 +132,16 @@ class Gradients:
             self.tracks, self.is_on = before
             _set_grad_enabled(self.is_on)
 
+    def modes(self) -> Any:
+        """Whether gradients are on, and how autocast is set."""
+        return torch.is_grad_enabled(), autocast.state_now()
+
+    def put_back_modes(self, modes: Any) -> None:
+        """Sets what :meth:`modes` gave."""
+        on, casts = modes
+        _set_grad_enabled(on)
+        autocast.put_back(casts)
+
     @contextmanager
     def repeating(self) -> Iterator[None]:
         """Around what eager runs again on the way back, which may write to nothing that was there before."""
@@ -100,6 +155,10 @@ class Gradients:
 
     def finish(self) -> None:
         """Called when the program has been traced."""
+        self.sync()
+        self._note_mode()
+        if len(self._modes) == 2:  # what is made in it is another kind of tensor to autograd
+            raise NeedsEager("it computes a part of its results in inference mode")
         if self._off_since is not None:
             where, start = self._off_since
             self._detach(where[start:])
@@ -167,6 +226,8 @@ class Gradients:
         """Raises :class:`NeedsEager` for a write whose gradient is not that of replacing a value by another, or that eager makes twice."""
         if self._repeats_since is not None and storage.serial < self._repeats_since:
             raise NeedsEager("it checkpoints a function that writes to what was there before")
+        if storage.origin is not None and storage.origin.name in self.overlapping:
+            raise NeedsEager("it writes to an argument of which several elements are one place in memory")
         if not self.roots:
             return
         before, after = self.requires(storage.value), self.requires(value)

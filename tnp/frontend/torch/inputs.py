@@ -33,6 +33,7 @@ DEVICES = frozenset(d.value for d in DeviceType)
 #: what is asked at each call
 _is_any_autocast_enabled = torch._C._is_any_autocast_enabled
 _functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_tracing_state, _is_anomaly_enabled = torch._C._get_tracing_state, torch.is_anomaly_enabled
 _forward_ad = torch.autograd.forward_ad
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -75,11 +76,14 @@ def is_ordinary() -> bool:
 
 
 def is_unwatched() -> bool:
-    """Whether torch's functions do nothing but cast and compute."""
+    """Whether torch's functions do nothing but cast and compute: neither a mode, ``torch.jit.trace`` nor the search for anomalies in
+    gradients looks at them one by one."""
     return not (
         (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
         or _functions()
         or _dispatchers()
+        or _tracing_state() is not None
+        or _is_anomaly_enabled()
         or _forward_ad._current_level >= 0
     )
 
@@ -93,8 +97,9 @@ def guard_state(inputs: Inputs) -> None:
     unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
     casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        prologue.guard(f"not {unwatched}", "a mode of torch's or forward gradients are on")
-        raise NeedsEager("a mode of torch's or forward gradients are on")
+        watched = "a mode of torch's, torch.jit.trace, anomaly detection or forward gradients are on"
+        prologue.guard(f"not {unwatched}", watched)
+        raise NeedsEager(watched)
     if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
         current, at = prologue.constant(torch.cuda.current_device, "current_device"), torch.cuda.current_device()
         prologue.guard(f"{current}() == {at}", f"the current CUDA device is {at}")
@@ -130,6 +135,16 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
         return lift_module(inputs, value, inputs.prologue.let(source))
     inputs.guard_identity(value, source)
     return value
+
+
+def _may_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether several elements of a tensor may be one place in memory."""
+    reach = 0
+    for step, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += (n - 1) * step
+    return False
 
 
 def _kinds_of(values: list[torch.Tensor]) -> Callable[..., bool] | None:
@@ -168,9 +183,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     prologue, e, what = inputs.prologue, source.expression, source.description
     guard_state(inputs)
     if value.requires_grad:
-        on = inputs.tracer.gradients.began_on
-        is_on = f"{prologue.constant(torch.is_grad_enabled, 'grad_enabled')}()"
-        prologue.guard(is_on if on else f"not {is_on}", f"gradients are {'on' if on else 'off'}")
+        inputs.tracer.gradients.guard_mode()
     before = len(prologue.steps)
     prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
     refusal = _refusal(value)
@@ -192,7 +205,8 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
     shape, strides = tuple(value.shape), tuple(value.stride())
     prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
-    if value.is_contiguous():
+    # A tensor is contiguous whatever the strides of its dimensions of 1, which a program may ask for.
+    if value.is_contiguous() and 0 not in shape and 1 not in shape:
         prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
     else:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
@@ -201,10 +215,11 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     inputs.tracer.offsets[proxy.name] = value.storage_offset()
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
-    repeats = any(s == 0 and n > 1 for n, s in zip(shape, strides))
+    if _may_overlap(shape, strides):
+        gradients.overlapping.add(proxy.name)
     lifted = inputs.add_array(
         value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
-        is_row_major=value.is_contiguous(), writable=not repeats,
+        is_row_major=value.is_contiguous(), writable=True,
     )  # fmt: skip
     if type(value) is torch.nn.Parameter:
         inputs.classes[id(lifted)] = torch.nn.Parameter

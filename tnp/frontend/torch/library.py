@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import re
 import sys
 import types
@@ -25,8 +24,10 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_stand_in
+from tnp.frontend.results import mark_shared
+from tnp.frontend.torch import layouts, questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
-from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
+from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
 from tnp.frontend.torch.gradients import Gradients
@@ -47,23 +48,8 @@ __all__ = ["TorchLibrary"]
 
 Tensor = torch.Tensor
 
-#: functions that tell about torch, or change what only tells of gradients, and are run as they are
-_RUN_AT_ONCE = frozenset((
-    torch.get_default_dtype, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.promote_types, torch.can_cast,
-    torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.get_num_threads,
-    torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype, torch.is_autocast_cache_enabled, torch.amp.is_autocast_available,
-    torch.are_deterministic_algorithms_enabled, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
-    torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch.compiler.is_compiling, torch._C._log_api_usage_once,
-))  # fmt: skip
-#: of those, functions that ask for what programs are guarded by
-_ASK_FOR_STATE = frozenset((
-    torch.get_default_dtype, torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled,
-    torch.get_autocast_cpu_dtype,
-))  # fmt: skip
-_SET_STATE = frozenset((
-    torch.set_autocast_enabled, torch.set_autocast_dtype, torch.set_autocast_cache_enabled, torch.set_autocast_cpu_enabled,
-    torch.set_autocast_cpu_dtype, torch.clear_autocast_cache,
-))  # fmt: skip
+#: functions that make tensors of arrays, which torch refuses if they run backwards in memory
+_FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: questions about a tensor, and the methods that answer them
@@ -76,6 +62,7 @@ _QUESTIONS = {
     torch.numel: "numel",
 }
 _PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
+_HANDS_ON = torch.overrides.handle_torch_function.__code__
 _GETTER = type(Tensor.shape.__get__)
 #: comparisons, and those of the operands in the other order
 _TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -111,8 +98,9 @@ class _Mode(TorchFunctionMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         torch.compiler._is_compiling_flag = self.was_compiling
         super().__exit__(kind, error, traceback)
-        left_as_it_was = autocast.state_now() == self.tracer.casts.began
-        autocast.put_back(self.tracer.casts.began)
+        gradients = self.tracer.gradients
+        (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began
+        gradients.put_back_modes(gradients.began)
         if _has_drawn(self.tracer):
             first, *others = self.tracer.generator_state
             torch.set_rng_state(first)
@@ -120,8 +108,10 @@ class _Mode(TorchFunctionMode):
                 torch.cuda.set_rng_state_all(others)
             if error is None:
                 raise NeedsEager(_SEEDED)
-        if error is None and not left_as_it_was:
+        if error is None and casts != began_casts:
             raise NeedsEager("it turns autocast on or off for what comes after it")
+        if error is None and on is not began_on:
+            raise NeedsEager("it turns gradients on or off for what comes after it")
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if state.running() is not self.tracer:  # a program that runs eagerly inside of this one's tracing
@@ -175,34 +165,43 @@ class TorchLibrary(Library):
             and function not in _overridable()
             and symbol_of(function) is None
         ):
-            if getattr(function, "__module__", "") == "torch.random" or function in _refused():
-                raise NeedsEager(f"it calls torch.{_refused().get(function, function.__name__)}")
-            # A helper of torch's, whose own calls come here.
-            return function(*tracer.known(args), **tracer.known_values(kwargs))
+            args, kwargs = tracer.known(args), tracer.known_values(kwargs)
+            questions.check_allowed(function, function.__name__)
+            if questions.is_about_torch(*args, *kwargs.values()):
+                return questions.call(tracer, function, args, kwargs)
+            return self._call_helper(tracer, function, args, kwargs)
         with torch._C.DisableTorchFunction():  # what is computed here is no part of the program
             return self._call(tracer, function, args, kwargs)
+
+    def _call_helper(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of torch's written in Python, whose own calls come to :meth:`call`."""
+        frame = sys._getframe(3)
+        if _HANDS_ON in (frame.f_code, frame.f_back and frame.f_back.f_code):  # it hands itself on, to be overridden
+            raise NeedsEager(f"it calls torch.{function.__name__}")
+        return function(*args, **kwargs)
 
     def _call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if type(function) is _GETTER and function.__name__ in ("__get__", "__set__"):
             return self._property(tracer, function, args)
         if function is torch._C._set_grad_enabled:
             return self._set_grad_enabled(tracer, *args)
-        if function in _RUN_AT_ONCE:
-            if function in _ASK_FOR_STATE:
-                guard_state(tracer.inputs)
+        if questions.is_pure(function):
             return function(*tracer.known(args), **tracer.known_values(kwargs))
         if getattr(function, "__name__", "").startswith("_record_function_"):  # labels for torch's profiler
             return function
-        if function in _SET_STATE:
-            raise NeedsEager(f"it calls torch.{function.__name__}")
         if function is torch.is_tensor:
             return isinstance(args[0], Tensor)
+        name = getattr(function, "__name__", "")
+        questions.check_allowed(function, name)
+        if questions.is_question(function) and questions.is_about_torch(*args, *kwargs.values()):
+            return questions.call(tracer, function, args, kwargs)
         guard_state(tracer.inputs)
         args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
+        if name in _FROM_NUMPY:
+            _check_memory(args[0] if args else None)
         if function in _QUESTIONS and args and type(args[0]) is TracedArray:
             return METHODS[_QUESTIONS[function]](tracer, args[0])
         first = args[0] if args else None
-        name = getattr(function, "__name__", "")
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:
                 return METHODS[name](tracer, first, *args[1:], **kwargs)
@@ -256,8 +255,11 @@ class TorchLibrary(Library):
             if args[0].strides_ is None:
                 raise NeedsEager("it views a tensor whose layout tnp does not know")
             raise RuntimeError("view size is not compatible with input tensor's size and stride")
-        if name == "contiguous" and args[0].contiguous_:
-            return args[0]
+        if name == "contiguous" and len(args) == 1 and not kwargs:
+            if args[0].contiguous_:
+                return args[0]
+            if args[0].strides_ is None:
+                mark_shared(result.storage, args[0].storage)
         return result
 
     def _copied(self, tracer: Tracer, target: Any, source: Any, non_blocking: Any = False) -> Any:
@@ -267,12 +269,21 @@ class TorchLibrary(Library):
             return tracer.call(by_id["torch.Tensor.expand"].symbol, (moved, target.shape), {})
         return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
 
+    def lay_out(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        function = tracer.calling if symbol_of(tracer.calling) is symbol else None
+        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, result)
+
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
         return self.run_opaquely(tracer, called, args, kwargs)
 
-    def run_opaquely(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function that is not compiled, called as itself when the program runs."""
+    def run_opaquely(
+        self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_order: bool = False
+    ) -> Any:
+        """A function that is not compiled, called as itself when the program runs. With ``in_order`` what it draws does not depend on how
+        its arguments lie in memory."""
         name = getattr(function, "__name__", str(function))
         args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
         if any(map(is_stand_in, (*args, *kwargs.values()))):
@@ -288,8 +299,8 @@ class TorchLibrary(Library):
             raise NeedsEager(_SEEDED)
         if isinstance(outcome.result, TensorProxy) and outcome.result.name in seen:  # nothing to do
             return seen[outcome.result.name]
-        if not outcome.strides:  # it says something about its arguments, or about torch
-            if outcome.draws:
+        if not outcome.strides:  # it says something about its arguments
+            if outcome.draws or not seen:
                 raise NeedsEager(f"it calls torch.{name}, which is not compiled")
             return outcome.result
         if tracer.strict:
@@ -300,6 +311,9 @@ class TorchLibrary(Library):
         if apart:
             args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
         replays = outcome.draws and depend is not None and any(depend)
+        called, given = function, (args, kwargs)
+        if outcome.draws and not in_order:
+            function, args = layouts.drawing(function, args, kwargs)
         if replays:
             if any(type(x) is TracedObject for x in (*args, *kwargs.values())):
                 raise NeedsEager(
@@ -310,8 +324,10 @@ class TorchLibrary(Library):
         tracer.gradients.after_opaque_call(depend)
         if outcome.is_view:
             return self._viewed(tracer, name, args[0], result, outcome)
-        known = all(h.strides_ is not None for h in seen.values())
-        return with_strides(result, iter(outcome.strides.values()) if known else None)
+        is_plain = all(h.contiguous_ for h in seen.values())
+        made = with_strides(result, iter(outcome.strides.values()) if is_plain else None)
+        layouts.lay_out(called, *given, made)
+        return made
 
     def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises :class:`NeedsEager` where a view of ``args[0]`` that torch makes may be of other memory than in eager's run."""
@@ -353,10 +369,11 @@ class TorchLibrary(Library):
 
     def _filled(self, tracer: Tracer, name: str, target: TracedArray, *args: Any, **kwargs: Any) -> Any:
         """``target.uniform_(…)`` and its like: what is drawn for which element depends on the order of these in memory."""
-        if not target.contiguous_:
-            raise NeedsEager(f"it calls Tensor.{name} on a tensor that is not contiguous")
         like = tracer.call(by_id["torch.detach"].symbol, (target,), {})
-        return self._store(tracer, target, self.run_opaquely(tracer, FILLS[name], (like, *args), kwargs))
+        filled = self.run_opaquely(
+            tracer, FILLS[name], (like, layouts.known_strides(target), *args), kwargs, in_order=True
+        )
+        return self._store(tracer, target, filled)
 
     def _store(self, tracer: Tracer, target: Any, result: Any) -> Any:
         """``result`` stored into ``target``, as functions do that change their argument."""
@@ -388,6 +405,7 @@ class TorchLibrary(Library):
         return self.attribute(tracer, a, name)
 
     def _set_grad_enabled(self, tracer: Tracer, mode: bool) -> None:
+        tracer.gradients.guard_mode()  # what it sets may be what was set
         if mode and tracer.inputs.trace_has_gradients and not tracer.gradients.tracks:
             raise NeedsEager("it computes gradients of an argument")
         torch._C._set_grad_enabled(mode)
@@ -408,6 +426,8 @@ class TorchLibrary(Library):
             return {k: self._lifted(tracer, y) for k, y in x.items()}
         if kind is not TracedArray and isinstance(x, Tensor):
             return tracer.inputs.constant_of_library(x)
+        if kind is not TracedArray and kind not in _PLAIN and hasattr(kind, "__torch_function__"):
+            raise NeedsEager(f"it passes a {kind.__name__}, which overrides torch's functions")
         return x
 
     # Values
@@ -435,7 +455,7 @@ class TorchLibrary(Library):
             return lambda *args, **kwargs: method(tracer, a, *args, **kwargs)
         function = getattr(Tensor, name, None)
         if function is None:
-            raise AttributeError(f"'Tensor' object has no attribute {name!r}")
+            return own_attribute(tracer, a, name)
         if not callable(function):
             raise NeedsEager(f"it reads Tensor.{name}")
         return lambda *args, **kwargs: self.call(tracer, function, (a, *args), kwargs)
@@ -477,8 +497,9 @@ class TorchLibrary(Library):
         key = self._key(tracer, key, a)
         tracer.flush_if_dynamic(key)
         found = tracer.call(by_id["torch.Tensor.__getitem__"].symbol, (a, key), {})
-        if found.storage is not a.storage:
-            found._strides = None  # where the dimensions of advanced indices come in memory is not followed
+        if found.storage is not a.storage:  # the dimensions of advanced indices may come first in memory
+            found._strides = None
+            layouts.lay_out(Tensor.__getitem__, (a, key), {}, found)
         return found
 
     def _key(self, tracer: Tracer, key: Any, a: TracedArray) -> Any:
@@ -543,6 +564,12 @@ class TorchLibrary(Library):
         return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
 
 
+def _check_memory(a: Any) -> None:
+    """Raises :class:`NeedsEager` for an array that torch may refuse to look at."""
+    if type(a) is TracedArray and a.library is None and (a.strides_ is None or min(a.strides_, default=0) < 0):
+        raise NeedsEager("it makes a tensor of an array that may run backwards in memory")
+
+
 def _increment_version(t: torch.Tensor) -> None:
     if not t.is_inference():
         torch.autograd.graph.increment_version(t)
@@ -554,6 +581,10 @@ _INCREMENT_VERSION = Symbol(
     namespace=Namespace("torch.autograd.graph", "import torch"), language=language, fn=_increment_version,
 )  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
+#: the kinds of most arguments that are no tensors
+_PLAIN = frozenset(
+    (bool, int, float, complex, str, type(None), slice, torch.dtype, torch.device, torch.Size, TracedNumber)
+)
 _IN_PLACE_OPERATORS = frozenset(
     f"__i{name}__"
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
@@ -583,18 +614,6 @@ def _overridable() -> frozenset[Any]:
     for functions in torch.overrides.get_overridable_functions().values():
         found.update(f for f in functions if getattr(f, "__hash__", None) is not None)
     return frozenset(found)
-
-
-@functools.cache
-def _refused() -> dict[Any, str]:
-    """By their names below ``torch``, functions that act on more than their arguments, and those that differentiate or map others."""
-    names = (
-        "manual_seed", "seed", "set_default_dtype", "set_default_device", "set_num_threads", "save", "load", "set_grad_enabled",
-        "use_deterministic_algorithms", "set_rng_state", "get_rng_state", "autograd.grad", "autograd.backward", "vmap", "func.vmap",
-        "func.grad", "func.grad_and_value", "func.vjp", "func.jvp", "func.linearize", "func.jacrev", "func.jacfwd", "func.hessian",
-        "compile",
-    )  # fmt: skip
-    return {operator.attrgetter(name)(torch): name for name in names}
 
 
 #: functions that are computed of tensors whose lengths are known at run time only

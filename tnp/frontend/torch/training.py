@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from tnp.frontend.handles import TracedArray
+from tnp.frontend.torch import layouts
 from tnp.frontend.torch.attributes import METHODS
 from tnp.frontend.torch.checkpoints import CHECKPOINTS
 from tnp.lang.torch import activations
@@ -65,6 +66,14 @@ def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: An
     return tracer.call(symbol_of(F.one_hot), (tensor, int(METHODS["item"](tracer, most)) + 1), {})
 
 
+def _ravel(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
+    """``torch.ravel``: a view where the tensor is contiguous, else of a copy; ``NotImplemented`` for what is no tensor."""
+    if type(input) is not TracedArray:
+        return NotImplemented
+    plain = library.call(tracer, torch.Tensor.contiguous, (input,), {})
+    return plain if input.ndim == 1 else library.call(tracer, torch.Tensor.view, (plain, -1), {})
+
+
 def _dropout(rank: int | None = None) -> Any:
     """A function that drops elements, or, of tensors of that rank alone, whole channels."""
 
@@ -81,7 +90,9 @@ def _dropout(rank: int | None = None) -> Any:
         if p == 1:
             mask = tracer.call(symbol_of(torch.zeros_like), (plain,), {})
         else:
-            mask = library.run_opaquely(tracer, activations.dropout_mask, (plain, p, rank is not None), {})
+            order = () if rank is not None or input.contiguous_ else (layouts.strides_of_like(input),)
+            drawn = plain, p, rank is not None, *order
+            mask = library.run_opaquely(tracer, activations.dropout_mask, drawn, {}, in_order=True)
         if input._element_type.bits == 16:  # each step is rounded
             scaled = tracer.call(symbol_of(torch.div), (mask, 1 - p), {}) if p != 1 else mask
             return tracer.call(symbol_of(torch.mul), (input, scaled), {})
@@ -101,6 +112,8 @@ TRAINING: dict[Any, Any] = {
     F.one_hot: _one_hot,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,
+    torch.ravel: _ravel,
+    torch.Tensor.ravel: _ravel,
 }
 
 

@@ -413,26 +413,33 @@ dropped = Symbol(
 )  # fmt: skip
 
 
-def dropout_mask(input: torch.Tensor, p: float, of_channels: bool) -> torch.Tensor:
-    """What torch's ``dropout`` draws: for each element, or each channel, 1 with probability ``1 - p``."""
-    if input.is_cuda and not of_channels and p < 1:  # there by a kernel of its own
-        return torch.native_dropout(input, p, True)[1].to(input.dtype)
-    shape = (*input.shape[:2], *(1,) * (input.ndim - 2)) if of_channels else input.shape
-    made = torch.empty_like(input) if not of_channels else input.new_empty(shape)
+def dropout_mask(
+    input: torch.Tensor, p: float, of_channels: bool, strides: tuple[int, ...] | None = None
+) -> torch.Tensor:
+    """What torch's ``dropout`` draws: for each element, or each channel, 1 with probability ``1 - p``. Elements get theirs in the order in
+    which a tensor of these ``strides``, or a contiguous one, has them in memory."""
+    if of_channels:
+        return input.new_empty((*input.shape[:2], *(1,) * (input.ndim - 2))).bernoulli_(1 - p)
+    if strides is None:
+        made = input.new_empty(input.shape)
+    else:
+        made = torch.empty_strided(input.shape, strides, dtype=input.dtype, device=input.device)
+    if input.is_cuda:  # there by a kernel of its own
+        return torch.native_dropout(made, p, True)[1].to(input.dtype)
     return made.bernoulli_(1 - p)
 
 
-def _dropout(name: str, by_default: bool) -> None:
+def _dropout(name: str, by_default: bool, unbatched: int | None = None) -> None:
     @torchsymbol(getattr(F, name), returns="argument")
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
-        """The tensor itself outside of training; in training torch draws."""
+        """The tensor itself outside of training, or a view of one that is no batch; in training torch draws."""
         tensor_only(input)
         if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
-        return input
+        return prims.reshape(input, input.shape) if input.ndim == unbatched else input
 
 
-for _name in ("dropout", "dropout1d", "dropout2d", "dropout3d"):
-    _dropout(_name, True)
+for _name, _rank in (("dropout", None), ("dropout1d", 2), ("dropout2d", None), ("dropout3d", 4)):
+    _dropout(_name, True, _rank)
 for _name in ("alpha_dropout", "feature_alpha_dropout"):
     _dropout(_name, False)

@@ -193,12 +193,10 @@ def kron(input: Any, other: Any) -> TensorProxy:
 
 @torchsymbol("cartesian_prod")
 def cartesian_prod(*tensors: Any) -> TensorProxy:
-    """Every choice of one element of each line, a row each; a single line as it is."""
+    """Every choice of one element of each line, a row each."""
     tensor_only(*tensors)
-    if any(x.ndim != 1 or x.dtype is not tensors[0].dtype for x in tensors) or not tensors:
-        raise NeedsOpaque("what are no lines of one dtype")
-    if len(tensors) == 1:
-        return tensors[0]
+    if any(x.ndim != 1 or x.dtype is not tensors[0].dtype for x in tensors) or len(tensors) < 2:
+        raise NeedsOpaque("what are no lines of one dtype, or a single line, which is itself the result")
     shape = tuple(x.shape[0] for x in tensors)
     grids = [prims.broadcast_in_dim(x, shape, (i,)) for i, x in enumerate(tensors)]
     return clang.stack([clang.reshape(g, (math.prod(shape),)) for g in grids], 1)

@@ -147,7 +147,7 @@ def _rolled(a: TensorProxy, shift: int, dim: int) -> TensorProxy:
     return prims.concatenate([sliced(a, dim, at, n), sliced(a, dim, 0, at)], dim)
 
 
-@torchsymbol("rot90")
+@torchsymbol("rot90", row_major=False)
 def rot90(input: Any, k: Any = 1, dims: Any = (0, 1)) -> TensorProxy:
     """Rotated by quarter turns in a plane."""
     i, j = (dimension(input.ndim, d) for d in dims)

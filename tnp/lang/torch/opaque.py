@@ -126,6 +126,7 @@ def dry_run(
         first = concrete[0] if concrete and isinstance(concrete[0], torch.Tensor) else None
         is_view = (
             isinstance(result, torch.Tensor)
+            and result.layout is torch.strided
             and first is not None
             and result.untyped_storage()._cdata == first.untyped_storage()._cdata
         )

@@ -367,11 +367,11 @@ for _name in ("conj", "resolve_conj", "resolve_neg"):
     _of_reals(_name)
 
 
-@torchsymbol("conj_physical")
+@torchsymbol("conj_physical", returns="argument")
 def conj_physical(input: Any) -> TensorProxy:
-    """The complex conjugate."""
+    """The complex conjugate; of real numbers the tensor itself."""
     tensor_only(input)
-    return clang.conj(input) if input.dtype.kind != "b" else input
+    return clang.conj(input) if input.dtype.kind == "c" else input
 
 
 def _split_along(name: str, dim: int, least: int) -> None:
@@ -398,6 +398,8 @@ def _converter(name: str, dtype: torch.dtype) -> None:
     @torchsymbol(getattr(Tensor, name), returns="argument")
     def convert(input: Any, memory_format: Any = torch.preserve_format) -> TensorProxy:
         """The tensor in that dtype; itself if it has it."""
+        if memory_format is not torch.preserve_format:
+            raise NeedsOpaque("another memory format")
         if input.dtype.kind == "c" and not dtype.is_complex:
             raise NeedsOpaque("complex numbers as others")
         return clang.convert(input, to_dtype(dtype))
@@ -512,13 +514,13 @@ def sum_to_size(input: Any, *size: Any) -> TensorProxy:
     return clang.reshape(prims.sum(a, dims), shape)
 
 
-@torchsymbol("unsafe_chunk")
+@torchsymbol("unsafe_chunk", returns="view")
 def unsafe_chunk(input: Any, chunks: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
-    """:func:`chunk` in memory of their own."""
+    """:func:`chunk`, of which autograd does not know that the pieces are views."""
     return chunk(input, chunks, dim)
 
 
-@torchsymbol("unsafe_split")
+@torchsymbol("unsafe_split", returns="view")
 def unsafe_split(tensor: Any, split_size: Any, dim: Any = 0) -> tuple[TensorProxy, ...]:
-    """:func:`split` in memory of their own."""
+    """:func:`split`, of which autograd does not know that the pieces are views."""
     return split(tensor, split_size, dim)

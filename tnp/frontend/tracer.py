@@ -24,7 +24,7 @@ from tnp.frontend.answers import ANSWERS
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
-from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes_in
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
@@ -105,6 +105,10 @@ class Tracer:
         self.says_compiling = False
         #: how floating-point errors were reported when tracing began
         self.settings: Any = np.geterr()
+        #: the arrays that are returned, by ``id``, and the proxy of each
+        self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
+        #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs
+        self.reshaped: list[tuple[Storage, Storage]] = []
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
@@ -222,7 +226,8 @@ class Tracer:
             return None
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
-        row_major = info.row_major if "F" not in keywords.values() else False
+        in_columns = any(type(x) is str and x in ("F", "f") for x in (*args, *kwargs.values()))
+        row_major = False if in_columns else info.row_major
         return self.handle(result, seen, start, info.returns, row_major)
 
     def _call_with_values(

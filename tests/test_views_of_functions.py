@@ -287,3 +287,112 @@ def test_grids_of_index_objects():
     with warnings.catch_warnings():
         warnings.simplefilter("error", tnp.EagerFallbackWarning)
         _compare(program, "rows", ())
+
+
+#: functions that give the argument itself, a view of it, or a copy, as its memory is laid out
+MAYBE_COPIES = {
+    "asarray": np.asarray,
+    "asarray in rows": lambda x: np.asarray(x, order="C"),
+    "asarray in columns": lambda x: np.asarray(x, order="F"),
+    "asarray, copied": lambda x: np.asarray(x, order="C", copy=True),
+    "asanyarray in rows": lambda x: np.asanyarray(x, order="C"),
+    "array if needed": lambda x: np.array(x, copy=None),
+    "array in rows": lambda x: np.array(x, copy=None, order="C"),
+    "array in columns": lambda x: np.array(x, copy=None, order="F"),
+    "array in rows of more dimensions": lambda x: np.array(x, copy=None, order="C", ndmin=3),
+    "array": np.array,
+    "ascontiguousarray": np.ascontiguousarray,
+    "ascontiguousarray of a transpose": lambda x: np.ascontiguousarray(x.T),
+    "ascontiguousarray of a part": lambda x: np.ascontiguousarray(x[::2] if x.ndim else x),
+    "asfortranarray": np.asfortranarray,
+    "reshape": lambda x: x.reshape(-1),
+    "reshape to itself": lambda x: np.reshape(x, x.shape),
+    "reshape in columns": lambda x: x.reshape(-1, order="F"),
+    "ravel": np.ravel,
+    "ravel in columns": lambda x: x.ravel(order="F"),
+    "astype": lambda x: x.astype(np.float64, copy=False),
+    "astype in rows": lambda x: x.astype(np.float64, order="C", copy=False),
+    "astype in columns": lambda x: x.astype(np.float64, order="F", copy=False),
+    "squeeze": np.squeeze,
+    "atleast_1d": np.atleast_1d,
+    "atleast_2d": np.atleast_2d,
+    "atleast_3d": np.atleast_3d,
+    "real": np.real,
+    "conj": lambda x: x.conj(),
+}
+#: of each layout, an array
+MEMORY = {
+    **LAYOUTS,
+    "part": lambda: np.arange(35.0).reshape(5, 7)[1:4, 2:6],
+    "rows of rows": lambda: np.repeat(_matrix(), 2, 0)[::2],
+    "repeated": lambda: np.broadcast_to(np.arange(4.0), (3, 4)),
+    "nothing": lambda: np.zeros((3, 8))[:, 4:4],
+    "one": lambda: np.ones((2, 3))[:1, :1],
+    "one row": lambda: np.ones((2, 8))[:1, ::2],
+    "vector": lambda: np.arange(4.0),
+    "strided vector": lambda: np.arange(8.0)[::2],
+    "0-d": lambda: np.array(3.0),
+    "three axes": lambda: np.arange(24.0).reshape(2, 3, 4).transpose(0, 2, 1),
+}
+
+
+def _sharing(results, arguments):
+    return [(np.shares_memory(r, a), r is a, r.flags.writeable) for r, a in zip(results, arguments, strict=True)]
+
+
+@pytest.mark.parametrize("executors", [("numpy",), ("numpy_prims",), ("llvm_everything",), None])
+@pytest.mark.parametrize("layout", MEMORY)
+def test_what_may_be_a_copy_is_one_where_numpy_copies(layout, executors):
+    """On every executor results are views, copies, or the argument itself where NumPy's are, and writes through either are seen alike."""
+
+    def returned(*xs):
+        return [f(x) for f, x in zip(MAYBE_COPIES.values(), xs, strict=True)]
+
+    def written(*xs):
+        made = returned(*xs)
+        for y in made:
+            y += 1
+        for x in xs:
+            x *= 2
+        for y in made[::2]:
+            y -= 5
+        return made
+
+    for program in (returned, written) if MEMORY[layout]().flags.writeable else (returned,):
+        expected_arguments, arguments = ([MEMORY[layout]() for _ in MAYBE_COPIES] for _ in range(2))
+        expected = program(*expected_arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", tnp.EagerFallbackWarning)
+            actual = tnp.jit(program, executors=executors)(*arguments)
+        seen, wanted = _sharing(actual, arguments), _sharing(expected, expected_arguments)
+        assert dict(zip(MAYBE_COPIES, seen)) == dict(zip(MAYBE_COPIES, wanted))
+        for a, e in zip([*actual, *arguments], [*expected, *expected_arguments], strict=True):
+            np.testing.assert_array_equal(a, e)
+
+
+def test_an_opaque_call_that_returns_a_view_runs_eagerly():
+    """np.require has no definition; a dry run on an array in rows copies, and this one is in columns."""
+
+    def program(x):
+        columns = x.T
+        y = np.require(columns, requirements="F")
+        columns[...] = 7
+        return y, columns
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="view of its argument"):
+        y, columns = tnp.jit(program)(_matrix())
+    assert y is columns
+
+
+def test_an_array_and_a_reshape_of_it_are_returned_as_numpy_relates_them():
+    """Executors may lay out what NumPy has in columns otherwise, so that whether the reshape is a view is not known."""
+
+    def program(x):
+        columns = x.T * 2
+        return columns, columns.reshape(-1), np.ascontiguousarray(columns)
+
+    for executors in EXECUTORS:
+        with pytest.warns(tnp.EagerFallbackWarning, match="may or may not share memory"):
+            columns, flat, rows = tnp.jit(program, executors=executors)(_matrix())
+        assert not np.shares_memory(columns, flat)
+        assert not np.shares_memory(columns, rows)

@@ -22,7 +22,7 @@ from tnp.core.views import Path, Step, update
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
-from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed
+from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed, value_of
 from tnp.transforms.autodiff import Program, is_differentiable, zeros_for
 from tnp.transforms.autodiff.replay import rolled
 from tnp.transforms.autodiff.reverse import active_names
@@ -139,12 +139,19 @@ class Traced:
                 self.result = call(function, given, kwargs)
         finally:
             tracer.differentiating -= 1
-        self.leaves = [self._value(x) for x in leaves_of(self.result)]
+        self.leaves = [value_of(x) for x in leaves_of(self.result)]
         self.program = Program(start)
         check_numbers(self.program, self.proxies, what)
 
-    def _value(self, x: Any) -> Any:
-        return x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x
+    def check_results(self) -> None:
+        """Raises :class:`GradientError` if a result is no array or number."""
+        for x in self.leaves:
+            if not isinstance(x, (Proxy, np.ndarray, np.generic, bool, int, float, complex)):
+                raise GradientError(
+                    f"{self.what} needs a function that returns arrays, numbers or containers of them, and this one returns a "
+                    f"{type(x).__name__}",
+                    user_location(),
+                )
 
     @property
     def proxies(self) -> list[Proxy]:
@@ -168,12 +175,12 @@ class Traced:
 
 def _scalar_output(value: Any, what: str) -> Proxy | None:
     """The proxy of a function's value, ``None`` if it is a constant. Raises :class:`GradientError` unless it is a real scalar."""
-    if type(value) in (float, int, bool) or (isinstance(value, np.generic) and not is_traced(value)):
+    proxy = value_of(value)
+    if type(proxy) in (float, int, bool) or isinstance(proxy, np.generic):
         return None
-    if type(value) not in (TracedArray, TracedNumber):
+    if not isinstance(proxy, Proxy):
         kind = type(value).__name__
         raise GradientError(f"{what} needs a function with a real scalar for its value, not a {kind}", user_location())
-    proxy: Proxy = value.__tnp_value__()
     way = "sum it, or use tnp.jacobian or tnp.vjp"
     if isinstance(proxy, TensorProxy) and proxy.ndim:
         raise GradientError(
@@ -285,8 +292,7 @@ def all_grads(function: Callable[..., Any]) -> Any:
 
 
 def _can_vary(x: Any) -> bool:
-    value = x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x
-    return is_differentiable(value) or type(x) in (float, complex)
+    return is_differentiable(value_of(x)) or type(x) in (float, complex)
 
 
 # Products with Jacobians
@@ -340,7 +346,9 @@ def _valued(function: Any) -> Transformed:
     """The function, leaving arguments that it writes to as they are."""
 
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return Traced(tracer, "tnp.vjp", function, args, kwargs, tuple(range(len(args)))).result
+        traced = Traced(tracer, "tnp.vjp", function, args, kwargs, tuple(range(len(args))))
+        traced.check_results()
+        return traced.result
 
     return transformed(vjp, function, {"part": "value"}, compute)
 
@@ -377,6 +385,7 @@ def _pushing(function: Any) -> Transformed:
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals, tangents = args
         traced = Traced(tracer, "tnp.jvp", function, primals, kwargs, tuple(range(len(primals))))
+        traced.check_results()
         pairs = _paired("tnp.jvp", traced.proxies, tangents, "tangents")
         inputs = [(p, _as_proxy(tracer, t, p, "tnp.jvp")) for p, t in pairs]
         outputs = [p for p in traced.leaves if isinstance(p, Proxy) and is_differentiable(p)]
@@ -384,10 +393,10 @@ def _pushing(function: Any) -> Transformed:
         found = iter(own_handles(tracer, tangents_out, outputs, traced.program.stop))
 
         def tangent(x: Any, path: str) -> Any:
-            value = traced._value(x)
+            value = value_of(x)
             if isinstance(value, Proxy) and is_differentiable(value):
                 return next(found)
-            return np.zeros(np.shape(x), np.asarray(x).dtype) if not isinstance(value, Proxy) else x * 0
+            return x * 0 if isinstance(value, Proxy) else np.zeros((), np.asarray(value).dtype)[()]
 
         return traced.result, mapped(tangent, traced.result)
 
@@ -413,9 +422,10 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
 
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced = Traced(tracer, "tnp.jacobian", function, args, kwargs, argnums)
+        traced.check_results()
 
         def of_leaf(x: Any, path: str) -> Any:
-            out = traced._value(x)
+            out = value_of(x)
             with langs.language_context(out.lang if isinstance(out, TensorProxy) else langs.current()):
                 return traced.structured(_rows(tracer, traced, out), argnums)
 
@@ -426,11 +436,12 @@ def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -
 
 def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
     """The Jacobians of one array of the value by each variable."""
-    if isinstance(out, Proxy) and (not is_differentiable(out) or _is_complex(out)):
+    is_real = is_differentiable(out) and not _is_complex(out) if isinstance(out, Proxy) else np.isrealobj(out)
+    if not is_real:
         raise GradientError("tnp.jacobian needs a function with real floating-point values", user_location())
     if any(map(_is_complex, traced.proxies)):
         raise GradientError("tnp.jacobian takes real arguments; use tnp.vjp for complex ones", user_location())
-    shape = sizes.concrete(out.shape, "tnp.jacobian") if isinstance(out, TensorProxy) else ()
+    shape = sizes.concrete(out.shape, "tnp.jacobian") if isinstance(out, TensorProxy) else np.shape(out)
     variables = traced.proxies
     own = [p.shape if isinstance(p, TensorProxy) else () for p in variables]
     count = math.prod(shape)

@@ -20,7 +20,7 @@ from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.regions import Region, Retrace, Variables
 from tnp.frontend.tracer import Tracer
 from tnp.lang import numpy as lnp
-from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed
+from tnp.transformed import Transformed, call, is_traced, leaves_of, mapped, own_handles, transformed, value_of
 from tnp.transforms.batching import Batched, run_batched
 
 __all__ = ["vmap"]
@@ -84,9 +84,7 @@ class _Mapping:
         region.open()
         try:
             self.result = call(function, elements, keywords)
-            values = [
-                x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x for x in leaves_of(self.result)
-            ]
+            values = [value_of(x) for x in leaves_of(self.result)]
         except Retrace:
             region.undo()
             raise _error("the function writes to an array that it did not make; return it, or map over it") from None

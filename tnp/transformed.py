@@ -14,6 +14,7 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.core.views import Path
 from tnp.frontend import state
+from tnp.frontend.either import TracedEither
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber
 from tnp.frontend.rewriter import is_user_function
 from tnp.frontend.runtime import Runtime
@@ -22,7 +23,7 @@ from tnp.jitted import Jitted, programs_behind
 from tnp.lang import numpy as lnp
 from tnp.transforms.autodiff import zeros_for
 
-__all__ = ["Transformed", "call", "is_traced", "leaves_of", "mapped", "own_handles", "transformed"]
+__all__ = ["Transformed", "call", "is_traced", "leaves_of", "mapped", "own_handles", "transformed", "value_of"]
 
 #: transforms whose functions take the arguments of the function that they are made of
 _CALLED_AS_THE_FUNCTION = frozenset(("grad", "value_and_grad", "all_grads", "jacobian", "vmap"))
@@ -116,6 +117,13 @@ def is_traced(x: Any) -> bool:
     return type(x) is TracedArray
 
 
+def value_of(x: Any) -> Any:
+    """The proxy of a traced array or number; anything else as it is."""
+    if type(x) is TracedEither:
+        x = x.scalar
+    return x.__tnp_value__() if type(x) in (TracedArray, TracedNumber) else x
+
+
 def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
     """``x`` with ``f(leaf, path)`` in the place of each leaf of tuples, lists, dicts and what optree knows."""
     kind = type(x)
@@ -125,7 +133,7 @@ def mapped(f: Callable[[Any, str], Any], x: Any, path: str = "") -> Any:
         return kind(*(mapped(f, y, f"{path}.{n}") for n, y in zip(x._fields, x)))
     if kind is dict:
         return {k: mapped(f, y, f"{path}[{k!r}]") for k, y in x.items()}
-    if not isinstance(x, (TracedArray, TracedNumber)) and pytree.is_container(x):
+    if not isinstance(x, (TracedArray, TracedNumber, TracedEither)) and pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return unflatten(metadata, [mapped(f, c, f"{path}[{i}]") for i, c in enumerate(children)])
     return f(x, path)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.bodies import Body, carried_with_inits, carrying_bodies, is_control_flow
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["add_dependents", "add_sources", "is_differentiable"]
+__all__ = ["add_dependents", "add_sources", "is_differentiable", "sources_of_round"]
 
 
 def is_differentiable(p: Any) -> bool:
@@ -37,14 +38,55 @@ def add_dependents(
         names.update(p.name for p in b.flat_outputs if is_differentiable(p) and p.name not in detached)
 
 
-def add_sources(bsyms: Sequence[BoundSymbol], names: set[str], detached: Container[str]) -> None:
-    """Adds to ``names`` those of all values that one of them depends on."""
+def add_sources(
+    bsyms: Sequence[BoundSymbol], names: set[str], detached: Container[str], without_derivative: Container[Any] = ()
+) -> None:
+    """Adds to ``names`` those of all values that one of them depends on, of what loops and branches carry those that matter.
+
+    Nothing goes through values that are ``detached``, nor through operations whose ids are ``without_derivative``.
+    """
     for b in reversed(bsyms):
-        if OpTags.DETACHES in b.sym.tags:
+        if b.sym.id in without_derivative or OpTags.DETACHES in b.sym.tags:
             continue
         if all(p.name not in names or p.name in detached for p in b.flat_outputs):
             continue
-        if b.subsymbols:
-            add_sources(b.subsymbols, names, detached)
+        if is_control_flow(b):
+            names.update(p.name for p in _sources_of_block(b, names, detached, without_derivative))
+        elif b.subsymbols:
+            add_sources(b.subsymbols, names, detached, without_derivative)
         else:
             names.update(p.name for p in b.flat_inputs if is_differentiable(p))
+
+
+def _sources_of_block(
+    b: BoundSymbol, names: set[str], detached: Container[str], without_derivative: Container[Any]
+) -> list[Proxy]:
+    """The values around a loop or a branch that those of its results depend on which are among ``names``."""
+    wanted = {k for k, p in enumerate(b.output) if p.name in names}
+    found: list[Any] = []
+    for body in carrying_bodies(b):
+        args = body.args[1:] if b.sym.name == "for_loop" else body.args
+        inside = sources_of_round(body, args, wanted, detached, without_derivative)
+        found += [p for p in body.captures if p.name in inside]
+    found += [init for k, (_, init) in enumerate(carried_with_inits(b)) if k in wanted]
+    return [p for p in found if is_differentiable(p)]
+
+
+def sources_of_round(
+    body: Body,
+    args: Sequence[Proxy],
+    wanted: set[int],
+    detached: Container[str] = (),
+    without_derivative: Container[Any] = (),
+) -> set[str]:
+    """The names of what the ``wanted`` ones of a body's results depend on. Adds to ``wanted`` those of its ``args``, the carried values,
+    that they depend on: as results of an earlier round of a loop, or as what a branch begins with."""
+    inside: set[str] = set()
+    while True:
+        results = [body.results[k] for k in wanted]
+        inside.update(r.name for r in results if isinstance(r, Proxy))
+        add_sources(body.bound_symbols, inside, detached, without_derivative)
+        more = {k for k, a in enumerate(args) if a.name in inside and is_differentiable(a)}
+        if more <= wanted:
+            return inside
+        wanted |= more

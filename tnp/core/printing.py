@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.core import check
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
+from tnp.core.errors import ExtensionError, TraceCheckError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 
@@ -247,20 +248,22 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
 
 
 def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:
-    """Under ``TNP_CHECK=1``, the call of an executor's operation with what it returns compared to what its meta promised."""
+    """The call of an extension's operation with what it returns compared to what its meta promised; of tnp's own under ``TNP_CHECK=1``."""
     sym = bsym.sym
-    if sym.executor is None or sym.fn is None or not check.enabled():
+    if sym.executor is None or sym.fn is None:
+        return call
+    is_own = str(getattr(sym.fn, "__module__", "")).startswith("tnp.")
+    if is_own and not check.enabled():
         return call
     if not bsym.flat_outputs and (
         sym.updates is None or bsym.kwargs
     ):  # what is computed into ``out`` may be returned as well
         return call
-    context["checked_results"] = check.checked_results
     arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
     own = "torch" if any(p.lang.name == "torch" for p in arrays) else "numpy"
-    names = f"{sym.name!r}, {sym.executor.name!r}, {sym.executor.array_kind or own!r}"
-    expected = "None" if bsym.output is None else name_of(bsym.output, context)
-    return f"checked_results({names}, {expected}, {call})"
+    error = TraceCheckError if is_own else ExtensionError
+    made = check.ResultCheck(sym.name, sym.executor.name, sym.executor.array_kind or own, bsym.output, error)
+    return f"{name_of(made, context)}({call})"
 
 
 def trace_source(

@@ -186,6 +186,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
             for name, value in stored.items():
                 prims.set_attribute(obj, name, _output(value))
     output = _output(result)
+    _check_reshapes(tracer)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
     trace.args = list(inputs.proxies)
@@ -199,6 +200,24 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         differentiated = differentiate(trace, gradients.roots)
     guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
     return differentiated
+
+
+def _check_reshapes(tracer: Tracer) -> None:
+    """Raises :class:`NeedsEager` if an array and a reshape of it are returned of which the layout in memory decides whether it is a view."""
+    memory: dict[int, int] = {}
+
+    def root(x: int) -> int:
+        while x in memory:
+            x = memory[x]
+        return x
+
+    for made, source in tracer.reshaped:
+        a, b = root(id(made)), root(id(source))
+        if a != b:
+            memory[a] = b
+    returned = {id(h.storage) for h, _ in tracer.output_objects.values()}
+    if len({root(x) for x in returned}) < len(returned):
+        raise NeedsEager("it returns an array and a reshape of it that may or may not share memory with it")
 
 
 def _check_scopes(trace: Trace, output: Any) -> None:
@@ -221,6 +240,13 @@ def _defined_in(body: Body) -> Iterator[Proxy]:
 
 def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
     """The value of an array, as an object of its own if another array that looks at the same elements is one too."""
+    known = state.current().output_objects
+    if id(x) not in known:
+        known[id(x)] = x, _own_object(x, inputs)
+    return known[id(x)][1]
+
+
+def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     value = x.__tnp_value__()
     if is_sealed(x):
         # As an object of its own: another array of these elements may be writable.

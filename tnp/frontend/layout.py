@@ -12,7 +12,8 @@ from tnp.core import sizes
 from tnp.core.symbol import BoundSymbol
 
 __all__ = [
-    "ROW_MAJOR", "Later", "Strides", "follow", "is_contiguous", "repeats", "reshape_strides", "row_major", "same_layout", "settled",
+    "ROW_MAJOR", "Later", "Strides", "follow", "is_contiguous", "is_row_ordered", "repeats", "reshape_strides", "row_major", "same_layout",
+    "settled",
 ]  # fmt: skip
 
 Strides = tuple[int, ...] | None
@@ -73,6 +74,18 @@ def is_contiguous(shape: tuple[Any, ...], strides: Strides) -> bool:
     if strides is None or expected is None:
         return False
     return 0 in shape or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected))
+
+
+def is_row_ordered(a: Any) -> bool:
+    """Whether the axes of a traced array surely stand in row-major order, with gaps or reversed maybe: NumPy's functions then lay out
+    new arrays of its shape row-major."""
+    if a.contiguous_ or len(a.shape_) < 2:
+        return True
+    strides = a.strides_
+    if strides is None or not sizes.is_known(a.shape_):
+        return False
+    steps = [abs(s) for n, s in zip(a.shape_, strides) if n != 1]
+    return all(s > t for s, t in zip(steps, [*steps[1:], 0]))
 
 
 def reshape_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> Strides:

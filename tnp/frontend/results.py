@@ -10,12 +10,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray
-from tnp.frontend.layout import ROW_MAJOR, Later, NotAView, Strides, follow, repeats
+from tnp.frontend.layout import ROW_MAJOR, Later, NotAView, Strides, follow, is_row_ordered, repeats
 from tnp.lang.numpy.registry import Returns
 
 __all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
@@ -31,14 +32,12 @@ def another_handle(known: TracedArray) -> TracedArray:
 
 
 def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool | str) -> TracedArray:
-    """A result in memory of its own, in row-major order if the operation lays it out so and its arguments are (or
+    """A result in memory of its own, in row-major order if the operation lays it out so and the axes of its arguments stand so (or
     ``"always"``)."""
-    if row_major == "always":
-        return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, ROW_MAJOR)
     strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
-    for h in seen.values():
-        if h.shape_ and (type(h._strides) is Later or not h.contiguous_):
-            strides = None
+    ordered = all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values())
+    if len(result.shape) > 1 and row_major != "always" and not ordered:
+        strides = None
     return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
 
 
@@ -56,7 +55,7 @@ def view_handle(
         chain = prim_chain(bsyms, result, source)
         if chain is None:
             continue
-        if result.scalar:
+        if result.scalar or (base.scalar and returns != "read-only view"):
             return None
         reshapes = any(b.sym.name == "reshape" for b in chain)
         if type(base._strides) is Later and not reshapes:
@@ -65,7 +64,11 @@ def view_handle(
             try:
                 strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
             except NotAView:
+                if returns.endswith("if contiguous"):
+                    _copy_in(bsyms[-1], result)
                 return None
+            if returns.startswith("argument") and _is_same_view(result, source, strides, base.strides_):
+                return base
         last = bsyms[-1]
         if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
             steps = [Step(last.sym, last.args[1:], last.kwargs)]
@@ -74,6 +77,7 @@ def view_handle(
         if reshapes and base.strides_ is None:
             copy = TracedArray(Storage(result), Path(), result, None)
             mark_shared(copy.storage, base.storage)
+            state.current().reshaped.append((copy.storage, base.storage))
             return copy
         storage = base.storage
         if returns == "read-only view" or any(repeats(b) for b in chain):
@@ -84,6 +88,22 @@ def view_handle(
 
 def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:
     return follow(chain, base.strides_)
+
+
+def _is_same_view(result: TensorProxy, source: TensorProxy, strides: Strides, before: Strides) -> bool:
+    """Whether a view shows all of an array as it is. The strides of dimensions of length 1 are of no account."""
+    if strides is None or before is None or result.shape != source.shape or result.dtype is not source.dtype:
+        return False
+    return 0 in result.shape or all(n == 1 or s == t for n, s, t in zip(result.shape, strides, before))
+
+
+def _copy_in(bsym: BoundSymbol, result: TensorProxy) -> None:
+    """Makes ``result`` of ``bsym`` a copy in what that is made of, too: executors of its parts know no layouts, and would view the argument."""
+    trace = state.current().trace
+    view = TensorProxy(trace.make_name("t"), like=result, lang=result.lang)
+    parts = [b.substitute({result.name: view}) for b in bsym.subsymbols]
+    bsym.subsymbols = (*parts, prims.clone.bind(view, output=result))
+    bsym._tags = None
 
 
 def sealed(a: TracedArray) -> TracedArray:

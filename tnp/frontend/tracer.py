@@ -25,7 +25,7 @@ from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
 from tnp.frontend.foreign import Foreign, refuse
-from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes_in
+from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
@@ -106,6 +106,10 @@ class Tracer:
         self.says_compiling = False
         #: how floating-point errors were reported when tracing began
         self.settings: Any = np.geterr()
+        #: the arrays that are returned, by ``id``, and the proxy of each
+        self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
+        #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs
+        self.reshaped: list[tuple[Storage, Storage]] = []
         #: whether loops may roll; where not, they run as Python runs them
         self.rolls = True
 
@@ -236,8 +240,8 @@ class Tracer:
             if library is not None:
                 library.lay_out(self, symbol, args, kwargs, made)
             return made
-        row_major = info.row_major if "F" not in keywords.values() else False
-        made = self.handle(result, seen, start, info.returns, row_major)
+        in_columns = any(type(x) is str and x in ("F", "f") for x in (*args, *kwargs.values()))
+        made = self.handle(result, seen, start, info.returns, False if in_columns else info.row_major)
         if library is not None:
             library.lay_out(self, symbol, args, kwargs, made)
         elif self.inputs.subclassed and not isinstance(info.function, np.ufunc):

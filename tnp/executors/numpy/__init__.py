@@ -193,16 +193,18 @@ def _metadata(output: Any) -> Any:
     return None
 
 
-def checked(name: str, expected: Any, value: Any) -> Any:
-    """``value``, if an opaque call returned what its dry run did. Raises :class:`LateGuardFailed`."""
+def checked(name: str, expected: Any, value: Any, *arguments: Any) -> Any:
+    """``value``, if an opaque call returned what its dry run did, in memory of its own. Raises :class:`LateGuardFailed`."""
     if isinstance(expected, tuple):
+        if isinstance(value, np.ndarray) and any(np.may_share_memory(value, a) for a in arguments):
+            raise LateGuardFailed(f"{name} returned a view of its argument, which depends on the argument's memory")
         if np.shape(value) != expected[0] or value.dtype.name != expected[1]:
             raise LateGuardFailed(f"{name} returned {value.dtype}{list(np.shape(value))}, which depends on values")
     elif isinstance(expected, list):
         if len(value) != len(expected):
             raise LateGuardFailed(f"{name} returned {len(value)} results, a number that depends on values")
         for e, v in zip(expected, value):
-            checked(name, e, v)
+            checked(name, e, v, *arguments)
     return value
 
 
@@ -215,7 +217,9 @@ def _opaque(sym: Symbol, name: str) -> Implementation | None:
         if OpTags.LATE_GUARD not in bsym.sym.tags:
             return text
         context["checked"] = checked
-        return f"checked({bsym.sym.qualified_name!r}, {literal(_metadata(bsym.output), context)}, {text})"
+        arrays = dict.fromkeys(literal(p, context) for p in bsym.flat_inputs if isinstance(p, TensorProxy))
+        parts = [repr(bsym.sym.qualified_name), literal(_metadata(bsym.output), context), text, *arrays]
+        return f"checked({', '.join(parts)})"
 
     return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None, _np_namespace(path)), checker=_on_cpu)
 

@@ -26,6 +26,7 @@ __all__ = [
     "cpu_device",
     "dtype_or",
     "full",
+    "laid_out",
     "sample",
     "scalar_of",
     "zeros",
@@ -48,7 +49,7 @@ def _converted(x: Any, dtype: Any = None) -> TensorProxy:
 # Of other things
 
 
-@npsymbol(returns="argument", factory=True)
+@npsymbol(returns="argument if contiguous", factory=True)
 def array(
     object: Any,
     dtype: Any = None,
@@ -64,10 +65,7 @@ def array(
     check_order(order)
     check(ndmax is None, lambda: "np.array with ndmax= is not compiled", NeedsEager)
     made = _converted(object, dtype)
-    if made is object:
-        made = prims.clone(made) if copy else made
-    elif copy is False:
-        raise ValueError("Unable to avoid copy while creating an array as requested.")
+    made = _as_asked(object, made, order, copy)
     missing = static_int(ndmin) - made.ndim
     return clang.expand_dims(made, range(missing)) if missing > 0 else made
 
@@ -79,13 +77,7 @@ def _as_array_symbol(name: str) -> None:
         check_order(order)
         cpu_device(device)
         made = _converted(a, dtype)
-        if made is a:
-            if order in ("C", "F"):
-                return _laid_out(made, order)
-            return prims.clone(made) if copy else made
-        if copy is False:
-            raise ValueError("Unable to avoid copy while creating an array as requested.")
-        return made
+        return _as_asked(a, made, order, copy)
 
     function.__name__ = name
     function.__doc__ = (
@@ -94,7 +86,22 @@ def _as_array_symbol(name: str) -> None:
     globals()[name] = npsymbol(returns="argument if contiguous", factory=True)(function)
 
 
-def _laid_out(a: TensorProxy, order: str) -> TensorProxy:
+def _as_asked(given: Any, made: TensorProxy, order: str | None, copy: bool | None) -> TensorProxy:
+    """``made`` of what was ``given``, in memory of its own or not as ``copy`` says."""
+    if made is not given:
+        if copy is False:
+            raise ValueError("Unable to avoid copy while creating an array as requested.")
+        return made
+    if copy:
+        return prims.clone(made)
+    order = "K" if order is None else order.upper()
+    if order not in ("C", "F"):
+        return made
+    check(copy is None, lambda: f"whether order={order!r} takes a copy depends on the array's memory", NeedsEager)
+    return laid_out(made, order)
+
+
+def laid_out(a: TensorProxy, order: str) -> TensorProxy:
     """``a``, written as a reshape to its own shape of what must be contiguous for it to be a view."""
     if order == "C" or a.ndim < 2:
         return prims.reshape(a, a.shape)
@@ -110,13 +117,13 @@ asarray = globals()["asarray"]
 @npsymbol(returns="argument if contiguous", factory=True)
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> TensorProxy:
     """As a row-major array of at least one dimension: itself if it is one."""
-    return _laid_out(at_least_1d(_converted(a, dtype)), "C")
+    return laid_out(at_least_1d(_converted(a, dtype)), "C")
 
 
 @npsymbol(returns="argument if contiguous", factory=True, row_major=False)
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> TensorProxy:
     """As a column-major array of at least one dimension: itself if it is one."""
-    return _laid_out(at_least_1d(_converted(a, dtype)), "F")
+    return laid_out(at_least_1d(_converted(a, dtype)), "F")
 
 
 #: whether ``np.from_dlpack`` gives arrays that may be written, as it does since NumPy 2.1

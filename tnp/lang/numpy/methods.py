@@ -9,10 +9,12 @@ import numpy as np
 
 from tnp.core import clang, prims
 from tnp.core.errors import NeedsEager
+from tnp.core.prims.base import check
 from tnp.core.printing import literal, name_of, register_printer
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
+from tnp.lang.numpy.creation import laid_out
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.operands import check_order
 from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
@@ -47,21 +49,26 @@ def _as_given(a: TensorProxy, result: TensorProxy) -> TensorProxy:
 def _in_order(a: TensorProxy, order: str) -> TensorProxy:
     """A copy in row-major order, column-major for ``"F"``; ``"K"`` and ``"A"`` of what tnp allocates are row-major."""
     check_order(order)
-    if order == "F" and a.ndim > 1:
+    if order in ("F", "f") and a.ndim > 1:
         return prims.stride_order(a, tuple(range(a.ndim)))
     return prims.clone(a)
 
 
-@npmethod("astype", returns="argument")
+@npmethod("astype", returns="argument if contiguous")
 def astype(
     a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> TensorProxy:
     """The elements converted to another dtype; the array itself if it has it and ``copy`` is false."""
     wanted = dtype_argument(dtype)
+    check_order(order)
+    order = "K" if order is None else order.upper()
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
     if a.dtype is wanted:
-        return _as_given(a, _in_order(a, order)) if copy or order == "F" else a
+        if copy:
+            return _as_given(a, _in_order(a, order))
+        check(order != "A", lambda: "whether order='A' takes a copy depends on the array's memory", NeedsEager)
+        return a if a.scalar or order == "K" else laid_out(a, order)
     return _as_given(a, clang.convert(a if order in ("K", "A") else _in_order(a, order), wanted))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from tnp.core import clang, dtypes, prims, sizes, views
 from tnp.core.bodies import Body
 from tnp.core.current import current_trace
+from tnp.core.dependence import sources_of_round
 from tnp.core.devices import cpu
 from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -26,7 +27,7 @@ from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import Path, Step
 from tnp.transforms.autodiff.replay import like, live, make_body, renamed, replay, rolled, stored
 from tnp.transforms.autodiff.reverse import Program, Reverse, active_names, is_differentiable, zeros_for
-from tnp.transforms.autodiff.rules import rule
+from tnp.transforms.autodiff.rules import rule, without_derivative
 
 __all__ = ["KEPT_BYTES"]
 
@@ -53,7 +54,7 @@ def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
     if not wanted:
         return
 
-    def side(body: Body) -> Body:
+    def walked(body: Body, found: list[TensorProxy | None]) -> Body:
         def make() -> list[Any]:
             start = len(_statements())
             results = replay(body, inits)
@@ -63,14 +64,30 @@ def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
                 if cotangents[k] is not None:
                     inner.put(r, cotangents[k])
             program.walk(inner)
-            found = [inner.cotangents.get(p.name) for p in wanted]
-            return [zeros_for(p) if h is None else h for p, h in zip(wanted, found)]
+            found.extend(inner.cotangents.get(p.name) for p in wanted)
+            return []
 
         return make_body((), make)
 
-    found = prims.cond(condition, side(then), side(otherwise))
-    for p, h in zip(wanted, found):
-        reverse.put(p, h)
+    found: tuple[list[TensorProxy | None], ...] = ([], [])
+    walks = [walked(body, list_of) for body, list_of in zip((then, otherwise), found)]
+    # What neither side has a cotangent of has none: zeros would be multiplied by what may be infinite.
+    reached = [k for k, sides in enumerate(zip(*found)) if any(h is not None for h in sides)]
+    if not reached:
+        return
+
+    def completed(walk: Body, given: list[TensorProxy | None]) -> Body:
+        results: list[Any] = []
+
+        def make() -> list[Any]:
+            results.extend(zeros_for(wanted[k]) if given[k] is None else given[k] for k in reached)
+            return []
+
+        zeros = make_body((), make)
+        return Body((), [*walk.bound_symbols, *zeros.bound_symbols], results)
+
+    for k, h in zip(reached, prims.cond(condition, *map(completed, walks, found))):
+        reverse.put(wanted[k], h)
 
 
 def _statements() -> list[BoundSymbol]:
@@ -197,20 +214,23 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     """Pulls cotangents back through a loop; gives the loop that keeps what that needs, to take its place."""
     start, _, step, body, *inits = loop.args
     args = body.args[1:]
-    outside, carried = _active_carried(reverse, body, inits)
+    outside, active = _active_carried(reverse, body, inits)
     if type(rounds) is int and rounds == 0:
         for x, h in zip(inits, g):
             reverse.put(x, h)
         return [loop]
     trace = current_trace()
     assert trace is not None
-    captures = [p for p in body.captures if p.name in outside and is_differentiable(p)]
     counts = len(body.results) > len(inits)
     done = NumberProxy(trace.make_name("n"), int) if counts else rounds
 
     # A round backwards, from placeholders for the state that it began with.
     index = NumberProxy(trace.make_name("i"), int)
     states = [like(a) for a in args]
+    at_end = {k for k in active if g[k] is not None}
+    sources = sources_of_round(body, args, at_end, without_derivative=without_derivative)
+    carried = sorted(at_end & set(active))
+    captures = [p for p in body.captures if p.name in outside & sources and is_differentiable(p)]
     given = [zeros_for(args[k]) if g[k] is None else g[k] for k in carried]
     sums = [reverse.cotangents.get(p.name) for p in captures]
     sums = [zeros_for(p) if h is None else h for p, h in zip(captures, sums)]
@@ -221,12 +241,13 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
         begin = len(trace.statements)
         results = replay(body, [at, *states])
         program = Program(begin)
-        names = outside | {states[k].name for k in carried}
+        names = outside | {states[k].name for k in active}
         inner = Reverse(active_names(program.bound_symbols, names), {}, (p.name for p in captures))
         inner.cotangents.update((p.name, c) for p, c in zip(captures, cells[len(carried) :]))
         for k, c in zip(carried, cells):
             inner.put(results[k], c)
         program.walk(inner)
+        assert not {states[k].name for k in active if k not in carried} & inner.cotangents.keys()
         found = [inner.cotangents.get(states[k].name) for k in carried] + [inner.cotangents[p.name] for p in captures]
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)

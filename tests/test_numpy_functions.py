@@ -243,3 +243,93 @@ def test_answers_about_dtypes():
     check(lambda x: np.common_type(x, 3), X)
     check(lambda x: np.common_type(x, [3]), X)
     check(lambda x, y: np.common_type(x, y), X, np.float32(1))
+
+
+# Ranges are progressions, however long
+
+
+@pytest.mark.parametrize("executors", EXECUTORS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda n: np.array(range(n)),
+        lambda n: np.array(range(n, 0, -2)) * 2.5,
+        lambda n: np.array([range(n), range(1, n + 1)], dtype=np.float32),
+        lambda n: np.meshgrid(range(n), range(3)),
+        lambda n: np.sum(range(n)),
+        lambda n: np.ones(2000)[range(5, n)],
+        lambda n: np.array(range(n), dtype=np.uint8),
+        lambda n: np.ix_(range(n), range(0))[1].dtype,
+        lambda n: [np.array(range(0)).dtype, np.array([range(0)]).shape],
+    ],
+)
+def test_ranges(function, executors):
+    check(function, 200, executors=executors)
+    check(function, 300, executors=executors)  # too large for uint8
+
+
+def test_a_range_is_one_operation():
+    f = tnp.jit(lambda n: np.array(range(n)) + np.meshgrid(range(n), range(n))[0])
+    f(1000)
+    assert len(tnp.last_traces(f)[0].body) < 20
+
+
+def test_many_numbers_in_a_list():
+    """Which are not operations of one native region: those are compared with each other."""
+    numbers = [float(i) for i in range(300)]
+    check(lambda x: np.array([*numbers, x]) * 2, 1.5)
+
+
+# Python's integers compared, of any size
+
+
+@pytest.mark.parametrize("executors", EXECUTORS)
+@pytest.mark.parametrize("ufunc", [np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal])
+def test_python_integers_compared(ufunc, executors):
+    for n in (2, 3, 2**70):
+        check(lambda n: (ufunc(n, 3), ufunc(3, n), ufunc(n, True), ufunc(n, 2.5)), n, executors=executors)
+    check(lambda x, n: ufunc(len(x[x > 0]), n), np.arange(4.0), 3, executors=executors)
+
+
+# What NumPy refuses
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.zeros(True),
+        lambda x: np.ones((2, True)),
+        lambda x: np.eye(True),
+        lambda x: x.reshape(True),
+        lambda x: np.reshape(x, (1, True)),
+        lambda x: np.broadcast_to(x, True),
+        lambda x: np.einsum("i->i", x, order="W"),
+        lambda x: x[(True,) * 64],
+        lambda x: x[(None,) * 64],
+        lambda x: x[(True,) * 63].ndim,
+        lambda x: x[(None,) * 63].ndim,
+        lambda x: [np.tri(True), np.arange(True), np.linspace(0, 1, True)],
+    ],
+)
+def test_bools_as_lengths_orders_and_many_indices(function):
+    check(function, np.ones(1))
+
+
+def test_a_second_dtype_of_the_same_elements_runs_eagerly():
+    with pytest.warns(tnp.EagerFallbackWarning, match="asks for dtype int64"):
+        assert tnp.jit(lambda x: np.sum(x, dtype=np.longlong))(np.ones(3)).dtype.char == "q"
+
+
+# Functions that are handed to NumPy's functions
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.testing.assert_raises(IndexError, lambda a: a[np.array([9])], x),
+        lambda x: np.testing.assert_raises(IndexError, x.__getitem__, np.array([9])),
+        lambda x: np.apply_over_axes(lambda a, axis: a[:1] + x[0], x, [0]),
+    ],
+)
+def test_functions_that_compute_with_traced_values_are_not_called_later(function):
+    check(function, np.ones(3), eagerly="a function that computes with traced values")

@@ -8,6 +8,7 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
+import types
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,11 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
+from tnp.frontend.rewriter import RUNTIME
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
+from tnp.lang.numpy.effects import Effect, Slot, caller_at, user_frame
 from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 
 if TYPE_CHECKING:
@@ -220,6 +223,9 @@ class Tracer:
         if info is not None and info.returns == "update":
             self.store_updated(args[0], result)
             return None
+        warned = lnp.DATA_WARNINGS.get(symbol.id)
+        if warned is not None and self.trace.numpy_kind == "numpy":
+            self.warn_of_data(warned(result, *proxies, **keywords))
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
         row_major = info.row_major if "F" not in keywords.values() else False
@@ -266,6 +272,14 @@ class Tracer:
             return None
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
+
+    def warn_of_data(self, warned: tuple[str, TensorProxy] | None) -> None:
+        """Has the program give a warning, from the user's line, as often as it finds out."""
+        if warned is not None:
+            message, count = warned
+            self.before_effect(may_raise=True)
+            effect = Effect(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
+            lnp.data_warning(effect, None, count)
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
@@ -411,6 +425,8 @@ class Tracer:
         name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
         if self.strict:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
+        if any(_is_of_trace(a) for a in (*args, *kwargs.values())):
+            raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
         if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
             raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
         if any(s.dirty for s in self.inputs.storages) or any(
@@ -512,6 +528,20 @@ def _kind_of_elements(x: Any) -> str:
     kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
     known = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
     return known or getattr(getattr(x, "dtype", None), "kind", "i")
+
+
+_EMPTY = types.CellType()
+
+
+def _is_of_trace(x: Any) -> bool:
+    """Whether ``x`` is a function that means something only while the trace is made: one with hooks, or that has traced values."""
+    if isinstance(x, (list, tuple)):
+        return any(map(_is_of_trace, x))
+    if type(x) is types.MethodType:
+        return is_traced(x.__self__) or _is_of_trace(x.__func__)
+    if type(x) is not types.FunctionType:
+        return False
+    return RUNTIME in x.__code__.co_freevars or any(is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY)
 
 
 def _is_list_of_scalars(args: Any) -> bool:

@@ -407,6 +407,7 @@ def einsum(
 
     Operands are multiplied from left to right. Raises ``ValueError`` for subscripts that do not fit.
     """
+    check_order(order)
     check(len(operands) > 0, lambda: "must specify the einstein sum subscripts string and at least one operand")
     subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_sublists(operands)
     arrays = [as_array(x) for x in arrays]

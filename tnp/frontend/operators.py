@@ -35,7 +35,7 @@ _PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
 #: operators that refuse some numbers on their right
 _DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod"))
 #: operators that Python's complex numbers have
-_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
+_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow", "eq", "ne"))
 _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
 _OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 
@@ -107,7 +107,7 @@ def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> An
 
 def is_operand(x: Any) -> bool:
     """Whether NumPy's operators take ``x`` for an array."""
-    if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple)):
+    if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple, range)):
         return True
     return library_of_value(x) is not None
 

@@ -24,6 +24,9 @@ __all__ = ["call_with_out", "without_out"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
+#: functions that refuse ``dtype=`` beside ``out=``
+_NO_DTYPE_BESIDE = frozenset(("concat", "concatenate", "stack"))
+
 
 def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, tuple[Any, ...] | None]:
     """The arguments of a call without ``out=``, and what was passed as it: an entry a result, ``None`` if there is nothing.
@@ -36,6 +39,8 @@ def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         given = kwargs.pop("out", None)
         if isinstance(given, tuple) and not out.tuples:
             raise NeedsEager("it passes a tuple as out=")
+        if isinstance(given, tuple) and not given:
+            raise NeedsEager("it passes an empty tuple as out=")
         arrays = given if isinstance(given, tuple) else (given,)
     else:
         end = position + out.count
@@ -59,6 +64,8 @@ def call_with_out(
         raise NeedsEager("out= is not an array")
     if out.refused:
         raise NeedsEager(out.refused)
+    if symbol.name in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
+        raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
     if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": arrays[0].dtype}
     where = kwargs.get("where", True) if out.converts else True

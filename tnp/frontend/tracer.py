@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["Tracer", "is_traced"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
+#: bytes that an allocation may have of which it is taken for granted that it succeeds
+_MOST_BYTES = 2**30
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
 
@@ -228,8 +230,19 @@ class Tracer:
             self.warn_of_data(warned(result, *proxies, **keywords))
         if info is None:
             return self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
+        if self.catching and info.returns not in VIEWS:
+            self._check_memory(result)
         row_major = info.row_major if "F" not in keywords.values() else False
         return self.handle(result, seen, start, info.returns, row_major)
+
+    def _check_memory(self, result: Any) -> None:
+        """Refuses what may be too large to be had, where the program catches that."""
+        if (
+            type(result) is TensorProxy
+            and sizes.is_known(result.shape)
+            and result.numel * result.dtype.itemsize > _MOST_BYTES
+        ):
+            raise NeedsEager("it catches errors of an operation that needs much memory")
 
     def _call_with_values(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
@@ -390,6 +403,9 @@ class Tracer:
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
         args, kwargs = self._of_numpy(args), self._of_numpy(kwargs)
+        like = kwargs.get("like")
+        if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
+            raise NeedsEager("like= is not an array")
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
@@ -541,7 +557,9 @@ def _is_of_trace(x: Any) -> bool:
         return is_traced(x.__self__) or _is_of_trace(x.__func__)
     if type(x) is not types.FunctionType:
         return False
-    return RUNTIME in x.__code__.co_freevars or any(is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY)
+    return RUNTIME in x.__code__.co_freevars or any(
+        is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY
+    )
 
 
 def _is_list_of_scalars(args: Any) -> bool:

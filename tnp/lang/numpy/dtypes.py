@@ -35,7 +35,7 @@ def to_dtype(dtype: Any) -> DType:
     found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else None
     if found is None:
         wanted = np.dtype(dtype)
-        found = _FROM_NUMPY.get(wanted.newbyteorder("="))
+        found = _FROM_NUMPY.get(wanted.newbyteorder("=")) if wanted.kind in "biufc" else None
         if found is None:
             raise TraceError(f"tnp does not compile arrays of dtype {wanted}")
     return found
@@ -45,13 +45,13 @@ def dtype_argument(dtype: Any) -> DType:
     """The dtype that an argument ``dtype=`` names, or that NumPy's own result has.
 
     One that tnp does not compile, or of foreign byte order, makes the program run eagerly; so does a second one of the same elements
-    (``longlong``), which results would not have. Raises ``TypeError`` for what is no dtype.
+    (``longlong``, or one with metadata), which results would not have. Raises ``TypeError`` for what is no dtype.
     """
     if isinstance(dtype, DType):
         return dtype
     wanted = np.dtype(dtype)
     found = _FROM_NUMPY.get(wanted)
-    if found is None or wanted.char != _TO_NUMPY[found].char:
+    if found is None or wanted.char != _TO_NUMPY[found].char or wanted.metadata is not None:
         raise NeedsEager(f"it asks for dtype {wanted}, which tnp does not compile")
     return found
 

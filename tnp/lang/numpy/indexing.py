@@ -11,7 +11,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.registry import npmethod
+from tnp.lang.numpy.registry import MOST_DIMS, npmethod
 
 __all__ = ["getitem", "index_key", "setitem"]
 
@@ -23,18 +23,14 @@ def _key_part(part: Any) -> Any:
     return bool(part) if isinstance(part, np.bool) else part
 
 
-#: dimensions that an array of NumPy's has at most
-_MOST_DIMS = 64
-
-
 def index_key(key: Any) -> Any:
     """A key with its sequences as arrays. Raises ``IndexError`` for more arrays and bools than NumPy takes."""
     if not isinstance(key, tuple):
         return _key_part(key)
     parts = tuple(_key_part(k) for k in key)
-    if len(parts) >= _MOST_DIMS:
+    if len(parts) >= MOST_DIMS:
         count = sum(isinstance(p, (bool, TensorProxy)) for p in parts)
-        check(count < _MOST_DIMS, lambda: f"{count} index arrays are too many", IndexError)
+        check(count < MOST_DIMS, lambda: f"{count} index arrays are too many", IndexError)
     return parts
 
 
@@ -43,7 +39,7 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``: a view for numbers, slices and new axes, else a copy; a NumPy scalar if every dimension is indexed."""
     parts = key if isinstance(key, tuple) else (key,)
     result = clang.getitem(a, index_key(key))
-    check(result.ndim <= _MOST_DIMS, lambda: f"indexing result would have {result.ndim} dimensions", IndexError)
+    check(result.ndim <= MOST_DIMS, lambda: f"indexing result would have {result.ndim} dimensions", IndexError)
     if result.ndim == 0:
         scalar = not any(p is Ellipsis for p in parts)
         if result is a and scalar is not a.scalar:

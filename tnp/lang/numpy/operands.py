@@ -35,7 +35,7 @@ __all__ = [
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     """``x`` as a proxy: numbers become 0-d arrays, sequences are stacked (``np.asarray`` of what a trace holds).
 
-    Raises ``ValueError`` for ragged sequences as NumPy does.
+    Raises ``ValueError`` for ragged sequences as NumPy does; what a trace does not hold makes the program run eagerly.
     """
     if isinstance(x, TensorProxy):
         return x if dtype is None else clang.convert(x, dtype)
@@ -53,7 +53,7 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
         return clang.full((), x.item(), dtype=dtype_argument(x.dtype) if dtype is None else dtype)
-    raise TypeError(f"cannot take {type(x).__name__} for an array")
+    raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
 def beyond(x: Any, dtype: DType) -> int:
@@ -143,8 +143,12 @@ def _nested_dtype(items: list[Any]) -> DType:
         if is_number(x):
             kind = x.python_type if isinstance(x, NumberProxy) else type(x)
             strong.append(np.dtype(kind))
+        elif isinstance(x, TensorProxy):
+            strong.append(to_numpy_dtype(x.dtype))
+        elif isinstance(x, np.generic):
+            strong.append(x.dtype)
         else:
-            strong.append(x.dtype if isinstance(x, np.generic) else np.dtype(x.dtype.name))
+            raise NeedsEager(f"it makes an array of a {type(x).__name__}")
     return dtype_argument(np.result_type(*strong))
 
 

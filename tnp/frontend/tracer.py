@@ -29,8 +29,8 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject, shapes
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
-from tnp.frontend.rewriter import RUNTIME
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
+from tnp.frontend.rewriter import RUNTIME
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
 from tnp.lang.numpy.effects import Effect, Slot, caller_at, user_frame

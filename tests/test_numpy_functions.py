@@ -280,6 +280,21 @@ def test_many_numbers_in_a_list():
     check(lambda x: np.array([*numbers, x]) * 2, 1.5)
 
 
+def test_many_known_numbers_are_one_constant():
+    f = tnp.jit(lambda x: np.array([0, 1, 1.5] * 100) * x)
+    f(2.0)
+    assert len(tnp.last_traces(f)[0].body) < 10
+
+    def written(x):
+        a = np.array([1.0] * 20)
+        a[0] = x
+        return a
+
+    check(written, 3.0)
+    check(written, 4.0)
+    check(lambda x: np.array([300] * 20, dtype=np.uint8) * x, 2.0)
+
+
 # Python's integers compared, of any size
 
 

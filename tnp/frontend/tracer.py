@@ -22,6 +22,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Step
 from tnp.frontend import either, operators, subscripts
 from tnp.frontend.answers import ANSWERS
+from tnp.frontend.arguments import MANY, check_where, count_of_plain
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
@@ -389,6 +390,7 @@ class Tracer:
         """``__array_ufunc__``: a call or a method of a ufunc."""
         inputs, kwargs = self._of_numpy(inputs), self._of_numpy(kwargs)
         if method == "__call__":
+            check_where(ufunc, inputs, kwargs)
             symbol = symbol_of(ufunc)
             if symbol is None:
                 return self.opaque_call(ufunc, inputs, kwargs)
@@ -406,9 +408,15 @@ class Tracer:
         like = kwargs.get("like")
         if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
             raise NeedsEager("like= is not an array")
+        if isinstance(function, np.ufunc):
+            check_where(function, args, kwargs)
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
+        if symbol.name in _FROM_LISTS and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
+            known = function(*args, **kwargs)
+            if known.dtype.kind in "biufc":
+                return self.call(lnp.copy, (self.inputs.constant_array(known),), {"order": "K"})
         return self.call(symbol, args, kwargs)
 
     def _of_numpy(self, x: Any) -> Any:

@@ -1,6 +1,6 @@
 """A plugin of pytest: each test function is jitted whole, and a file gets a line of JSON a test, which says what came of it.
 
-    pytest -p jitted_tests --outcomes FILE [--eagerly] …
+    pytest -p jitted_tests --outcomes FILE …               # with --eagerly they are called as they are
 
 A function that is parametrised is jitted once, so that its later calls meet the programs of the earlier ones. Tests that stand in FILE
 already are left out, so that what a hang or a crash has ended goes on where it was.
@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import tnp
@@ -44,14 +45,18 @@ class Outcomes:
     def end(self, test: str) -> None:
         seconds = round(time.perf_counter() - self.began, 3)
         found = {"test": test, "outcome": self.outcome or "passed", "seconds": seconds}
-        if self.jitted is not None:
+        if self.jitted is not None or self.events:
             found["path"], found["reason"] = self.path()
         if self.error:
             found["error"] = self.error
         self.write(found)
 
     def path(self) -> tuple[str, str]:
-        """Whether the test function ran compiled, and why it did not. It may have met the programs of a call before."""
+        """Whether the test function (or every jitted function that it called) ran compiled, and why it did not. It may have met the programs
+        of a call before."""
+        if self.jitted is None:
+            reasons = [e.reason for e in self.events if e.kind == "eager"]
+            return ("eager", reasons[0]) if reasons else ("compiled", "")
         if self.events:
             last = self.events[-1]
             return ("eager", last.reason) if last.kind == "eager" else ("compiled", "")
@@ -76,7 +81,12 @@ def pytest_addoption(parser: Any) -> None:
     parser.addoption("--eagerly", action="store_true")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: Any) -> None:
+    hypothesis.settings.register_profile(
+        "jitted_tests", hypothesis.settings.default, suppress_health_check=list(hypothesis.HealthCheck)
+    )
+    hypothesis.settings.load_profile("jitted_tests")  # compiling takes longer than what it waits for
     before = done(config.getoption("outcomes"))
     config.pluginmanager.register(_Plugin(config.getoption("outcomes"), config.getoption("eagerly"), before))
 

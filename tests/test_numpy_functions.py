@@ -458,6 +458,39 @@ def test_attributes_of_flat():
     check(delete, X)
 
 
+# Floating-point errors that raise
+
+
+def test_errors_that_errstate_raises():
+    def caught(x):
+        with np.errstate(divide="raise"):
+            try:
+                return x / 0
+            except FloatingPointError:
+                return 3
+
+    def unread(x):
+        x[0, 1] = 5
+        with np.errstate(divide="raise"):
+            x / 0
+        x[1, 1] = 6
+
+    def twice(x):
+        state = np.errstate(divide="ignore")
+        with state:
+            x = x / 0
+        with state:
+            return x + 1
+
+    check(caught, X, eagerly="catches errors")
+    check(unread, X)
+    check(twice, X, eagerly="twice")
+    x = X.copy()
+    with pytest.raises(FloatingPointError):
+        tnp.jit(unread)(x)
+    assert x[0, 1] == 5 and x[1, 1] == X[1, 1]
+
+
 # Arrays that are too large
 
 

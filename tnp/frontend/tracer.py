@@ -80,6 +80,8 @@ class Tracer:
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
+        #: how many ``np.errstate`` it is in under which operations raise
+        self.raising = 0
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
@@ -198,7 +200,7 @@ class Tracer:
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
-        may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args)
+        may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or _may_fail_by_size(symbol, args)
         if symbol.name in _POWERS:
             may_raise = may_raise or _is_negative_power(args)
         elif symbol.id in _DIVISIONS:

@@ -6,6 +6,7 @@ environment nothing is: what differs then is tnp's doing.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import operator
 import os
@@ -19,11 +20,21 @@ import numpy as np
 import tnp
 
 _EAGERLY = os.environ.get("TNP_EAGERLY") == "1"
+#: every jitted function of it
+JITTED: list[Any] = []
+
+
+def calls() -> int:
+    """How many calls of jitted functions there were."""
+    return builtins.sum(info.hits + info.misses for info in map(tnp.cache_info, JITTED))
 
 
 def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` on what :class:`Array` stands around."""
-    inner = function if _EAGERLY else tnp.jit(function)
+    inner = function
+    if not _EAGERLY:
+        inner = tnp.jit(function)
+        JITTED.append(inner)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         # The makers of examples fill arrays element by element, in any shape: not what is tested.
@@ -37,6 +48,8 @@ def _jitted(function: Callable[..., Any]) -> Callable[..., Any]:
 def _map(f: Callable[[Any], Any], x: Any) -> Any:
     if type(x) in (tuple, list):
         return type(x)(_map(f, y) for y in x)
+    if type(x) is slice:
+        return slice(_map(f, x.start), _map(f, x.stop), _map(f, x.step))
     if isinstance(x, tuple):  # a named one
         return type(x)(*(_map(f, y) for y in x))
     return {k: _map(f, y) for k, y in x.items()} if type(x) is dict else f(x)

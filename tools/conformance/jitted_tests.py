@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,18 @@ class Outcomes:
         #: the programs that were made and the calls that were found to run eagerly while the test ran
         self.events: list[logs.Event] = []
         self.jitted: Any = None
-        self.hits = 0
+        self.hits = self.calls = 0
 
     def begin(self, test: str) -> None:
         self.outcome, self.error, self.events, self.jitted = "", "", [], None
+        self.calls = _calls()
         self.began = time.perf_counter()
         self.write({"began": test})
 
     def end(self, test: str) -> None:
         seconds = round(time.perf_counter() - self.began, 3)
         found = {"test": test, "outcome": self.outcome or "passed", "seconds": seconds}
-        if self.jitted is not None or self.events:
+        if self.jitted is not None or _calls() > self.calls:
             found["path"], found["reason"] = self.path()
         if self.error:
             found["error"] = self.error
@@ -68,6 +70,12 @@ class Outcomes:
 
     def write(self, line: dict[str, Any]) -> None:
         self.lines.write(json.dumps(line) + "\n")
+
+
+def _calls() -> int:
+    """How many calls of functions of the jitted namespace there were."""
+    namespace = sys.modules.get("jitted_namespace")
+    return 0 if namespace is None else namespace.calls()
 
 
 def done(file: Path) -> set[str]:

@@ -458,6 +458,21 @@ def test_attributes_of_flat():
     check(delete, X)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, o: (np.modf(x[0], o), o),
+        lambda x, o: (np.frexp(2.5, o), o),
+        lambda x, o: (np.divmod(7.5, x + 1, out=(None, o)), o),
+        lambda x, o: np.modf(x, o[0]),
+        lambda x, o: np.modf(x[0], o, o[0]),
+        lambda x, o: np.einsum(2, x[0, 0]),
+    ],
+)
+def test_some_of_several_results_in_arrays_of_the_caller(function):
+    check(function, X, np.zeros((2, 3)))
+
+
 # Floating-point errors that raise
 
 

@@ -76,6 +76,8 @@ def call_with_out(
     targets = [None if a is None else tracer.array_handle(a) for a in arrays]
     if len(targets) != len(results):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    if len(results) > 1 and out.converts:
+        results = _of_one_shape(tracer, results, targets)
     for target, value in zip(targets, results):
         if target is None:
             continue
@@ -100,6 +102,20 @@ def _computed_everywhere(
         tracer.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
     )
     return operands, {k: v for k, v in kwargs.items() if k != "where"}
+
+
+def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[TracedArray | None]) -> tuple[Any, ...]:
+    """The results of a ufunc, all in the shape of the arrays that are given for some."""
+    shapes = {t.shape_ for t in targets if t is not None}
+    if len(shapes) > 1:
+        raise NeedsEager("the arrays in out= are of several shapes")
+    (shape,) = shapes
+    if all(value.shape_ == shape for value in results):
+        return results
+    return tuple(
+        tracer.call(lnp.copy, (tracer.call(lnp.broadcast_to, (value, shape), {}),), {}) if target is None else value
+        for value, target in zip(results, targets)
+    )
 
 
 def _is_alike(target: TracedArray, value: TracedArray) -> bool:

@@ -47,9 +47,9 @@ def _some(conditions: TensorProxy) -> TensorProxy:
     return _function("any")(conditions)
 
 
-def _no_number(a: TensorProxy, axis: Any, where: Any = NoValue) -> TensorProxy:
-    """Of each line whether all that is taken of it is NaN, or nothing is taken."""
-    return _function("all")(_function("isnan")(a), axis, where=where)
+def _numbers(a: TensorProxy, axis: Any, where: Any = NoValue) -> TensorProxy:
+    """How many elements that are taken of each line are not NaN: as the functions count them, so that it is done once."""
+    return _function("sum")(_function("logical_not")(_function("isnan")(a)), axis, where=where)
 
 
 def _extreme(result: TensorProxy, a: Any, *args: Any, **kwargs: Any) -> Warned:
@@ -63,7 +63,11 @@ def _nanmean(
     result: Any, a: Any, axis: Any = None, dtype: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any
 ) -> Warned:
     a = as_array(a)
-    return (_MEAN, _some(_no_number(a, axis, where))) if a.dtype.kind in "fc" else _mean(result, a, axis, where=where)
+    return (
+        (_MEAN, _some(_function("equal")(_numbers(a, axis, where), 0)))
+        if a.dtype.kind in "fc"
+        else _mean(result, a, axis, where=where)
+    )
 
 
 def _nanvar(
@@ -73,8 +77,7 @@ def _nanvar(
     a = as_array(a)
     if a.dtype.kind not in "fc":
         return _var(result, a, axis, dtype, ddof, where=where, correction=correction)
-    numbers = _function("logical_not")(_function("isnan")(a))
-    count = _function("sum")(numbers, axis, where=where)
+    count = _numbers(a, axis, where)
     return f"{_FREEDOM}.", _some(_function("less_equal")(count, ddof_of(ddof, correction)))
 
 
@@ -82,7 +85,8 @@ def _order_statistic(a: Any, axis: Any) -> Warned:
     a = as_array(a)
     if a.dtype.kind not in "fc":
         return None
-    return _ALL_NAN, _function("sum")(_no_number(a, axis))  # one line after the other warns
+    # One line after the other warns.
+    return _ALL_NAN, _function("sum")(_function("equal")(_numbers(a, axis), 0))
 
 
 def _nanmedian(result: Any, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Warned:

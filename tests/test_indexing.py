@@ -225,7 +225,8 @@ def test_a_view_of_everything_is_another_array():
 
 def test_setting_a_shape_warns_as_eager_does():
     def program(x):
-        x.shape = (6,)
+        y = x[:]
+        y.shape = (6,)
 
     with warnings.catch_warnings(record=True) as eager:
         warnings.simplefilter("always")
@@ -236,6 +237,17 @@ def test_setting_a_shape_warns_as_eager_does():
     assert [(w.category, str(w.message), w.filename, w.lineno) for w in compiled] == [
         (w.category, str(w.message), w.filename, w.lineno) for w in eager
     ]
+
+
+def test_the_shape_of_an_argument_is_set():
+    def program(x):
+        x.shape = (6,)
+
+    x = np.zeros((2, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tnp.jit(program)(x)
+    assert x.shape == (6,)
 
 
 def test_assignment_overlaps():

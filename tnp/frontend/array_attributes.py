@@ -108,6 +108,8 @@ ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
 
 
 def _set_shape(tracer: Tracer, a: TracedArray, value: Any) -> None:
+    if tracer.inputs.value_of(a) is not None:
+        raise NeedsEager("it sets the shape of an array that it did not make")
     _warn_of_setting_shape()
     shape = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     new = tracer.call(lnp.reshape, (a, shape), {})

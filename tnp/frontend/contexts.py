@@ -27,12 +27,22 @@ class Errstate:
             raise NeedsEager("it sets an error callback with np.errstate")
         self.settings = settings
         self.before: Any = None
+        self.raises = "raise" in settings.values()
 
     def __enter__(self) -> None:
-        self.before = state.current().call(lnp.enter_errstate, (), dict(self.settings))
+        if self.before is not None:
+            raise NeedsEager("it enters an np.errstate twice")
+        tracer = state.current()
+        self.before = tracer.call(lnp.enter_errstate, (), dict(self.settings))
+        tracer.raising += self.raises
 
     def __exit__(self, *error: object) -> None:
-        state.current().call(lnp.exit_errstate, (self.before,), {})
+        tracer = state.current()
+        tracer.raising -= self.raises
+        tracer.call(lnp.exit_errstate, (self.before,), {})
+
+    def __call__(self, function: Any) -> Any:
+        raise NeedsEager("it decorates a function with np.errstate")
 
 
 class MayCatch:

@@ -24,7 +24,7 @@ from tnp.frontend.foreign import Foreign, real_value
 from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.tracer import is_traced
 from tnp.lang import numpy as lnp
-from tnp.lang.numpy.effects import Effect, Formatting, Slot, Text
+from tnp.lang.numpy.effects import Effect, Formatting, Slot, Text, caller_at
 
 __all__ = ["call_effect", "is_effect", "resolved", "text", "text_by"]
 
@@ -79,7 +79,7 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     values: list[Any] = []
     packed = tuple(_packed(a, values) for a in args)
     named = {k: _packed_file(v) if k == "file" else _packed(v, values) for k, v in kwargs.items()}
-    effect = Effect(f, packed, named, _caller(sys._getframe(2)))
+    effect = Effect(f, packed, named, caller_at(sys._getframe(2)))
     is_clock = getattr(f, "__module__", None) == "time"
     symbol = lnp.warning_call if f is warnings.warn else lnp.clock_call if is_clock else lnp.python_call
     tracer = state.current()
@@ -141,15 +141,6 @@ class _Stream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(getattr(sys, self.name), name)
-
-
-def _caller(frame: types.FrameType) -> Callable[..., Any]:
-    """A function that calls another from where ``frame`` is: by the name, in the file and on the line of the user's program."""
-    name = frame.f_code.co_name if frame.f_code.co_name.isidentifier() else "function"
-    source = "\n" * (frame.f_lineno - 1) + f"def {name}(f, args, kwargs): return f(*args, **kwargs)"
-    code = compile(source, frame.f_code.co_filename, "exec")
-    inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
-    return types.FunctionType(inner.replace(co_name=frame.f_code.co_name), frame.f_globals)
 
 
 # Texts

@@ -444,10 +444,20 @@ def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
     def operate(self: TracedArray, other: Any) -> Any:
         tracer = _tracer.current()
         if not tracer.is_operand(other):
-            return NotImplemented
+            return _left_to(other, self)
         return tracer.operate(method, *((other, self) if reflected else (self, other)))
 
     return operate
+
+
+def _left_to(other: Any, array: TracedArray) -> Any:
+    """``NotImplemented`` where NumPy leaves an operator to ``other``, which is no operand of arrays. Raises :class:`NeedsEager` where it
+    takes it for an object, with which it computes element by element."""
+    kind = type(other)
+    own = getattr(kind, "__array_ufunc__", _OPERATORS)
+    if own is None or (own is _OPERATORS and not array.scalar and getattr(kind, "__array_priority__", 0) > 0):
+        return NotImplemented
+    raise NeedsEager(f"an operator takes an array and a {kind.__name__}")
 
 
 def _in_place_operator(method: str) -> Callable[[Any, Any], Any]:

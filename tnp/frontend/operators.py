@@ -107,7 +107,7 @@ def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> An
 
 def is_operand(x: Any) -> bool:
     """Whether NumPy's operators take ``x`` for an array."""
-    if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple)):
+    if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple, range)):
         return True
     return library_of_value(x) is not None
 

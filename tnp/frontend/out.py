@@ -24,6 +24,9 @@ __all__ = ["call_with_out", "without_out"]
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
+#: functions that refuse ``dtype=`` beside ``out=``
+_NO_DTYPE_BESIDE = frozenset(("concat", "concatenate", "stack"))
+
 
 def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, tuple[Any, ...] | None]:
     """The arguments of a call without ``out=``, and what was passed as it: an entry a result, ``None`` if there is nothing.
@@ -36,6 +39,8 @@ def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
         given = kwargs.pop("out", None)
         if isinstance(given, tuple) and not out.tuples:
             raise NeedsEager("it passes a tuple as out=")
+        if isinstance(given, tuple) and not given:
+            raise NeedsEager("it passes an empty tuple as out=")
         arrays = given if isinstance(given, tuple) else (given,)
     else:
         end = position + out.count
@@ -59,6 +64,8 @@ def call_with_out(
         raise NeedsEager("out= is not an array")
     if out.refused:
         raise NeedsEager(out.refused)
+    if symbol.name in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
+        raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
     if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": arrays[0].dtype}
     where = kwargs.get("where", True) if out.converts else True
@@ -69,6 +76,8 @@ def call_with_out(
     targets = [None if a is None else tracer.array_handle(a) for a in arrays]
     if len(targets) != len(results):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    if len(results) > 1 and out.converts:
+        results = _of_one_shape(tracer, results, targets)
     for target, value in zip(targets, results):
         if target is None:
             continue
@@ -93,6 +102,20 @@ def _computed_everywhere(
         tracer.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
     )
     return operands, {k: v for k, v in kwargs.items() if k != "where"}
+
+
+def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[TracedArray | None]) -> tuple[Any, ...]:
+    """The results of a ufunc, all in the shape of the arrays that are given for some."""
+    shapes = {t.shape_ for t in targets if t is not None}
+    if len(shapes) > 1:
+        raise NeedsEager("the arrays in out= are of several shapes")
+    (shape,) = shapes
+    if all(value.shape_ == shape for value in results):
+        return results
+    return tuple(
+        tracer.call(lnp.copy, (tracer.call(lnp.broadcast_to, (value, shape), {}),), {}) if target is None else value
+        for value, target in zip(results, targets)
+    )
 
 
 def _is_alike(target: TracedArray, value: TracedArray) -> bool:

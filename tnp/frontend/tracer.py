@@ -8,6 +8,7 @@ argument where the operation is a view of it.
 from __future__ import annotations
 
 import operator
+import types
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Step
 from tnp.frontend import either, operators, subscripts
 from tnp.frontend.answers import ANSWERS
+from tnp.frontend.arguments import MANY, check_where, count_of_plain
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
@@ -30,8 +32,10 @@ from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
+from tnp.frontend.rewriter import RUNTIME
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
+from tnp.lang.numpy.effects import Effect, Slot, caller_at, user_frame
 from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 
 if TYPE_CHECKING:
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["Tracer", "is_traced"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
+#: bytes that an allocation may have of which it is taken for granted that it succeeds
+_MOST_BYTES = 2**30
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
 
@@ -75,6 +81,8 @@ class Tracer:
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
+        #: how many ``np.errstate`` it is in under which operations raise
+        self.raising = 0
         self.must_run_eagerly: NeedsEager | None = None
         #: loops and branches being traced, the innermost last
         self.regions: list[Region] = []
@@ -207,7 +215,7 @@ class Tracer:
             if arrays is not None:
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
-        may_raise = OpTags.MAY_RAISE in tags or _may_fail_by_size(symbol, args)
+        may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or _may_fail_by_size(symbol, args)
         if symbol.name in _POWERS:
             may_raise = may_raise or _is_negative_power(args)
         elif symbol.id in _DIVISIONS:
@@ -235,11 +243,16 @@ class Tracer:
         if info is not None and info.returns == "update":
             self.store_updated(args[0], result)
             return None
+        warned = lnp.DATA_WARNINGS.get(symbol.id)
+        if warned is not None and self.trace.numpy_kind == "numpy":
+            self.warn_of_data(warned(result, *proxies, **keywords))
         if info is None:
             made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
             if library is not None:
                 library.lay_out(self, symbol, args, kwargs, made)
             return made
+        if self.catching and info.returns not in VIEWS:
+            self._check_memory(result)
         in_columns = any(type(x) is str and x in ("F", "f") for x in (*args, *kwargs.values()))
         made = self.handle(result, seen, start, info.returns, False if in_columns else info.row_major)
         if library is not None:
@@ -254,6 +267,15 @@ class Tracer:
             for x in made if isinstance(made, (tuple, list)) else (made,):
                 if type(x) is TracedArray and not x.scalar:
                     self.inputs.subclassed.add(x.storage)
+
+    def _check_memory(self, result: Any) -> None:
+        """Refuses what may be too large to be had, where the program catches that."""
+        if (
+            type(result) is TensorProxy
+            and sizes.is_known(result.shape)
+            and result.numel * result.dtype.itemsize > _MOST_BYTES
+        ):
+            raise NeedsEager("it catches errors of an operation that needs much memory")
 
     def _call_with_values(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsValue
@@ -296,6 +318,14 @@ class Tracer:
             return None
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
+
+    def warn_of_data(self, warned: tuple[str, TensorProxy] | None) -> None:
+        """Has the program give a warning, from the user's line, as often as it finds out."""
+        if warned is not None:
+            message, count = warned
+            self.before_effect(may_raise=True)
+            effect = Effect(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
+            lnp.data_warning(effect, None, count)
 
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on handles, numbers and arrays."""
@@ -394,6 +424,7 @@ class Tracer:
         """``__array_ufunc__``: a call or a method of a ufunc."""
         inputs, kwargs = self._of_numpy(inputs), self._of_numpy(kwargs)
         if method == "__call__":
+            check_where(ufunc, inputs, kwargs)
             symbol = symbol_of(ufunc)
             if symbol is None:
                 return self.opaque_call(ufunc, inputs, kwargs)
@@ -408,9 +439,18 @@ class Tracer:
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
         args, kwargs = self._of_numpy(args), self._of_numpy(kwargs)
+        like = kwargs.get("like")
+        if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
+            raise NeedsEager("like= is not an array")
+        if isinstance(function, np.ufunc):
+            check_where(function, args, kwargs)
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
+        if symbol.name in _FROM_LISTS and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
+            known = function(*args, **kwargs)
+            if known.dtype.kind in "biufc":
+                return self.call(lnp.copy, (self.inputs.constant_array(known),), {"order": "K"})
         return self.call(symbol, args, kwargs)
 
     def _of_numpy(self, x: Any) -> Any:
@@ -443,6 +483,8 @@ class Tracer:
         name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
         if self.strict:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
+        if any(_is_of_trace(a) for a in (*args, *kwargs.values())):
+            raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
         if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
             raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
         if any(s.dirty for s in self.inputs.storages) or any(
@@ -544,6 +586,22 @@ def _kind_of_elements(x: Any) -> str:
     kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
     known = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
     return known or getattr(getattr(x, "dtype", None), "kind", "i")
+
+
+_EMPTY = types.CellType()
+
+
+def _is_of_trace(x: Any) -> bool:
+    """Whether ``x`` is a function that means something only while the trace is made: one with hooks, or that has traced values."""
+    if isinstance(x, (list, tuple)):
+        return any(map(_is_of_trace, x))
+    if type(x) is types.MethodType:
+        return is_traced(x.__self__) or _is_of_trace(x.__func__)
+    if type(x) is not types.FunctionType:
+        return False
+    return RUNTIME in x.__code__.co_freevars or any(
+        is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY
+    )
 
 
 def _is_list_of_scalars(args: Any) -> bool:

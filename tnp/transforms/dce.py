@@ -74,7 +74,7 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     ``kept_if_raising`` names results; of the symbols that may raise only those that make one of them stay.
     """
     trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed: set[str] = set()
+    needed: set[str] = set() if kept_if_raising is not None else _made_where_errors_raise(trace)
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
         if (
@@ -89,6 +89,20 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
             kept.append(bsym)
             needed.update(p.name for p in bsym.flat_inputs)
     return trace if len(kept) == len(trace.bound_symbols) else Trace.like(trace, reversed(kept))
+
+
+def _made_where_errors_raise(trace: Trace) -> set[str]:
+    """The results of operations under an ``np.errstate`` that raises."""
+    made: set[str] = set()
+    states: dict[str, bool] = {}  # those that are entered, by the name of what was set before, and whether they raise
+    for b in trace.bound_symbols:
+        if b.sym.name == "enter_errstate":
+            states[b.output.name] = "raise" in b.kwargs.values()
+        elif b.sym.name == "exit_errstate":
+            states.pop(b.args[0].name, None)
+        elif any(states.values()):
+            made.update(p.name for p in b.flat_outputs)
+    return made
 
 
 def with_arguments_used(trace: Trace) -> Trace:

@@ -33,6 +33,9 @@ __all__: list[str] = []
 
 Where = Callable[[Indices], Indices]
 
+#: arrays that are put together in a region: each is a loop of its own, and loops are compared with each other
+MOST_PARTS = 32
+
 
 # Arrays put together: each part is written to its place
 
@@ -60,7 +63,7 @@ def _pad(lowering: Lowering, output: TensorProxy, a: Node, value: Any, config: A
     return lowering.update(filled, inside, target)
 
 
-@rule("concatenate")
+@rule("concatenate", checker=lambda b: len(b.args[0]) <= MOST_PARTS)
 def _concatenate(lowering: Lowering, output: TensorProxy, arrays: Any, dim: int) -> Node:
     made = lowering.make("empty", output.shape, output.dtype)
     start = 0

@@ -151,9 +151,12 @@ class Plan:
                     self.stored.add(node)
 
     def memory_of(self, node: Node) -> Node:
-        while node in self.owner:
-            node = self.owner[node]
-        return node
+        memory = node
+        while memory in self.owner:
+            memory = self.owner[memory]
+        while node is not memory:  # chains of updates are long, and asked about often
+            self.owner[node], node = memory, self.owner[node]
+        return memory
 
     def store_what_is_deep(self) -> None:
         """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""

@@ -135,7 +135,8 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
     if one_result and OpTags.ELEMENTWISE in tags:
         tags.add(OpTags.TAKES_OUT)
     checker = _IN_PARTS.get(name, _on_cpu)
-    return Implementation(_symbol(short, sym.meta, tags, None, None, _np_namespace(path)), checker=checker)
+    namespace = _quiet if name in _QUIET else _np_namespace(path)
+    return Implementation(_symbol(short, sym.meta, tags, None, None, namespace), checker=checker)
 
 
 def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
@@ -145,8 +146,16 @@ def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
     return not batched and _on_cpu(*args, **kwargs)
 
 
+def _takes_all(*args: Any, where: Any = True, **kwargs: Any) -> bool:
+    """As :func:`_on_cpu`, and all elements are taken: otherwise NumPy may warn, and the program does so itself."""
+    return (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
+
+
 #: functions that are better run as what they consist of, where this says so
-_IN_PARTS = {"matmul": _is_one_product_each}
+_IN_PARTS = {"matmul": _is_one_product_each, **dict.fromkeys(("mean", "std", "var"), _takes_all)}
+#: functions that warn of what is in the data, which the program does itself
+_QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))
+_quiet = Namespace("quiet", "from tnp.executors.numpy import quiet")
 
 
 def _print_statement(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -297,7 +306,7 @@ def _print_python_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return text if bsym.output is None else f"{bsym.output.name} = {text}"
 
 
-for _name in ("python_call", "clock_call", "warning_call"):
+for _name in ("python_call", "clock_call", "warning_call", "data_warning"):
     _op = _symbol(_name, None, (OpTags.EFFECT,), _print_python_call, None)
     for _numpy in (executor, prims_only):
         _numpy.implementations[f"tnp.{_name}"] = Implementation(_op)

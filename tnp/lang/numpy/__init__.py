@@ -38,10 +38,13 @@ FAMILIES = (
     "methods",
     "context",
     "effects",
+    "data_warnings",
 )
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")
+
+from tnp.lang.numpy.data_warnings import DATA_WARNINGS, warn_times  # noqa: E402 (it is made of the families)
 
 #: ``np.<ufunc>.reduce``, ``accumulate``, ``outer``, ``reduceat`` and ``at``: symbols whose first argument is the ufunc
 ufunc_methods: dict[str, Symbol] = {
@@ -51,6 +54,7 @@ ufunc_methods: dict[str, Symbol] = {
 }
 
 __all__ = [
+    "DATA_WARNINGS",
     "FAMILIES",
     "as_array",
     "defines",
@@ -59,6 +63,7 @@ __all__ = [
     "operator_of",
     "symbol_of",
     "ufunc_methods",
+    "warn_times",
 ]
 
 

@@ -39,10 +39,7 @@ def dtype_or(dtype: Any, default: DType) -> DType:
 
 def _converted(x: Any, dtype: Any = None) -> TensorProxy:
     """``x`` as an array, or (an array of the dtype) itself; never a NumPy scalar."""
-    try:
-        a = as_array(x, None if dtype is None else dtype_or(dtype, dtypes.float64))
-    except TypeError:
-        raise NeedsEager(f"it makes an array of a {type(x).__name__}") from None
+    a = as_array(x, None if dtype is None else dtype_or(dtype, dtypes.float64))
     return prims.clone(a) if a.scalar else a
 
 
@@ -176,10 +173,18 @@ def empty(shape: Any, dtype: Any = None, order: str = "C", *, device: Any = None
     return prims.empty(checked_shape(shape), device=cpu_device(device), dtype=dtype_or(dtype, dtypes.float64))
 
 
+#: elements from which on NumPy may refuse an array for its size
+_MOST_ELEMENTS = 2**59
+
+
 def checked_shape(shape: Any) -> sizes.Shape:
     wanted = shape_argument(shape)
+    count = 1
     for n in wanted:
-        check(type(n) is not int or n >= 0, lambda: "negative dimensions are not allowed")
+        if type(n) is int:
+            check(n >= 0, lambda: "negative dimensions are not allowed")
+            count *= n or 1
+    check(count < _MOST_ELEMENTS, lambda: f"array is too big: it has {count} elements")
     return wanted
 
 

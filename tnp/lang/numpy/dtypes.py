@@ -35,23 +35,23 @@ def to_dtype(dtype: Any) -> DType:
     found = _FROM_NUMPY.get(dtype) if isinstance(dtype, np.dtype) else None
     if found is None:
         wanted = np.dtype(dtype)
-        found = _FROM_NUMPY.get(wanted.newbyteorder("="))
+        found = _FROM_NUMPY.get(wanted.newbyteorder("=")) if wanted.kind in "biufc" else None
         if found is None:
             raise TraceError(f"tnp does not compile arrays of dtype {wanted}")
     return found
 
 
 def dtype_argument(dtype: Any) -> DType:
-    """The dtype that an argument ``dtype=`` names.
+    """The dtype that an argument ``dtype=`` names, or that NumPy's own result has.
 
-    One that tnp does not compile, or of foreign byte order, makes the program run eagerly. Raises ``TypeError`` for what is
-    no dtype.
+    One that tnp does not compile, or of foreign byte order, makes the program run eagerly; so does a second one of the same elements
+    (``longlong``, or one with metadata), which results would not have. Raises ``TypeError`` for what is no dtype.
     """
     if isinstance(dtype, DType):
         return dtype
     wanted = np.dtype(dtype)
     found = _FROM_NUMPY.get(wanted)
-    if found is None:
+    if found is None or wanted.char != _TO_NUMPY[found].char or wanted.metadata is not None:
         raise NeedsEager(f"it asks for dtype {wanted}, which tnp does not compile")
     return found
 
@@ -97,7 +97,7 @@ def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str
             # Which numbers "equiv" casts differs from version to version: the call itself raises where it does not.
             examples = [_SAMPLES[o] if isinstance(o, type) else np.empty(0, o) for o in operands]
             ufunc(*examples, **{**keywords, "casting": casting})
-    return tuple(to_dtype(d) for d in found)
+    return tuple(dtype_argument(d) for d in found)
 
 
 @cache

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tnp.core.errors import is_internal
 from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.registry import npsymbol
 
-__all__ = ["Effect", "Formatting", "Slot", "Text", "clock_call", "python_call", "warning_call"]
+__all__ = [
+    "Effect",
+    "Formatting",
+    "Slot",
+    "Text",
+    "caller_at",
+    "clock_call",
+    "python_call",
+    "user_frame",
+    "warning_call",
+]
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,24 @@ class Effect:
 
     def __repr__(self) -> str:
         return f"<call of {self.name}>"
+
+
+def user_frame() -> types.FrameType:
+    """The innermost frame that is neither tnp's nor an array library's."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    assert frame is not None
+    return frame
+
+
+def caller_at(frame: types.FrameType) -> Callable[..., Any]:
+    """A function that calls another from where ``frame`` is: by the name, in the file and on the line of the user's program."""
+    name = frame.f_code.co_name if frame.f_code.co_name.isidentifier() else "function"
+    source = "\n" * (frame.f_lineno - 1) + f"def {name}(f, args, kwargs): return f(*args, **kwargs)"
+    code = compile(source, frame.f_code.co_filename, "exec")
+    inner = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+    return types.FunctionType(inner.replace(co_name=frame.f_code.co_name), frame.f_globals)
 
 
 def _filled(x: Any, values: tuple[Any, ...]) -> Any:

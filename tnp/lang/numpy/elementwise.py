@@ -128,7 +128,11 @@ def operands_differ(operands: list[Any]) -> bool:
 
 
 def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
-    """A comparison of integers with a Python integer that their dtype does not hold, which NumPy decides by value."""
+    """A comparison of integers with a Python integer that their dtype does not hold, or of two of Python's, which NumPy decides by
+    value."""
+    if all(is_number(x) and (x.python_type if isinstance(x, NumberProxy) else type(x)) is int for x in (a, b)):
+        # Of any size: NumPy compares Python's integers as objects.
+        return as_array(getattr(clang, name)(a, b), dtypes.bool8)
     for x, number, sides in ((a, b, lambda s: (0, s)), (b, a, lambda s: (s, 0))):
         if isinstance(x, TensorProxy) and is_number(number):
             side = beyond(number, x.dtype)

@@ -7,24 +7,31 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims
+from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.registry import npmethod
+from tnp.lang.numpy.registry import MOST_DIMS, npmethod
 
 __all__ = ["getitem", "index_key", "setitem"]
 
 
 def _key_part(part: Any) -> Any:
     if isinstance(part, (list, tuple, range)):
-        found = as_array(list(part))
+        found = as_array(part)
         return clang.convert(found, dtypes.int64) if found.shape == (0,) else found
     return bool(part) if isinstance(part, np.bool) else part
 
 
 def index_key(key: Any) -> Any:
-    """A key with its sequences as arrays."""
-    return tuple(_key_part(k) for k in key) if isinstance(key, tuple) else _key_part(key)
+    """A key with its sequences as arrays. Raises ``IndexError`` for more arrays and bools than NumPy takes."""
+    if not isinstance(key, tuple):
+        return _key_part(key)
+    parts = tuple(_key_part(k) for k in key)
+    if len(parts) >= MOST_DIMS:
+        count = sum(isinstance(p, (bool, TensorProxy)) for p in parts)
+        check(count < MOST_DIMS, lambda: f"{count} index arrays are too many", IndexError)
+    return parts
 
 
 @npmethod("getitem", returns="view")
@@ -32,6 +39,7 @@ def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``: a view for numbers, slices and new axes, else a copy; a NumPy scalar if every dimension is indexed."""
     parts = key if isinstance(key, tuple) else (key,)
     result = clang.getitem(a, index_key(key))
+    check(result.ndim <= MOST_DIMS, lambda: f"indexing result would have {result.ndim} dimensions", IndexError)
     if result.ndim == 0:
         scalar = not any(p is Ellipsis for p in parts)
         if result is a and scalar is not a.scalar:

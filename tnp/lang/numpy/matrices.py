@@ -54,8 +54,9 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = No
 
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
-    """The shape of a triangle; negative lengths mean none."""
-    return [max(n, 0) if type(n) is int else n for n in shape_argument((rows, rows if columns is None else columns))]
+    """The shape of a triangle; negative lengths mean none, and bools are numbers."""
+    lengths = (int(n) if type(n) is bool else n for n in (rows, rows if columns is None else columns))
+    return [max(n, 0) if type(n) is int else n for n in shape_argument(tuple(lengths))]
 
 
 def _triangle(m: Any, k: Any, *, lower: bool) -> TensorProxy:
@@ -175,7 +176,7 @@ def ix_(*args: Any) -> tuple[TensorProxy, ...]:
         check(a.ndim == 1, lambda: "Cross index must be 1 dimensional")
         if a.dtype.kind == "b":
             (a,) = prims.nonzero(a)
-        elif isinstance(x, (list, tuple)) and not x:
+        elif not isinstance(x, TensorProxy) and a.shape[0] == 0:
             a = clang.convert(a, dtypes.int64)
         grid.append(clang.reshape(a, _grid_shape(at, len(args), a.shape[0])))
     return tuple(grid)

@@ -17,7 +17,7 @@ from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.creation import laid_out
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.operands import check_order
-from tnp.lang.numpy.registry import npmethod, npproperty, npsymbol
+from tnp.lang.numpy.registry import Out, npmethod, npproperty, npsymbol
 
 __all__ = ["astype", "view"]
 
@@ -102,7 +102,7 @@ def _conjugate_method(name: str) -> None:
         """The complex conjugates; of a real array, itself."""
         return elementwise.conjugate(a) if a.dtype.kind == "c" else a
 
-    npmethod(name, returns="argument")(conjugate)
+    npsymbol(name, returns="argument", method=name, out=Out(1), id_prefix="numpy.ndarray")(conjugate)
 
 
 for _name in ("conj", "conjugate"):

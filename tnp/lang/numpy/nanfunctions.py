@@ -87,13 +87,13 @@ def _extreme_function(name: str, plain_name: str, neutral: float) -> Symbol:
         low: Any = complex(neutral, neutral) if a.dtype.kind == "c" else neutral
         filled, nan = _replaced(a, low)
         start = NoValue
-        all_nan = None if nan is None else reductions.all(nan, axis, keepdims, where=where)
+        all_nan = None if nan is None else reductions.all(nan, axis, keepdims=keepdims, where=where)
         if initial is not NoValue and initial is not None:
             start = as_array(initial, a.dtype)
             if all_nan is not None:
                 all_nan = clang.logical_and(*clang.broadcast(all_nan, clang.isnan(start)))
                 start = _replaced(start, low)[0]
-        result = plain(filled, axis, keepdims, start, where)
+        result = plain(filled, axis, keepdims=keepdims, initial=start, where=where)
         return result if all_nan is None else clang.where(all_nan, float("nan"), result)
 
     f.__name__ = name
@@ -222,8 +222,7 @@ def nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims:
     if a.dtype.kind != "f":
         along, dims = lines(a, axis)
         return scalar_unless_kept(with_kept_dims(middle_mean(along), dims, keepdims), keepdims)
-    if sizes.concrete((a.numel,), "np.nanmedian") == (0,):
-        return scalar_unless_kept(nanmean(a, axis, keepdims=keepdims), keepdims)
+    check(sizes.concrete((a.numel,), "np.nanmedian") != (0,), lambda: "np.nanmedian of nothing warns", NeedsOpaque)
     ordered, count, dims = _sorted_valid(a, axis)
     pair = clang.stack([_at(ordered, (count - 1) // 2), _at(ordered, count // 2)], ordered.ndim - 1)
     return scalar_unless_kept(with_kept_dims(reductions.mean(pair, -1), dims, keepdims), keepdims)
@@ -236,10 +235,7 @@ def _nanquantile(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims:
     if method != "linear" or wanted is not a.dtype:
         # With another dtype, NumPy's result has it or the array's own, as its first line holds a number or none.
         raise NeedsOpaque(f"np.nanquantile by the method {method!r} with a result of {wanted} is not compiled")
-    along, dims = lines(a, axis)
-    if sizes.concrete(along.shape[-1:], "np.nanquantile") == (0,):
-        nan = with_kept_dims(clang.full(along.shape[:-1], float("nan"), dtype=wanted), dims, keepdims)
-        return with_leading([nan] * len(q.values), q.shape)
+    check(sizes.concrete((a.numel,), "np.nanquantile") != (0,), lambda: "np.nanquantile of nothing warns", NeedsOpaque)
     ordered, count, dims = _sorted_valid(a, axis)
     found = [_linear_quantile(ordered, count, float(x), exact=q.is_exact) for x in q.values]
     return with_leading([with_kept_dims(x, dims, keepdims) for x in found], q.shape)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, devices, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 
 __all__ = [
     "as_array",
@@ -35,7 +35,7 @@ __all__ = [
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     """``x`` as a proxy: numbers become 0-d arrays, sequences are stacked (``np.asarray`` of what a trace holds).
 
-    Raises ``ValueError`` for ragged sequences as NumPy does.
+    Raises ``ValueError`` for ragged sequences as NumPy does; what a trace does not hold makes the program run eagerly.
     """
     if isinstance(x, TensorProxy):
         return x if dtype is None else clang.convert(x, dtype)
@@ -43,15 +43,17 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         if dtype is not None:
             check_fits(x, dtype)
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
-    if isinstance(x, (tuple, list, range)):
+    if isinstance(x, range):
+        return _progression(range(*map(int, (x.start, x.stop, x.step))), dtype)
+    if isinstance(x, (tuple, list)):
         return _stack(list(x), dtype)
     if is_number(x):
-        wanted = to_dtype(np.asarray(x).dtype) if dtype is None else dtype
+        wanted = dtype_argument(np.asarray(x).dtype) if dtype is None else dtype
         check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
-        return clang.full((), x.item(), dtype=to_dtype(x.dtype) if dtype is None else dtype)
-    raise TypeError(f"cannot take {type(x).__name__} for an array")
+        return clang.full((), x.item(), dtype=dtype_argument(x.dtype) if dtype is None else dtype)
+    raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
 def beyond(x: Any, dtype: DType) -> int:
@@ -83,6 +85,23 @@ def as_array_with(attribute: str, x: Any) -> TensorProxy:
     return as_array(x)
 
 
+def _progression(x: range, dtype: DType | None) -> TensorProxy:
+    """The integers of a range, as NumPy takes them out of one: without any, they are of no dtype of theirs."""
+    if not x:
+        return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
+    ends = (x[0], x[-1])
+    own = dtype_argument(np.asarray(ends).dtype)
+    wanted = own if dtype is None else dtype
+    if own is not dtypes.int64:
+        return _stack(list(x), wanted)
+    for end in ends:
+        check_fits(end, wanted)
+    made = prims.iota(len(x), start=x.start, step=x.step, device=devices.current(), dtype=dtypes.int64)
+    # Inexact numbers are rounded from Python's floats.
+    made = clang.convert(made, dtypes.float64) if wanted.kind in "fc" else made
+    return clang.convert(made, wanted)
+
+
 def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
     if not items:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
@@ -108,7 +127,9 @@ def as_item(x: Any, dtype: DType) -> TensorProxy:
 
 
 def _leaves(items: Any) -> list[Any]:
-    if isinstance(items, (tuple, list, range)):
+    if isinstance(items, range):
+        return [items[0]] if items else []
+    if isinstance(items, (tuple, list)):
         return [leaf for x in items for leaf in _leaves(x)]
     return [items]
 
@@ -122,9 +143,13 @@ def _nested_dtype(items: list[Any]) -> DType:
         if is_number(x):
             kind = x.python_type if isinstance(x, NumberProxy) else type(x)
             strong.append(np.dtype(kind))
+        elif isinstance(x, TensorProxy):
+            strong.append(to_numpy_dtype(x.dtype))
+        elif isinstance(x, np.generic):
+            strong.append(x.dtype)
         else:
-            strong.append(x.dtype if isinstance(x, np.generic) else np.dtype(x.dtype.name))
-    return to_dtype(np.result_type(*strong))
+            raise NeedsEager(f"it makes an array of a {type(x).__name__}")
+    return dtype_argument(np.result_type(*strong))
 
 
 def is_scalar_like(x: Any) -> bool:

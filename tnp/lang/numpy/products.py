@@ -269,6 +269,11 @@ def _from_sublists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """The form ``einsum(a, [0, 1], b, [1, 2], [0, 2])`` as subscripts and arrays."""
 
     def letters(sublist: Any) -> str:
+        check(
+            isinstance(sublist, (list, tuple)),
+            lambda: "the subscripts for each operand must be a list or a tuple",
+            TypeError,
+        )
         return "".join("..." if x is Ellipsis else _LETTERS[static_int(x)] for x in sublist)
 
     pairs = len(operands) // 2
@@ -407,6 +412,7 @@ def einsum(
 
     Operands are multiplied from left to right. Raises ``ValueError`` for subscripts that do not fit.
     """
+    check_order(order)
     check(len(operands) > 0, lambda: "must specify the einstein sum subscripts string and at least one operand")
     subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_sublists(operands)
     arrays = [as_array(x) for x in arrays]

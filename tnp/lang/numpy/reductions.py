@@ -52,7 +52,7 @@ NoValue: Any = np._NoValue
 @cache
 def _example(name: str, dtype: np.dtype[Any], options: tuple[tuple[str, Any], ...]) -> DType:
     with np.errstate(all="ignore"):
-        return to_dtype(getattr(np, name)(np.ones(1, dtype), **dict(options)).dtype)
+        return dtype_argument(getattr(np, name)(np.ones(1, dtype), **dict(options)).dtype)
 
 
 def dtype_by_example(name: str, a: TensorProxy, dtype: Any = None, **options: Any) -> DType:
@@ -227,8 +227,10 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *
     wanted = dtype_by_example("mean", a, dtype)
     work = dtypes.float32 if dtype is None and wanted is dtypes.float16 else wanted
     mask = mask_of(where, a)
+    count = count_of(a, dims, mask)
+    check(mask is not None or count != 0, lambda: "np.mean of nothing warns", NeedsOpaque)
     total = sum_of(clang.convert(a, work), dims, mask)
-    result = clang.convert(divided(total, count_of(a, dims, mask)), wanted)
+    result = clang.convert(divided(total, count), wanted)
     return result if keeps_dims(keepdims) else clang.squeeze(result, dims)
 
 
@@ -254,6 +256,9 @@ def _var(
     dims = reduced_dims(a, axis)
     mask = mask_of(where, a)
     wanted = dtype_by_example(name, a, dtype)
+    count = count_of(a, dims, mask)
+    if type(count) is int and type(ddof) in (int, float):
+        check(count > ddof, lambda: f"np.{name} of too little warns", NeedsOpaque)
     check(
         a.dtype.kind != "c" or dtype is None or to_dtype(dtype).kind == "c",
         lambda: "it is of complex numbers",
@@ -272,7 +277,6 @@ def _var(
         spread = clang.expand_dims(prims.var(clang.convert(a, work), dims, correction=ddof), dims)
     else:
         values = clang.convert(a, work)
-        count = count_of(a, dims, mask)
         center = divided(sum_of(values, dims, mask), count) if given is NoValue else given
         squares = square_of(values - center)
         freedom = as_array(count, dtypes.float64) - ddof

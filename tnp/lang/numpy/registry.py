@@ -25,6 +25,7 @@ from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
 
 __all__ = [
+    "MOST_DIMS",
     "VIEWS",
     "NumpyFunction",
     "Out",
@@ -130,6 +131,9 @@ def _out_in_signature(function: Any) -> Out:
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
+
+#: dimensions that an array of NumPy's has at most
+MOST_DIMS = 64
 
 #: every function of the language by symbol id (``"numpy.linalg.inv"``)
 by_id: dict[str, NumpyFunction] = {}
@@ -237,6 +241,8 @@ def npsymbol(
         @functools.wraps(f)
         def meta(*args: Any, **kwargs: Any) -> Any:
             result = f(*args, **kwargs)
+            if type(result) is TensorProxy and len(result.shape) > MOST_DIMS:
+                raise ValueError(f"maximum supported dimension for an ndarray is currently 64, found {result.ndim}")
             if not returns_its_own:
                 return result
             if type(result) is TensorProxy and _is_new(result):

@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
-from tnp.lang.numpy.dtypes import result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
@@ -296,7 +296,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
         choices = [prims.select(choices, 0, i) for i in range(count)]
     arrays = [as_array(c) for c in choices]
     check(len(arrays) > 0, lambda: "need at least one array to choose from")
-    wanted = to_dtype(ask_numpy(np.choose, 0, [normalize_operand(c) for c in choices]).dtype)
+    wanted = dtype_argument(ask_numpy(np.choose, 0, [normalize_operand(c) for c in choices]).dtype)
     index, *arrays = clang.broadcast(indices_of(a), *(clang.convert(c, wanted) for c in arrays))
     index = _in_bounds(index, len(arrays), mode)
     if mode == "raise":
@@ -305,9 +305,9 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
 
 
 @npmethod("choose", tags=(OpTags.MAY_RAISE,))
-def _choose_method(a: TensorProxy, choices: Any, mode: str = "raise") -> TensorProxy:
-    """``np.choose`` as a method."""
-    return choose(a, choices, mode)
+def _choose_method(a: TensorProxy, *choices: Any, mode: str = "raise") -> TensorProxy:
+    """``np.choose`` as a method, which takes the choices one by one, too."""
+    return choose(a, choices[0] if len(choices) == 1 else choices, mode)
 
 
 def _strides_of(shape: tuple[int, ...], order: str) -> list[int]:
@@ -366,10 +366,18 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 @npsymbol()
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> TensorProxy:
     """Whether elements are equal to ``atol + rtol * abs(b)``; infinities to themselves, NaN as asked."""
-    x, y = as_array(a), as_array(b)
-    y = clang.convert(y, result_dtype(y, 1.0))
+    # Python's numbers take the others' dtype, as long as there are others.
+    x, y, rtol, atol = (z if is_number(z) else as_array(z) for z in (a, b, rtol, atol))
+    if isinstance(y, TensorProxy):
+        y = clang.convert(y, result_dtype(y, 1.0))
+    elif isinstance(y, NumberProxy):
+        y = prims.convert_number(y, float) if y.python_type in (bool, int) else y
+    elif type(y) in (bool, int):
+        y = float(y)
     distance = elementwise.absolute(elementwise.subtract(x, y))
-    allowed = elementwise.add(atol, elementwise.multiply(rtol, elementwise.absolute(y)))
+    size = abs(y) if is_number(y) else elementwise.absolute(y)
+    relative = rtol * size if is_number(rtol) and is_number(size) else elementwise.multiply(rtol, size)
+    allowed = atol + relative if is_number(atol) and is_number(relative) else elementwise.add(atol, relative)
     near = clang.logical_and(*clang.broadcast(elementwise.less_equal(distance, allowed), elementwise.isfinite(y)))
     near = clang.logical_or(near, elementwise.equal(x, y))
     if equal_nan:

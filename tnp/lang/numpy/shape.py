@@ -32,13 +32,14 @@ __all__ = [
 
 
 def shape_argument(x: Any) -> Shape:
-    """A shape as NumPy takes it: an integer or a sequence of them; sizes stay sizes."""
+    """A shape as NumPy takes it: an integer or a sequence of them; sizes stay sizes. Raises ``TypeError`` for a bool."""
     return tuple(_length(d) for d in x) if isinstance(x, (tuple, list, range)) else (_length(x),)
 
 
 def _length(x: Any) -> Dim:
     if isinstance(x, NumberProxy) and x.value is None and x.bound is not None:
         return x
+    check(type(x) is not bool, lambda: "an integer is required", TypeError)
     return static_int(x, "a shape")
 
 

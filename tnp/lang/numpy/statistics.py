@@ -64,6 +64,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         mean = reductions.mean(a, axis, keepdims=keepdims)
         count = sizes.product([a.shape[d] for d in dims])
+        check(mean.numel != 0, lambda: "how many elements the mean of nothing is of is divided by zero", NeedsOpaque)
         return (mean, clang.full(mean.shape, count, dtype=mean.dtype)) if returned else mean
     weight = _fitting_weights(weights, a, axis)
     dtype = result_dtype(a, weight)
@@ -129,9 +130,9 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     mirrored = clang.conj(centered) if work.kind == "c" else centered
     products = prims.matmul(centered, clang.matrix_transpose(mirrored))
     (known,) = sizes.concrete((count,), "a covariance")
-    # Without degrees of freedom left NumPy multiplies by 1 / 0, and so makes 0 · ∞ a NaN.
-    freedom = max(known - taken, 0)
-    return clang.mul(products, 1 / freedom if freedom else math.inf)
+    # Without degrees of freedom left NumPy warns.
+    check(known > taken, lambda: "the covariance of too little is not compiled", NeedsOpaque)
+    return clang.mul(products, 1 / (known - taken))
 
 
 @npsymbol(returns="array", row_major=False)

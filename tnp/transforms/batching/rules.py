@@ -11,13 +11,21 @@ from typing import Any
 from tnp.core import clang, dtypes, prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.transforms.batching.walk import Batched, Walk, batch_rule
+from tnp.transforms.batching.walk import Batched, Walk, batch_rule, batch_rules
 
 __all__: list[str] = []
 
 
 def _next(dims: Sequence[int]) -> list[int]:
     return [d + 1 for d in dims]
+
+
+def _data_warning(walk: Walk, b: BoundSymbol, effect: Any, result: None, count: Any) -> None:
+    """The elements of the batch warn together."""
+    b.sym(effect, result, prims.sum(clang.convert(count.array, dtypes.int64), (0,)))
+
+
+batch_rules["tnp.data_warning"] = _data_warning
 
 
 # Shapes

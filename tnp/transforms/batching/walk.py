@@ -197,12 +197,12 @@ class Walk:
             self.bind(b.output, rule(self, b))
         elif same:
             self.bind(b.output, b.sym(*self.of(b.args), **self.of(b.kwargs)))
+        elif rule is not None:
+            self.bind(b.output, rule(self, b, *self.of(b.args), **self.of(b.kwargs)))
         elif OpTags.EFFECT in b.sym.tags:
             raise BatchError(
                 f"{b.sym.qualified_name} has an effect, which cannot be had for each element of a batch", b.location
             )
-        elif rule is not None:
-            self.bind(b.output, rule(self, b, *self.of(b.args), **self.of(b.kwargs)))
         elif b.subsymbols:
             for sub in b.subsymbols:
                 sub.location = b.location if sub.location is None else sub.location
@@ -213,7 +213,7 @@ class Walk:
             self.bind(b.output, self.one_by_one(b))
 
     def bind(self, old: Any, new: Any) -> None:
-        values: list[Any] = _flat(new)
+        values: list[Any] = [] if new is None else _flat(new)
         for a, b in zip(flat_proxies(old), values, strict=True):
             self.names[a.name] = b
             if isinstance(a, TensorProxy) and isinstance(b, (TensorProxy, Batched)):

@@ -1,0 +1,117 @@
+"""Warnings that NumPy's functions give because of what is in the data: as often as eager gives them, from the user's line, at each call."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+
+NAN = np.array([[np.nan, np.nan, np.nan], [1.0, np.nan, 3.0], [2.0, 2.0, 2.0]])
+
+
+def said(f, *args):
+    """The result of a call, or its error, and the messages of its warnings but those of floating-point errors."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = repr(f(*args))
+        except Exception as error:
+            result = repr(error)
+    return result, [str(w.message) for w in caught if "encountered in" not in str(w.message)]
+
+
+def check(f, *args):
+    expected = said(f, *args)
+    for executors in ((), ("numpy",), ("numpy_prims",)):
+        jitted = tnp.jit(f, executors=executors or None)
+        for _ in range(2):
+            assert said(jitted, *args) == expected, executors
+    return expected[1]
+
+
+@pytest.mark.parametrize("name", ["nanmin", "nanmax", "nanmean", "nanvar", "nanstd", "nanmedian"])
+def test_lines_of_nothing_but_nan(name):
+    function = getattr(np, name)
+    assert len(check(lambda x: function(x, axis=1), NAN)) == 1
+    assert len(check(lambda x: function(x, axis=1, keepdims=True), NAN[:1])) == 1
+    assert len(check(lambda x: function(x), NAN[0])) == 1
+    assert not check(lambda x: function(x, axis=0), NAN)
+    assert not check(lambda x: function(x), np.array([1, 2]))
+    check(lambda x: function(x), NAN[0, 0])
+    check(lambda x: function(x, axis=1), NAN[:, :0])
+
+
+@pytest.mark.parametrize("function", [lambda x, q: np.nanquantile(x, q, axis=1), lambda x, q: np.nanmedian(x, axis=1)])
+def test_one_line_warns_after_the_other(function):
+    assert len(check(function, np.concatenate([NAN, NAN]), 0.5)) == 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.mean(x, axis=1, where=x > 1),
+        lambda x: x.var(axis=1, where=x > 1),
+        lambda x: np.nanmean(x, axis=0, where=x > 2),
+        lambda x: np.nanvar(x, axis=1, ddof=2),
+        lambda x: np.mean(x[:0]),
+        lambda x: x[:1].std(axis=0, ddof=1),
+        lambda x: np.median(x[:0], axis=0),
+        lambda x: np.average(x[:0], axis=0),
+        lambda x: np.cov(x[2:, :1]),
+        lambda x: np.nanmin(x, axis=1, initial=np.nan),
+    ],
+)
+def test_too_few_elements(function):
+    assert check(function, NAN)
+
+
+def test_nothing_is_said_of_enough_elements():
+    assert not check(lambda x: (np.mean(x, where=x > 1), np.var(x, ddof=1), np.nanmean(x), np.cov(x)), NAN)
+
+
+def test_the_line_is_the_users():
+    def f(x):
+        return np.nanmin(x) + 1
+
+    jitted = tnp.jit(f)
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="All-NaN slice") as caught:
+            jitted(NAN[0])
+        assert (caught[0].filename, caught[0].lineno) == (__file__, inspect.getsourcelines(f)[1] + 1)
+
+
+def test_as_errors_they_stop_the_program():
+    def f(x, y):
+        y[0] = 7
+        z = np.nanmean(x)
+        y[1] = z
+
+    y = np.zeros(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="Mean of empty slice"):
+            tnp.jit(f)(NAN[0], y)
+    assert y.tolist() == [7, 0]
+
+
+def test_in_a_loop():
+    def f(x):
+        total = 0.0
+        for i in range(len(x)):
+            total += np.nan_to_num(np.nanmean(x[i]))
+        return total
+
+    assert len(check(f, np.tile(NAN, (8, 1)))) == 8
+
+
+def test_gradients_and_batches():
+    x = np.array([[1.0, np.nan], [3.0, 4.0]])
+    for executors in (None, ("numpy",)):
+        jitted = tnp.jit(tnp.grad(lambda x: np.nanmax(x, axis=1).sum()), executors=executors)
+        np.testing.assert_array_equal(jitted(x), [[1, 0], [0, 1]])
+        with pytest.warns(RuntimeWarning, match="All-NaN") as caught:
+            result = tnp.jit(tnp.vmap(lambda x: np.nanmin(x)), executors=executors)(NAN)
+        assert len(caught) == 1
+        np.testing.assert_array_equal(result, [np.nan, 1, 2])

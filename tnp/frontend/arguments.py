@@ -1,0 +1,41 @@
+"""What arguments of NumPy's functions say before an operation is recorded."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager
+
+__all__ = ["MANY", "check_where", "count_of_plain"]
+
+
+@cache
+def _warns_of_where() -> bool:
+    """Whether NumPy warns of ``where=`` without ``out=``, as it does since 2.4."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        np.positive(1, where=np.array(False))
+    return bool(said)
+
+
+def check_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises :class:`NeedsEager` for a call that leaves elements undefined, of which NumPy warns."""
+    has_out = "out" in kwargs or len(args) > ufunc.nin
+    if not has_out and kwargs.get("where", True) is not True and _warns_of_where():
+        raise NeedsEager(f"{ufunc.__name__} is called with where= and no out=, of which NumPy warns")
+
+
+#: numbers in a list from which on an array of them is one constant, not an operation an element
+MANY = 16
+
+
+def count_of_plain(x: Any) -> int:
+    """How many numbers there are in nested lists that hold nothing else; 0 if they do."""
+    if type(x) not in (list, tuple):
+        return type(x) in (bool, int, float, complex)
+    counts = [count_of_plain(y) for y in x]
+    return sum(counts) if all(counts) else 0

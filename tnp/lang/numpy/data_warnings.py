@@ -1,0 +1,133 @@
+"""What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the least.
+
+The warning is an operation of its own behind the function's, which stays one that passes open, move and differentiate. Where sizes alone
+say that there is nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from tnp.core import clang
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
+from tnp.lang.numpy.effects import Effect
+from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.reductions import NoValue, ddof_of
+from tnp.lang.numpy.registry import by_id, npsymbol
+
+__all__ = ["DATA_WARNINGS", "data_warning", "warn_times"]
+
+#: a message, and how often the warning is given
+Warned = tuple[str, TensorProxy] | None
+
+_MEAN = "Mean of empty slice"
+_FREEDOM = "Degrees of freedom <= 0 for slice"
+_ALL_NAN = "All-NaN slice encountered"
+
+
+def warn_times(count: Any, message: str) -> None:
+    """Gives a ``RuntimeWarning`` that many times, at the caller's line. Raises it where warnings are errors."""
+    for _ in range(int(count)):
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.MAY_RAISE))
+def data_warning(effect: Effect, result: None, count: TensorProxy) -> None:
+    """Makes the call of :func:`warn_times`, with ``count``."""
+
+
+def _function(name: str) -> Any:
+    return by_id[f"numpy.{name}"].symbol
+
+
+def _some(conditions: TensorProxy) -> TensorProxy:
+    return _function("any")(conditions)
+
+
+def _numbers(a: TensorProxy, axis: Any, where: Any = NoValue) -> TensorProxy:
+    """How many elements that are taken of each line are not NaN: as the functions count them, so that it is done once."""
+    return _function("sum")(_function("logical_not")(_function("isnan")(a)), axis, where=where)
+
+
+def _extreme(result: TensorProxy, a: Any, *args: Any, **kwargs: Any) -> Warned:
+    if result.dtype.kind not in "fc":
+        return None
+    is_array = isinstance(a, TensorProxy) and not a.scalar
+    return _ALL_NAN if is_array else "All-NaN axis encountered", _some(_function("isnan")(result))
+
+
+def _nanmean(
+    result: Any, a: Any, axis: Any = None, dtype: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any
+) -> Warned:
+    a = as_array(a)
+    return (
+        (_MEAN, _some(_function("equal")(_numbers(a, axis, where), 0)))
+        if a.dtype.kind in "fc"
+        else _mean(result, a, axis, where=where)
+    )
+
+
+def _nanvar(
+    result: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *args: Any,
+    where: Any = NoValue, correction: Any = NoValue, **kwargs: Any,
+) -> Warned:  # fmt: skip
+    a = as_array(a)
+    if a.dtype.kind not in "fc":
+        return _var(result, a, axis, dtype, ddof, where=where, correction=correction)
+    count = _numbers(a, axis, where)
+    return f"{_FREEDOM}.", _some(_function("less_equal")(count, ddof_of(ddof, correction)))
+
+
+def _order_statistic(a: Any, axis: Any) -> Warned:
+    a = as_array(a)
+    if a.dtype.kind not in "fc":
+        return None
+    # One line after the other warns.
+    return _ALL_NAN, _function("sum")(_function("equal")(_numbers(a, axis), 0))
+
+
+def _nanmedian(result: Any, a: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Warned:
+    return _order_statistic(a, axis)
+
+
+def _nanquantile(result: Any, a: Any, q: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Warned:
+    return _order_statistic(a, axis)
+
+
+def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy:
+    mask = clang.broadcast_to(as_array(where), a.shape)
+    return _function("sum")(mask, axis)
+
+
+def _mean(result: Any, a: Any, axis: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any) -> Warned:
+    if where is NoValue or where is True:
+        return None
+    return _MEAN, _some(_function("equal")(_count(as_array(a), axis, where), 0))
+
+
+def _var(
+    result: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *args: Any,
+    where: Any = NoValue, correction: Any = NoValue, **kwargs: Any,
+) -> Warned:  # fmt: skip
+    if where is NoValue or where is True:
+        return None
+    return _FREEDOM, _some(_function("less_equal")(_count(as_array(a), axis, where), ddof_of(ddof, correction)))
+
+
+#: by the id of a symbol: of its result and its arguments, what is warned of
+DATA_WARNINGS: dict[str, Callable[..., Warned]] = {
+    "numpy.mean": _mean,
+    "numpy.nanmax": _extreme,
+    "numpy.nanmean": _nanmean,
+    "numpy.nanmedian": _nanmedian,
+    "numpy.nanmin": _extreme,
+    "numpy.nanpercentile": _nanquantile,
+    "numpy.nanquantile": _nanquantile,
+    "numpy.nanstd": _nanvar,
+    "numpy.nanvar": _nanvar,
+    "numpy.std": _var,
+    "numpy.var": _var,
+}

@@ -27,11 +27,11 @@ import os
 import secrets
 import stat
 import sys
-import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tnp.core import locks
 
 __all__ = ["clear", "folder", "key_file", "load", "state_of_sources", "store", "usage", "write"]
 
@@ -50,14 +50,15 @@ _TRIM_TO = 3 / 4
 #: seconds after which a temporary file has been left by a process that ended
 _STALE = 3600
 
-#: how files are opened to be read: a link is an error, and who opens a pipe does not wait for its other end
+#: how files are opened to be read (a link is an error, and who opens a pipe does not wait for its other end), and to be written (they are new)
 _READING = os.O_RDONLY | sum(getattr(os, f"O_{flag}", 0) for flag in ("NOFOLLOW", "NONBLOCK", "CLOEXEC", "BINARY"))
+_WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (_READING & ~getattr(os, "O_NONBLOCK", 0))
 
 #: the keys that this process has read, by where they lie
 _keys: dict[str, bytes] = {}
 #: bytes stored by this process since it last looked at each folder's size
 _stored: dict[Path, int] = {}
-_stored_lock = threading.Lock()
+_stored_lock = locks.lock()
 
 
 def folder() -> Path | None:
@@ -190,7 +191,8 @@ def _make_key(file: str) -> None:
 @contextlib.contextmanager
 def _written(folder: str, content: bytes) -> Iterator[str]:
     """A new file in a folder, which goes unless it is moved. Raises ``OSError``."""
-    descriptor, temporary = tempfile.mkstemp(suffix=".tmp", dir=folder)
+    temporary = os.path.join(folder, f"{secrets.token_hex(8)}.tmp")
+    descriptor = os.open(temporary, _WRITING, 0o600)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)

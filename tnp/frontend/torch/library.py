@@ -25,6 +25,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_shadow
+from tnp.frontend.torch import compiling
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS
 from tnp.frontend.torch.autocast import Casts
@@ -104,12 +105,13 @@ class _Mode(TorchFunctionMode):
 
     def __enter__(self) -> Any:
         self.tracer.generator_state = _generator_states()
-        self.was_compiling = torch.compiler._is_compiling_flag
-        torch.compiler._is_compiling_flag = self.tracer.says_compiling  # as torch.export does
+        if self.tracer.says_compiling:
+            compiling.begin()
         return super().__enter__()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        torch.compiler._is_compiling_flag = self.was_compiling
+        if self.tracer.says_compiling:
+            compiling.end()
         super().__exit__(kind, error, traceback)
         left_as_it_was = autocast.state_now() == self.tracer.casts.began
         autocast.put_back(self.tracer.casts.began)

@@ -10,9 +10,11 @@ import pytest
 os.environ.setdefault("TNP_CHECK", "1")
 #: Triton's kernels run in its interpreter, on the CPU. It reads this when it is imported, which torch may do at any time.
 os.environ.setdefault("TRITON_INTERPRET", "1")
-#: compiled code of the tests is kept for the run, not with the user's
+#: compiled code of the tests, and the key that it is kept under, are there for the run, and not with the user's
 _cache = tempfile.TemporaryDirectory(prefix="tnp-tests-")
 os.environ.setdefault("TNP_CACHE_DIR", _cache.name)
+if os.environ["TNP_CACHE_DIR"] == _cache.name:
+    os.environ["XDG_STATE_HOME"] = os.path.join(_cache.name, "state")
 if importlib.util.find_spec("hypothesis") is not None:  # machines with a GPU may have pytest alone
     from hypothesis import settings
 

@@ -299,11 +299,15 @@ def test_a_folder_that_cannot_be_made_is_no_error(folder):
 def test_a_folder_that_cannot_be_written_is_read(folder, monkeypatch):
     add(1)
 
-    def refuse(*args, **kwargs):
-        raise OSError(errno.EROFS, "read-only file system")
+    opens = os.open
+
+    def refuse(path, flags=os.O_WRONLY, *args, **kwargs):
+        if flags & os.O_WRONLY:
+            raise OSError(errno.EROFS, "read-only file system")
+        return opens(path, flags, *args, **kwargs)
 
     # root may write where the mode forbids it: refuse the system's calls instead
-    monkeypatch.setattr(disk.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     monkeypatch.setattr(os, "utime", refuse)
     assert add(1).from_cache
     assert call(add(2)) == 3

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +99,11 @@ def test_import_brings_in_no_optional_library():
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_files_are_one_sitting_long(path):
     assert len(path.read_text().splitlines()) <= 800
+
+
+def test_locks_are_made_in_one_place():
+    """``tnp.core.locks`` makes them anew in a forked child. Python 3.11's ``cached_property`` has one, too."""
+    made = re.compile(r"threading\.(R?Lock|Condition|Semaphore)\b|from threading import|functools\.cached_property")
+    for path in ROOT.rglob("*.py"):
+        if path != ROOT / "core" / "locks.py":
+            assert not made.search(path.read_text()), path

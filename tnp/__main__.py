@@ -68,7 +68,10 @@ def info() -> None:
 def _print_cache() -> None:
     path = disk.folder()
     if path is None:
-        print("cache: off (TNP_DISABLE_CACHE, TNP_CACHE_SIZE=0, or no folder that only you can write to)")
+        print(
+            "cache: off (TNP_DISABLE_CACHE, TNP_CACHE_SIZE=0, or no folder that only you can write to, or no key that only you can read: "
+            f"{disk.key_file()})"
+        )
         return
     count, size = disk.usage()
     print(f"cache: {path}, {count} objects, {size / 2**20:.1f} MiB")

@@ -7,7 +7,6 @@ import importlib
 import os
 import re
 import sys
-import threading
 import time
 import warnings
 import weakref
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import check, logs
+from tnp.core import check, locks, logs
 from tnp.core.collector import collected_rarely
 from tnp.core.current import registrations
 from tnp.core.errors import (
@@ -99,7 +98,7 @@ EAGER_LIMIT = 16
 #: every jitted function that there is
 _alive: weakref.WeakSet[Jitted] = weakref.WeakSet()
 #: held while programs are put away or forgotten
-_keeping = threading.RLock()
+_keeping = locks.lock()
 
 
 def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
@@ -135,7 +134,7 @@ class Jitted:
         self._cudagraphs = cudagraphs
         self._entries: tuple[Entry, ...] = ()
         self._last: Entry | None = None
-        self._lock = threading.RLock()
+        self._lock = locks.lock()
         self._hits = 0
         self._misses = 0
         self._recompiled: list[str] = []

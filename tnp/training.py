@@ -5,11 +5,10 @@ The forward program is compiled with the call, a backward program when a gradien
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import locks, sizes
 from tnp.core.errors import ExtensionError, GradientError, NeedsEager
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
@@ -35,7 +34,7 @@ class Training:
         self._runner = runner
         self.split = made
         self._backend_for = backend_for
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         #: the traces of each backward program that was asked for, by the outputs whose cotangents it takes
         self._backward: dict[tuple[int, ...], list[Trace]] = {}
         self.traces = compile_trace(made.forward, backend_for(made.forward))

@@ -8,17 +8,17 @@ counts to more while a program is compiled, and looks through what was made mean
 from __future__ import annotations
 
 import gc
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from tnp.core import locks
 
 __all__ = ["collected_rarely"]
 
 #: how many times as many objects are made between two collections
 TIMES = 20
 
-_lock = threading.Lock()
+_lock = locks.lock()
 #: compilations that are going on, and the thresholds outside of them
 _depth = 0
 _outside: tuple[int, int, int] = (0, 0, 0)
@@ -60,14 +60,10 @@ def _put_back() -> None:
         gc.set_threshold(*_outside)
 
 
+@locks.in_child
 def _after_fork_in_child() -> None:
     """Threads that were compiling are not here."""
-    global _lock, _depth
-    _lock = threading.Lock()
+    global _depth
     if _depth:
         _depth = 0
         _put_back()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
+from tnp.core import locks
 from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -179,7 +179,7 @@ class OperatorExecutor(Executor):
         super().__init__(name, version=version)
         self.implementations: dict[Any, Implementation] = {}
         self.operators: dict[str, Symbol] = {}
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def register_operator(
         self,
@@ -252,8 +252,8 @@ class OperatorExecutor(Executor):
                 fn=fn,
             )
             symbol.follows_arguments = True
-            self.operators[name] = symbol
             self.implementations[symbol.id] = Implementation(symbol)
+            self.operators[name] = symbol
         registrations.defined(symbol.id)
         return symbol
 

@@ -15,14 +15,13 @@ What needs the host while it runs cannot be captured, and runs as it is: see :fu
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
 
-from tnp.core import prims
+from tnp.core import locks, prims
 from tnp.core.bodies import is_control_flow
 from tnp.core.devices import DeviceType, cpu
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
@@ -100,7 +99,8 @@ class Captured:
     def __init__(self, trace: Trace) -> None:
         self.function = trace.python_callable()
         self.reason = why_not(trace)
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
+        self._runs = False
         self._graphs: dict[Hashable, _Graph] = {}
         if self.reason is not None:
             return
@@ -119,9 +119,10 @@ class Captured:
         self.passed = {i: names.index(p.name) for i, p in enumerate(self.results) if p.name in names}
 
     def __call__(self, *inputs: Any) -> Any:
-        if self.reason is not None or not self._lock.acquire(blocking=False):
+        if self.reason is not None or self._runs or not self._lock.acquire(blocking=False):
             return self.function(*inputs)
         try:
+            self._runs = True
             cuda = _torch_cuda()
             if cuda.is_current_stream_capturing():  # somebody else's graph is to have it
                 return self.function(*inputs)
@@ -136,6 +137,7 @@ class Captured:
                 graph = self._graphs[key] = _Graph(self, cuda, device, stream)
             return graph(inputs)
         finally:
+            self._runs = False
             self._lock.release()
 
     def describe(self) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from tnp.core.errors import NoDeviceError
+from tnp.core.quiet import quiet
 
 __all__ = ["raise_if_device_failed", "why_no_device"]
 
@@ -18,8 +17,7 @@ def why_no_device() -> str | None:
 
     if torch.version.cuda is None:
         return "this torch is built without CUDA"
-    with warnings.catch_warnings():  # of a driver that is too old it warns, and here that is the answer
-        warnings.simplefilter("ignore")
+    with quiet():  # of a driver that is too old it warns, and here that is the answer
         if torch.cuda.is_available():
             return None
         try:

@@ -7,12 +7,13 @@ statistics, and given back to it when they are freed.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
+
+from tnp.core import locks
 
 __all__ = ["share_with_torch"]
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _allocators: list[Any] = []
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tnp.core import locks
 from tnp.core.current import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
@@ -85,7 +85,7 @@ _OWN: Mapping[str, _Own] = {
     "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _executors: dict[str, Executor] = {}
 #: what ``jit`` uses where it is given none, and what stands behind all others; tnp's own by name, as they may not be imported yet
 _default: list[str | Executor] = ["llvm"]
@@ -136,9 +136,9 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
             f"{name!r} is one of tnp's own executors; remove_default_executor takes it out of the defaults"
         )
     with _lock:
-        _executors.pop(name, None)
         for listed in (_default, _always):
             listed[:] = [e for e in listed if _name(e) != name]
+        _executors.pop(name, None)
     _lists_changed(f"the executor {name} was deregistered")
 
 
@@ -158,7 +158,8 @@ def get_executor(name: str) -> Executor | None:
     if own is not None:
         if own.needs is None or importlib.util.find_spec(own.needs) is not None:
             try:
-                importlib.import_module(own.module)
+                with locks.importing:
+                    importlib.import_module(own.module)
             except (ImportError, OSError) as error:  # the package is there, but what it is linked with is not
                 if own.needs is None:
                     raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from pathlib import Path
 
 from tnp.core.errors import user_stack_level
 
@@ -13,18 +12,15 @@ __all__ = ["report_failure", "written"]
 
 def written(source: str, executor: str, suffix: str) -> str:
     """The path of a file with ``source``, in the folder of the cache; where there is none, a name for it."""
-    from tnp.core.disk import folder
+    from tnp.core import disk
 
     digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    path = folder()
-    if path is None:
-        return f"<tnp {executor} {digest}>"
-    file = Path(path) / f"{executor}_{digest}{suffix}"
-    try:
-        file.write_text(source)
-    except OSError:
-        return f"<tnp {executor} {digest}>"
-    return str(file)
+    path = disk.folder()
+    if path is not None:
+        file = path / f"{executor}_{digest}{suffix}"
+        if disk.write(file, source.encode()):
+            return str(file)
+    return f"<tnp {executor} {digest}>"
 
 
 def report_failure(region: str, kernels: str, path: str, error: Exception) -> None:

@@ -13,12 +13,12 @@ import functools
 import importlib
 import itertools
 import math
-import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from tnp.core import locks
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
 from tnp.executors.base import Refusal
@@ -98,7 +98,7 @@ class _Site:
     forward: Any = None
     backward: Any = None
     quantizers: list[Any] = field(default_factory=list)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: Any = field(default_factory=locks.lock)
 
     def prepare(self, device: torch.device) -> list[Any]:
         """Quantisers of input, weight and cotangent, as the present recipe wants them."""

@@ -12,7 +12,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import langs
+from tnp.core import langs, locks
 from tnp.core.proxies import TensorProxy
 
 if TYPE_CHECKING:
@@ -169,5 +169,6 @@ def uncaptured() -> AbstractContextManager[Any]:
 
 def _loaded(package: str) -> Library:
     if package not in _libraries:
-        importlib.import_module(_MODULES[package])
+        with locks.importing:
+            importlib.import_module(_MODULES[package])
     return _libraries[package]

@@ -34,13 +34,12 @@ import marshal
 import os
 import sys
 import sysconfig
-import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tnp.core import disk
+from tnp.core import disk, locks
 from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.returns import return_what_is_raised
@@ -441,7 +440,7 @@ def _key_expression(key: ast.expr) -> ast.expr:
 _cache: dict[types.CodeType, types.CodeType | None] = {}
 #: by ``id``, the codes of functions that stand in rewritten ones, some of which have nothing to hook
 _inside: dict[int, types.CodeType] = {}
-_lock = threading.Lock()
+_lock = locks.lock()
 
 
 def has_hooks(f: types.FunctionType) -> bool:

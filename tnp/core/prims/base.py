@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import locks, sizes
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -52,7 +51,7 @@ class _PrimIDs:
 
     def __init__(self) -> None:
         self._ids: dict[str, PrimID] = {}
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def __getattr__(self, name: str) -> PrimID:
         if name.startswith("_"):

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 
+from tnp.core import locks
 from tnp.core.devices import Device, DeviceType
 from tnp.executors.failures import raise_if_device_failed
 
@@ -85,7 +85,7 @@ class Built:
                 raise
 
 
-_lock = threading.RLock()
+_lock = locks.lock()
 _graphs: dict[Hashable, Built | Exception] = {}
 
 

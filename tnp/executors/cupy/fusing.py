@@ -7,7 +7,6 @@ stands before it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import cupy
 import numpy as np
 
-from tnp.core import dtypes, prims
+from tnp.core import dtypes, locks, prims
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -125,7 +124,7 @@ class _Fusion:
     def __init__(self, region: Region, name: str) -> None:
         self.name = name
         self.region = region
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._kernels: list[Any] | None = None
         self._alone: Callable[..., Any] | None = None
         self._failed = False

@@ -22,13 +22,12 @@ import json
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tnp.core import disk
+from tnp.core import disk, locks
 
 __all__ = [
     "Compiled",
@@ -98,23 +97,9 @@ class Compiled:
 
 
 #: held while LLVM's state changes: one thread compiles at a time, and no thread forks meanwhile
-_lock = threading.RLock()
+_lock = locks.lock_of_forks()
 #: llvmlite's own lock around each of its calls; some (unloading) happen outside of ours
 _llvmlite_lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-
-
-def _before_fork() -> None:
-    _lock.acquire()
-    _llvmlite_lock.__enter__()
-
-
-def _after_fork() -> None:
-    _llvmlite_lock.__exit__(None, None, None)
-    _lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 _serial = itertools.count()
 
@@ -137,7 +122,7 @@ def _binding() -> Any:
         raise Unavailable(str(e)) from e
     global _llvmlite_lock
     with _lock:
-        _llvmlite_lock = getattr(binding.ffi.lib, "_lock", _llvmlite_lock)
+        _llvmlite_lock = locks.lock_of_forks(getattr(binding.ffi.lib, "_lock", _llvmlite_lock))
     return binding
 
 

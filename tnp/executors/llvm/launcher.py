@@ -21,9 +21,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import os
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from tnp.core import locks
 from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_symbol
 
 __all__ = [
@@ -339,10 +338,8 @@ def _launch() -> int | Unavailable:
 # Launchers
 
 
-#: one installs at a time, and no process is forked meanwhile
-_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+#: one installs at a time
+_lock = locks.lock()
 
 
 class _State(tuple[Any, ...]):

@@ -24,7 +24,6 @@ import math
 import mmap
 import operator
 import os
-import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -34,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from tnp.core import locks
 from tnp.executors.llvm import launcher
 from tnp.executors.llvm.engine import Unavailable, compile_ir, define_symbol
 
@@ -195,19 +195,12 @@ class _Pool:
         for name in ("tnp_pool_malloc", "tnp_pool_free"):
             define_symbol(name, compiled.address(name))
         define_symbol("tnp_pool", self.address)
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
 
     def __getitem__(self, name: str) -> int:
         return self.state[STATE[name]]
 
     def __setitem__(self, name: str, value: int) -> None:
         self.state[STATE[name]] = value
-
-    def _after_fork(self) -> None:
-        """A table that another thread was changing when the process was forked is given up."""
-        if self["lock"]:
-            self["count"] = self["held"] = self["lock"] = 0
 
 
 def _pool_ir() -> str:
@@ -228,7 +221,7 @@ def _pool_ir() -> str:
 
 
 #: two threads would else make a pool each
-_making = threading.Lock()
+_making = locks.lock()
 
 
 @functools.cache
@@ -239,6 +232,14 @@ def _pool() -> _Pool | Unavailable:
             return _Pool()
         except Unavailable as e:
             return e
+
+
+@locks.in_child
+def _after_fork_in_child() -> None:
+    """A table that another thread was changing when the process was forked is given up."""
+    pool = _pool() if _pool.cache_info().currsize else None
+    if isinstance(pool, _Pool) and pool["lock"]:
+        pool["count"] = pool["held"] = pool["lock"] = 0
 
 
 def _usable() -> _Pool | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import logs
+from tnp.core import locks, logs
 from tnp.core.collector import collected_rarely
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -47,7 +47,7 @@ class NativeRegion:
         #: why there is no code for some kinds of arguments
         self.refusals: dict[Any, str] = {}
         self._specs: dict[Any, tuple[launcher.Spec, engine.Compiled, bool]] = {}
-        self._lock = threading.RLock()
+        self._lock = locks.lock()
         #: the kind of arguments whose code was installed last, and the threads that have called it
         self._current: Any = None
         self._callers: set[int] = set()
@@ -110,9 +110,9 @@ class NativeRegion:
                 self.refusals[key] = str(reason)
                 return False
         spec, compiled, release = self._specs[key]
-        self._current = key
-        self._callers.clear()
         self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
+        self._callers.clear()
+        self._current = key
         return True
 
     def _run_singly(self, *args: Any) -> Any:

@@ -29,9 +29,9 @@ import operator
 import os
 import re
 import sys
-import threading
 from typing import Any
 
+from tnp.core import locks
 from tnp.executors.llvm import engine
 
 __all__ = ["ensure_runtime", "get_num_threads", "set_num_threads"]
@@ -183,7 +183,7 @@ def _initial() -> int:
     return os.cpu_count() or 1
 
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _threads = _initial()
 _forked = False
 _compiled: engine.Compiled | None = None
@@ -236,15 +236,16 @@ def ensure_runtime() -> None:
             return
         if _state is None:
             _compiled = engine.compile_ir(_IR, "tnp_parallel")
-            where = ctypes.CFUNCTYPE(ctypes.c_void_p)(_compiled.address("tnp_parallel_state"))()
-            _state = _State.from_address(where)
-            _state.threads = _threads
             engine.define_symbol("tnp_parallel", _compiled.address("tnp_parallel"))
-        _torch_seen = torch_loaded
+            where = ctypes.CFUNCTYPE(ctypes.c_void_p)(_compiled.address("tnp_parallel_state"))()
+            state = _State.from_address(where)
+            state.threads = _threads
+            _state = state
         found = _find_runtime()
         if found is not None:
             _runtimes.append(found)
             _state.runtime = ctypes.addressof(found[0])
+        _torch_seen = torch_loaded
 
 
 def _find_runtime() -> tuple[Any, Any] | None:
@@ -269,11 +270,12 @@ def _load(name: str) -> Any:
     asked = not os.environ.keys().isdisjoint(("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"))
     if asked:
         return ctypes.CDLL(name)
-    os.environ["GOMP_SPINCOUNT"] = str(SPINS)
-    try:
-        return ctypes.CDLL(name)
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
+    with locks.importing:
+        os.environ["GOMP_SPINCOUNT"] = str(SPINS)
+        try:
+            return ctypes.CDLL(name)
+        finally:
+            del os.environ["GOMP_SPINCOUNT"]
 
 
 def _loaded_runtimes() -> list[str]:
@@ -303,17 +305,13 @@ def _loaded_libraries() -> list[str]:
         return []
 
 
+@locks.in_child
 def _after_fork_in_child() -> None:
-    """The parent's pool is not here, and the locks and counts that its other threads held never come free."""
-    global _lock, _threads, _forked
-    _lock = threading.Lock()
+    """The parent's pool is not here, and the counts of its other threads never come free."""
+    global _threads, _forked
     _threads = 1
     _forked = True
     if _state is not None:
         _state.threads = 1
         _state.running = 0
         _state.runtime = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -7,12 +7,12 @@ their text: regions of the same text (the blocks of a model) share one, and with
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from tnp.core import locks
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.failures import raise_if_device_failed
@@ -41,7 +41,7 @@ class _Fusion:
             scope["define"](fd)
         self.definition = fd
         self.options = library.execute_options
-        self.lock = threading.Lock()
+        self.lock = locks.lock()
 
     def __call__(self, inputs: list[Any], device: Any) -> list[torch.Tensor]:
         with self.lock:

@@ -13,6 +13,7 @@ import inspect
 import re
 from typing import Any
 
+from tnp.core import locks
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType
 
@@ -50,7 +51,7 @@ class Library:
         name = DTYPES.get(dtype.name)
         return name if name is not None and hasattr(self.module.DataType, name) else None
 
-    @functools.cached_property
+    @locks.cached_property
     def execute_options(self) -> dict[str, Any]:
         """What every execution is told: not to contract products and sums, which would round otherwise than eager."""
         known = inspect.signature(self.module.FusionDefinition.execute).parameters

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import linecache
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tnp.core import locks
 from tnp.core.proxies import NumberProxy
 from tnp.executors.base import Region
 from tnp.executors.reporting import report_failure, written
@@ -74,7 +74,7 @@ class FusedRegion:
         self.kernels = schedule(graph)
         self.sources: dict[Any, str] = {}
         self._programs: dict[Any, Callable[..., Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._run_singly = Singly(region, _device)
         self._has_failed = False
         #: whether a call waits for the device, to look at what its kernels found

@@ -25,7 +25,7 @@ from tnp.frontend.layout import ROW_MAJOR, row_major
 from tnp.frontend.libraries import Library
 from tnp.frontend.objects import is_stand_in
 from tnp.frontend.results import mark_shared
-from tnp.frontend.torch import layouts, questions
+from tnp.frontend.torch import compiling, layouts, questions
 from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.frontend.torch.autocast import Casts
@@ -91,12 +91,13 @@ class _Mode(TorchFunctionMode):
 
     def __enter__(self) -> Any:
         self.tracer.generator_state = _generator_states()
-        self.was_compiling = torch.compiler._is_compiling_flag
-        torch.compiler._is_compiling_flag = self.tracer.says_compiling  # as torch.export does
+        if self.tracer.says_compiling:
+            compiling.begin()
         return super().__enter__()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        torch.compiler._is_compiling_flag = self.was_compiling
+        if self.tracer.says_compiling:
+            compiling.end()
         super().__exit__(kind, error, traceback)
         gradients = self.tracer.gradients
         (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began

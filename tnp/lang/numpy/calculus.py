@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
+from tnp.core.quiet import quiet
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
@@ -320,8 +320,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     a = clang.moveaxis(a, (one_axis(a.ndim, axisa),), (0,))
     b = clang.moveaxis(b, (one_axis(b.ndim, axisb),), (0,))
     lengths = sizes.concrete((a.shape[0], b.shape[0]), "np.cross")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the function's own call warns when the program runs
+    with quiet():  # the function's own call warns when the program runs
         np.cross(*(np.broadcast_to(0.0, n) for n in lengths))  # which lengths it takes differs from version to version
     check(a.dtype.kind != "b", lambda: "numpy boolean subtract, the `-` operator, is not supported", TypeError)
     x = [prims.select(a, 0, i) for i in range(lengths[0])]

@@ -7,7 +7,6 @@ time (:class:`~tnp.core.errors.LateGuardFailed`).
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.quiet import quiet
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.registry import called_opaquely, language
@@ -97,8 +97,7 @@ def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) ->
         return value
 
     concrete, concrete_kwargs = map_proxies(make, args), map_proxies(make, kwargs)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with quiet(), np.errstate(all="ignore"):
         try:
             result = function(*concrete, **concrete_kwargs)
         except Exception as error:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tnp.core import prims, sizes, views
+from tnp.core import locks, prims, sizes, views
 from tnp.core.current import registrations
 from tnp.core.langs import Language
 from tnp.core.proxies import TensorProxy
@@ -102,7 +102,7 @@ class NumpyFunction:
     row_major: bool = True
     own_out: Out | None = None
 
-    @functools.cached_property
+    @locks.cached_property
     def function(self) -> Any:
         """NumPy's function of that name; ``None`` for methods and helpers, and where this version of NumPy has none."""
         if by_id.get(f"numpy.{self.name}") is not self:
@@ -112,7 +112,7 @@ class NumpyFunction:
             found = getattr(found, part, None)
         return found if callable(found) else None
 
-    @functools.cached_property
+    @locks.cached_property
     def out(self) -> Out:
         """How the function takes ``out=``. Asked of NumPy at the first call, as signatures take long to read."""
         return self.own_out or _out_in_signature(self.function)

@@ -7,10 +7,8 @@ needs data (``torch.nonzero``), changes an argument or returns a view of one mak
 from __future__ import annotations
 
 import functools
-import logging
-import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +17,10 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tnp.core import sizes
+from tnp.core import locks, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.quiet import quiet
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import called_opaquely, language, public_name
@@ -61,17 +60,6 @@ class DryRun:
     is_view: bool = False
 
 
-@contextmanager
-def _without_logs() -> Iterator[None]:
-    """While this is open, fake tensors do not log the errors of functions, which are those of the eager call that follows."""
-    log = logging.getLogger("torch._subclasses.fake_tensor")
-    before, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = before
-
-
 def dry_run(
     function: Callable[..., Any], args: Any, kwargs: Any, strides: Mapping[str, tuple[int, ...] | None]
 ) -> DryRun:
@@ -103,8 +91,7 @@ def dry_run(
             return torch.Generator()
         raise NeedsEager(f"it passes an object to {name}, which is not compiled")
 
-    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), warnings.catch_warnings(), _without_logs():
-        warnings.simplefilter("ignore")
+    with torch._C.DisableTorchFunction(), mode, torch.no_grad(), quiet():
         concrete, keywords = map_proxies(make, args), map_proxies(make, kwargs)
         versions = {n: f._version for n, f in fakes.items()}
         watch = _Watch()
@@ -284,7 +271,7 @@ class _Pulling(Symbol):
             language=language, fn=pull,
         )  # fmt: skip
 
-    @functools.cached_property
+    @locks.cached_property
     def pulls_back(self) -> Symbol:
         """The way back through the way back."""
         name, short, function = self._of
@@ -418,8 +405,7 @@ def dependences(function: Any, args: Any, kwargs: Any, requiring: Container[str]
         return p.known() if isinstance(p, NumberProxy) else torch.Generator()
 
     mode = nullcontext() if function in _OF_KNOWN_SHAPE else FakeTensorMode()
-    with mode, torch.enable_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with mode, torch.enable_grad(), quiet():
         results = _tensors_in(function(*map_proxies(make, args), **map_proxies(make, kwargs)))
         flags = [t.requires_grad for t in results]
         outputs = [t for t in results if t.requires_grad]

@@ -40,7 +40,8 @@ def worker(seeds: list[int], executors: list[str] | None) -> None:
                 found = judged(path, executors)
             except Exception as error:
                 found = Verdict("generator", repr(error))
-            print(json.dumps({"seed": seed, **found.as_dict()}), flush=True)
+            source = {"source": path.read_text()} if found.outcome in FAILURES and path.exists() else {}
+            print(json.dumps({"seed": seed, **found.as_dict(), **source}), flush=True)
 
 
 class Worker:

@@ -40,11 +40,11 @@ class Compound:
 
 def compound(s: Statements, around: Around) -> Compound | None:
     """A compound statement for a place, its blocks empty but for what they need."""
-    weights = [(5, _branch), (5, _for), (2, _while), (2.5, _try), (0.8, _errstate)]
+    kinds = [(5, "branches", _branch), (5, "loops", _for), (2, "loops", _while), (4, "tries", _try), (0.8, "", _errstate)]
     if around.depth == 0:
-        weights += [(1.5, _function), (0.4, _match), (0.3, _context)]
-    kinds = [k for _, k in weights]
-    return s.rng.choices(kinds, [w for w, _ in weights])[0](s, around)
+        kinds += [(3, "functions", _function), (0.4, "branches", _match), (0.6, "things", _context)]
+    kinds = [k for k in kinds if not k[1] or k[1] in s.features]
+    return s.rng.choices(kinds, [w for w, *_ in kinds])[0][2](s, around)
 
 
 def _branch(s: Statements, around: Around) -> Compound:

@@ -35,16 +35,17 @@ def _broadcasts(a: Any, b: Any) -> bool:
 
 
 class Expressions:
-    """What can be written at a place whose names and values are those of ``scope``."""
+    """What can be written at a place whose names and values are those of ``scope``, in a program that has ``features``."""
 
-    def __init__(self, rng: random.Random, scope: Scope) -> None:
+    def __init__(self, rng: random.Random, scope: Scope, features: frozenset[str]) -> None:
         self.rng = rng
         self.scope = scope
+        self.features = features
 
     def choose(self, *ways: tuple[float, Callable[[], str | None]]) -> str | None:
         """What one of the ways gives, drawn by their weights; the others stand in where that has nothing."""
         left = list(ways)
-        while left:
+        while left := [w for w in left if w[0]]:
             way = self.rng.choices(left, [w for w, _ in left])[0]
             text = way[1]()
             if text is not None and self.scope.tried(text) is not NotImplemented:
@@ -319,14 +320,14 @@ class Expressions:
             (5, lambda: self.call(depth - 1)),
             (2, lambda: self.method(depth - 1)),
             (3, self.number),
-            (2, self.container),
+            (3 * ("containers" in self.features), self.container),
             (1, lambda: f"({self.array(0)} if {self.condition()} else {self.array(0)})"),
-            (1.5, self.comprehension),
+            (2 * ("comprehensions" in self.features), self.comprehension),
             (0.7, self.condition),
-            (1.5, self.user_call),
+            (2.5 * ("functions" in self.features), self.user_call),
             (0.4, lambda: f"({self.number()} if {self.condition()} else {self.scalar()})"),
             (0.4, lambda: self._path(lambda x: True)),
-            (0.3, lambda: f'f"{{{self.scalar()}}} {{{rng.choice(self.scope.paths)[0]}!r:.60}}"'),
+            (0.5 * ("prints" in self.features), lambda: f'f"{{{self.scalar()}}} {{{rng.choice(self.scope.paths)[0]}!r:.60}}"'),
             (0.3, lambda: f"{self.scalar()} {rng.choice(('and', 'or'))} {self.scalar()}"),
             (0.3, lambda: f"type({rng.choice(self.scope.paths)[0]}).__name__"),
             (0.4, lambda: f"(lambda q, r=2: {self._inside('q', self.array(0))} * r)({self.array(0)})"),
@@ -335,7 +336,7 @@ class Expressions:
     def _inside(self, name: str, text: str | None) -> str:
         """An expression of a parameter that has the value of ``text``."""
         value = self.scope.tried(text or "1")
-        inner = Expressions(self.rng, self.scope.with_names(**{name: value}))
+        inner = Expressions(self.rng, self.scope.with_names(**{name: value}), self.features)
         return inner.choose((2, lambda: inner.array(1)), (1, inner.number)) or name
 
     def _path(self, wanted: Callable[[Any], bool]) -> str | None:
@@ -387,7 +388,7 @@ class Expressions:
         names, bound = ("e", {"e": items[0]})
         if found is not None and found.startswith("enumerate"):
             names, bound = "j, e", {"j": items[0][0], "e": items[0][1]}
-        inner = Expressions(rng, self.scope.with_names(**bound))
+        inner = Expressions(rng, self.scope.with_names(**bound), self.features)
         element = inner.choose((2, lambda: inner.array(1)), (3, inner.number), (1, lambda: f"e {rng.choice('+-*')} {inner.scalar()}"))
         if element is None:
             return None

@@ -250,8 +250,9 @@ PATTERNS = ("", "n", "n", "n", "n", "m", "nm", "nm", "nm", "mn", "nn", "1n", "n1
 class _Parameters:
     """Makes the parameters of a function, and their values for each call."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, features: frozenset[str]) -> None:
         self.rng = rng
+        self.features = features
         self.sizes = _Sizes(rng)
         self.base: list[str] | None = None
 
@@ -319,12 +320,13 @@ class _Parameters:
     def any(self) -> list[str]:
         rng = self.rng
         kinds = (self.array, self.overlapping, self.number, self.small, self.word, self.container, self.thing)
-        return rng.choices(kinds, (10, 4, 4, 3, 1, 3, 2.5))[0]()
+        containers, things = 6 * ("containers" in self.features), 6 * ("things" in self.features)
+        return rng.choices(kinds, (10, 4, 4, 3, 1, containers, things))[0]()
 
 
-def outside(rng: random.Random) -> Outside:
-    """Module state, a signature and arguments, drawn by ``rng``."""
-    made = _Parameters(rng)
+def outside(rng: random.Random, features: frozenset[str]) -> Outside:
+    """Module state, a signature and arguments, drawn by ``rng`` for a program of some features."""
+    made = _Parameters(rng, features)
     positional = [made.array() if i == 0 else made.any() for i in range(rng.randint(1, 4))]
     names = [f"a{i}" for i in range(len(positional))]
     signature, keywords, stars = list(names), [], []
@@ -371,7 +373,7 @@ def _state(rng: random.Random, made: _Parameters) -> tuple[str, Sequence[str]]:
     parts.append(("L0", items, ["L0.append(1)", "L0[0] = {2}[0]", "L0 = {1}", "L0[1] = L0[1] * 2"]))
     things = made.thing()
     parts.append(("O0", things, ["O0 = {1}", "O0.scale = 3.0", "O0.extra = 1", "O0 = {2}", "Box.shared = 4"]))
-    chosen = [p for p in parts if rng.random() < 0.3]
+    chosen = [p for p in parts if "state" in made.features and rng.random() < 0.5]
     lines = [f"{name} = {values[0]}" for name, values, _ in chosen]
     change = ["def change(call):"]
     if chosen:

@@ -14,6 +14,9 @@ def shrunk(source: str, fails: Callable[[str], bool], seconds: float = 60.0) -> 
     """The smallest program found within a time that ``fails`` still says yes to."""
     until = time.monotonic() + seconds
     source = ast.unparse(ast.parse(source))
+    needed = _needed(source)
+    if fails(needed):
+        source = needed
     changed = True
     while changed:
         changed = False
@@ -24,6 +27,31 @@ def shrunk(source: str, fails: Callable[[str], bool], seconds: float = 60.0) -> 
                 source, changed = smaller, True
                 break
     return source
+
+
+def _needed(source: str) -> str:
+    """The module without the definitions that its functions do not name."""
+    tree = ast.parse(source)
+    defined: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _bound(statement):
+            defined.setdefault(name, []).append(statement)
+    wanted, left = set(), ["f", "arguments", "change"]
+    while left:
+        name = left.pop()
+        if name not in wanted:
+            wanted.add(name)
+            left += [n.id for s in defined.get(name, ()) for n in ast.walk(s) if isinstance(n, ast.Name)]
+    tree.body = [s for s in tree.body if not _bound(s) or wanted & set(_bound(s))]
+    return ast.unparse(tree)
+
+
+def _bound(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return [statement.name]
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return [a.asname or a.name for a in statement.names]
+    return [t.id for t in getattr(statement, "targets", ()) if isinstance(t, ast.Name)]
 
 
 def _smaller(source: str) -> Iterator[str]:

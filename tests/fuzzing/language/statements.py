@@ -26,28 +26,31 @@ RAISING = (
 class Statements(Expressions):
     """Statements without clauses. ``fresh`` makes a name that is not taken; ``assignable`` are names of module state that may be bound."""
 
-    def __init__(self, rng: Any, scope: Any, fresh: Callable[[], str], assignable: tuple[str, ...] = ()) -> None:
-        super().__init__(rng, scope)
+    def __init__(
+        self, rng: Any, scope: Any, features: frozenset[str], fresh: Callable[[], str], assignable: tuple[str, ...] = ()
+    ) -> None:  # fmt: skip
+        super().__init__(rng, scope, features)
         self.fresh = fresh
         self.assignable = assignable
 
     def simple(self) -> str | None:
         rng = self.rng
-        ways: tuple[tuple[float, Callable[[], str | None]], ...] = (
-            (12, self.assignment),
-            (8, self.update),
-            (5, self.augmented),
-            (2, self.unpacking),
-            (3, self.on_container),
-            (2.5, self.on_thing),
-            (1, self.printed),
-            (0.6, self.deletion),
-            (1, self.on_state),
-            (0.6, self.user_call),
-            (0.5, self.function),
-        )
+        ways: list[tuple[float, str, Callable[[], str | None]]] = [
+            (12, "", self.assignment),
+            (8, "", self.update),
+            (5, "", self.augmented),
+            (2, "", self.unpacking),
+            (4, "containers", self.on_container),
+            (4, "things", self.on_thing),
+            (1.5, "prints", self.printed),
+            (0.8, "deletes", self.deletion),
+            (1.5, "state", self.on_state),
+            (0.6, "functions", self.user_call),
+            (1, "functions", self.function),
+        ]
+        ways = [w for w in ways if not w[1] or w[1] in self.features]
         for _ in range(5):
-            text = rng.choices(ways, [w for w, _ in ways])[0][1]()
+            text = rng.choices(ways, [w for w, *_ in ways])[0][2]()
             if text is not None:
                 return text
         return self.assignment()
@@ -187,7 +190,7 @@ class Statements(Expressions):
 
     def function(self) -> str | None:
         """A function of the program: a lambda that reads what is around it."""
-        inside = Expressions(self.rng, self.scope.with_names(q=self.scope.tried(self.array(0) or "1")))
+        inside = Expressions(self.rng, self.scope.with_names(q=self.scope.tried(self.array(0) or "1")), self.features)
         body = inside.choose((2, lambda: inside.array(1)), (1, inside.number), (1, lambda: f"q {self.rng.choice('+-*')} {inside.scalar()}"))
         if body is None:
             return None

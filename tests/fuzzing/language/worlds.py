@@ -37,6 +37,8 @@ INEXACT = frozenset(
 )
 _FLOATING_POINT = re.compile(r"(divide by zero|overflow|underflow|invalid value) encountered")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)", re.IGNORECASE)
+#: the names of the worlds' modules, and addresses
+_OWN_NAMES = re.compile(r"program\d+|0x[0-9a-f]+")
 _names = itertools.count()
 
 
@@ -147,6 +149,7 @@ def _without_numbers(text: str) -> str:
 
 
 def _same_text(actual: str, expected: str) -> bool:
+    actual, expected = (_OWN_NAMES.sub("#", x) for x in (actual, expected))
     if _NUMBER.sub("#", actual) != _NUMBER.sub("#", expected):
         return False
     for a, e in zip(_NUMBER.findall(actual), _NUMBER.findall(expected)):
@@ -179,7 +182,7 @@ class _Walk:
         if isinstance(e, (np.ndarray, np.generic)):
             self.compare_arrays(a, e, where)
         elif isinstance(e, (bool, int, str, bytes, type(None))):
-            if a != e:
+            if a != e and not (isinstance(e, str) and _same_text(a, e)):
                 self.add("value", where, f"{a!r} instead of {e!r}")
         elif isinstance(e, (float, complex)):
             self.compare_values(np.asarray(a), np.asarray(e), where)
@@ -255,16 +258,12 @@ def _distance(a: np.ndarray, e: np.ndarray) -> float:
     odd = ~(np.isfinite(a) & np.isfinite(e))
     if not np.array_equal(a[odd], e[odd], equal_nan=True):
         return math.inf
-    a, e = a[~odd].astype(np.float64), e[~odd].astype(np.float64) if e.dtype != np.float64 else e[~odd]
+    limits = np.finfo(e.dtype)
+    a, e = a[~odd].astype(np.float64), e[~odd].astype(np.float64)
     if not e.size:
         return 0.0
-    scale = max(float(np.abs(e).max()), float(np.finfo(e.dtype).tiny))
-    eps = float(np.finfo(_dtype_of(odd, e)).eps)
-    return float(np.abs(a - e).max() / scale / eps)
-
-
-def _dtype_of(odd: np.ndarray, e: np.ndarray) -> np.dtype:
-    return e.dtype
+    scale = max(float(np.abs(e).max()), float(limits.tiny))
+    return float(np.abs(a - e).max() / scale / float(limits.eps))
 
 
 def _short(x: Any) -> str:

@@ -13,6 +13,12 @@ from .statements import Statements
 
 __all__ = ["program"]
 
+#: what a program may have, and how often one does: with few things in it, a program is more likely to come to the end of what is tried
+FEATURES = {
+    "state": 0.3, "containers": 0.4, "things": 0.3, "prints": 0.25, "deletes": 0.2, "functions": 0.4, "comprehensions": 0.4,
+    "tries": 0.3, "loops": 0.7, "branches": 0.7, "raises": 0.25,
+}  # fmt: skip
+
 _prelude: dict[str, Any] = {}
 
 
@@ -40,7 +46,8 @@ def program(seed: int | str) -> str:
 class _Writing:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        made = outside(rng)
+        self.features = frozenset(name for name, share in FEATURES.items() if rng.random() < share)
+        made = outside(rng, self.features)
         state = tuple(line.split(" = ")[0] for line in made.state.splitlines() if line)
         self.state = state
         self.draft = Draft(made.state, made.signature, made.arguments)
@@ -78,7 +85,7 @@ class _Writing:
         return Scope(self.rng, {**(around or {}), **names}, module, self.state), None
 
     def statements(self, scope: Scope) -> Statements:
-        return Statements(self.rng, scope, self.fresh, self.assignable)
+        return Statements(self.rng, scope, self.features, self.fresh, self.assignable)
 
     def fill(self, place: Place, scope: Scope, around: Around, most: int) -> bool:
         """Writes up to ``most`` statements into a block; whether nothing that follows it would run."""
@@ -107,7 +114,7 @@ class _Writing:
     def keeps(self, error: BaseException | None, around: Around) -> bool:
         """Whether a statement stays that nothing gets past."""
         if isinstance(error, Exception):
-            return self.rng.random() < (0.5 if around.guarded else 0.03)
+            return self.rng.random() < (0.5 if around.guarded else 0.1 * ("raises" in self.features))
         return error is None and self.rng.random() < 0.2
 
     def add(self, place: Place, scope: Scope, around: Around, last: bool) -> bool:
@@ -126,7 +133,7 @@ class _Writing:
         if around.depth < 3 and self.left > 2 and roll > (0.72 if around.depth == 0 else 0.82):
             made = compound(s, around)
             return made is not None and self.add_compound(place, scope, made)
-        if roll < 0.005:
+        if roll < 0.01 and "raises" in self.features:
             place.block.append(Node(s.raising().replace("v9", self.fresh())))
             return True
         text = s.simple()

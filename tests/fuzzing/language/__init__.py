@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def minimised(source: str, found: Verdict, executors: list[str] | None = None, s
 
 def _kind(found: Verdict) -> str:
     """What must stay as it is while a program is made smaller."""
-    detail = found.detail.partition(": ")[2]
-    words = detail.split(" at ")[0] if found.outcome == "wrong" else detail.partition("tracing raised ")[2][:25] or detail[:25]
+    detail = re.sub(r"\d+", "#", found.detail.partition(": ")[2])
+    words = detail.split(" at ")[0] if found.outcome == "wrong" else detail.partition("tracing raised ")[2][:40] or detail[:40]
+    if words in ("warning", "exception", "type"):
+        words = detail[:80]
     return f"{found.outcome} {words}"

@@ -84,12 +84,8 @@ class Scope:
 
     def value(self, text: str, **more: Any) -> Any:
         """What an expression gives here. Raises what it raises."""
-        result: list[Any] = []
         with within(0.5), quietly():
-            result.append(eval(text, {**self.module, **self.names, **more}))
-        if not result:
-            raise TooLong
-        return result[0]
+            return eval(text, {**self.module, **self.names, **more})
 
     def tried(self, text: str, **more: Any) -> Any:
         """What an expression gives here, or ``NotImplemented`` where it raises or gives what is too large."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import time
+import warnings
 from collections.abc import Callable, Iterator
 
 __all__ = ["shrunk"]
@@ -57,7 +58,8 @@ def _bound(statement: ast.stmt) -> list[str]:
 def _smaller(source: str) -> Iterator[str]:
     """Programs with one thing less: large parts first."""
     tree = ast.parse(source)
-    blocks = [(node, name) for node in ast.walk(tree) for name, value in ast.iter_fields(node) if _is_block(value)]
+    nodes = list(_own(tree))
+    blocks = [(node, name) for node in nodes for name, value in ast.iter_fields(node) if _is_block(value)]
     for count in (8, 4, 2, 1):
         for node, name in blocks:
             block = getattr(node, name)
@@ -70,7 +72,7 @@ def _smaller(source: str) -> Iterator[str]:
             for inner in ("body", "orelse", "finalbody"):
                 if isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With)) and getattr(statement, inner, None):
                     yield from _with(tree, node, name, block[:at] + getattr(statement, inner) + block[at + 1 :])
-    for node in ast.walk(tree):
+    for node in nodes:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
                 for part in _parts(value):
@@ -82,6 +84,14 @@ def _smaller(source: str) -> Iterator[str]:
                     if isinstance(item, ast.expr):
                         for part in _parts(item):
                             yield from _with(tree, node, name, value[:at] + [part] + value[at + 1 :])
+
+
+def _own(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes of what is written for one program. What the prelude defines stays as it is, or goes."""
+    yield tree
+    left = [s for s in tree.body if not isinstance(s, (ast.FunctionDef, ast.ClassDef)) or s.name in ("f", "arguments", "change")]
+    for statement in left:
+        yield from ast.walk(statement)
 
 
 def _is_block(value: object) -> bool:
@@ -107,7 +117,9 @@ def _with(tree: ast.AST, node: ast.AST, name: str, value: object) -> Iterator[st
     setattr(node, name, copy.copy(value))
     try:
         text = ast.unparse(tree)
-        compile(text, "<smaller>", "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            compile(text, "<smaller>", "exec")
         yield text
     except (SyntaxError, ValueError, AttributeError, TypeError):
         return

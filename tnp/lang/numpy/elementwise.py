@@ -130,6 +130,7 @@ def operands_differ(operands: list[Any]) -> bool:
 def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
     """A comparison of integers with a Python integer that their dtype does not hold, which NumPy decides by value."""
     for x, number, sides in ((a, b, lambda s: (0, s)), (b, a, lambda s: (s, 0))):
+        x = as_array(x) if isinstance(x, np.integer) else x
         if isinstance(x, TensorProxy) and is_number(number):
             side = beyond(number, x.dtype)
             if side:

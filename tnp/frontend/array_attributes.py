@@ -129,13 +129,13 @@ def _warn_of_setting_shape() -> None:
 
 
 def _set_real(tracer: Tracer, a: TracedArray, value: Any) -> None:
-    tracer.store(a.real, value, by_element=False)
+    tracer.store(a.real, tracer.call(lnp.asarray, (value,), {}))  # as an array of its own: a number need not fit
 
 
 def _set_imag(tracer: Tracer, a: TracedArray, value: Any) -> None:
     if a._element_type.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    tracer.store(a.imag, value)
+    tracer.store(a.imag, tracer.call(lnp.asarray, (value,), {}))
 
 
 def _set_flat(tracer: Tracer, a: TracedArray, value: Any) -> None:

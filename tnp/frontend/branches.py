@@ -143,7 +143,7 @@ class Branch(Trial):
         for name, (found, make) in merged.items():
             self.variables[name] = make(*new[: len(found)])
             del new[: len(found)]
-        return code(*new) if pairs else code
+        return code(*new) if callable(code) else code
 
     def _proxies_of(self, name: str, value: Any) -> Any:
         """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""

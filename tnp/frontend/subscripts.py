@@ -135,6 +135,8 @@ def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool
             tracer.before_raising()
             return prims.convert_scalar(value, dtype)
         return clang.convert(value, dtype)
+    if isinstance(value, np.complexfloating) and dtype.kind != "c":
+        raise NeedsEager("it stores complex values into a real array")
     if type(value) is float and dtype.kind in "iu":
         value = int(value)  # raises for what is not finite
     kind = value.python_type if isinstance(value, NumberProxy) else type(value)

@@ -134,6 +134,7 @@ def _compare_beyond(name: str, a: Any, b: Any) -> TensorProxy | None:
         # Of any size: NumPy compares Python's integers as objects.
         return as_array(getattr(clang, name)(a, b), dtypes.bool8)
     for x, number, sides in ((a, b, lambda s: (0, s)), (b, a, lambda s: (s, 0))):
+        x = as_array(x) if isinstance(x, np.integer) else x
         if isinstance(x, TensorProxy) and is_number(number):
             side = beyond(number, x.dtype)
             if side:

@@ -52,8 +52,19 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
-        return clang.full((), x.item(), dtype=dtype_argument(x.dtype) if dtype is None else dtype)
+        if dtype is not None and not (x.dtype.kind == "c" and dtype.kind in "biuf"):
+            x = _stored(x, dtype)
+        own = clang.full((), x.item(), dtype=dtype_argument(x.dtype))
+        return own if dtype is None else clang.convert(own, dtype)  # which warns of an imaginary part
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
+
+
+def _stored(x: np.generic, dtype: DType) -> np.generic:
+    """What an element of an array of ``dtype`` is after ``x`` was stored in it. Raises what NumPy does."""
+    made = np.empty((), to_numpy_dtype(dtype))
+    with np.errstate(all="ignore"):
+        made[...] = x
+    return made[()]
 
 
 def beyond(x: Any, dtype: DType) -> int:

@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -38,7 +38,8 @@ def flattened(a: TensorProxy) -> TensorProxy:
 
 def _example(p: Any) -> Any:
     if isinstance(p, TensorProxy):
-        return np.zeros((1,) * p.ndim, to_numpy_dtype(p.dtype))
+        made = np.zeros((1,) * p.ndim, to_numpy_dtype(p.dtype))
+        return made[()] if p.scalar else made
     return p.python_type(0) if isinstance(p, NumberProxy) else p
 
 
@@ -239,10 +240,10 @@ def place(arr: TensorProxy, mask: Any, vals: Any) -> TensorProxy:
 @npsymbol(returns="update")
 def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
     """``a`` with the values at the same positions where a mask holds; values are repeated as needed."""
-    chosen, value = truth(mask), as_array(values)
-    ask_numpy(np.putmask, a, np.True_, value)
+    chosen = truth(mask)
+    ask_numpy(np.putmask, a, np.True_, values)
     check(sizes.equal(a.numel, chosen.numel), lambda: "putmask: mask and data must be the same size")
-    flat = flattened(clang.convert(value, a.dtype))
+    flat = flattened(as_item(values, a.dtype))
     if flat.shape[0] == 0:
         return prims.clone(a)
     fitting = clang.reshape(_repeated(flat, a.numel), a.shape)

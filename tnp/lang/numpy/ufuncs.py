@@ -297,6 +297,6 @@ def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> Tenso
         return _call["at"](a, ufunc, indices, b)
     loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), None, "same_kind")
     if name in ("add", "subtract") and a.dtype.kind in "iufc" and all(d is a.dtype for d in loop):
-        value = as_array(operands[1], a.dtype)
+        value = clang.convert(as_array(operands[1]), a.dtype)  # also of an integer that the dtype does not hold
         return clang.add_at(a, index_key(indices), value if name == "add" else clang.neg(value))
     return _call["at"](a, ufunc, indices, *operands[1:])

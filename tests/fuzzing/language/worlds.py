@@ -1,0 +1,356 @@
+"""A program under Python and under tnp, each in a module of its own, and everything that differs."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import dataclasses
+import importlib.util
+import io
+import itertools
+import math
+import random
+import re
+import sys
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .drafts import TooLong, within
+from .outside import CALLS
+
+__all__ = ["Difference", "Outcome", "World", "differences", "is_ill_conditioned"]
+
+#: functions and methods whose results tnp may round in another way: elementary functions, and what adds in another order
+INEXACT = frozenset(
+    "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh power float_power arctan2 hypot logaddexp "
+    "logaddexp2 sum prod mean var std cumsum cumprod dot matmul inner outer vdot tensordot einsum trace norm det inv matrix_power average median nansum nanmean nanstd "
+    "percentile quantile convolve interp i0 sinc trapezoid gradient reduce accumulate reduceat unwrap logspace geomspace linspace vander kron angle absolute abs "
+    "fabs at square reciprocal divide true_divide multiply cross corrcoef cov total halves".split()
+)
+_FLOATING_POINT = re.compile(r"(divide by zero|overflow|underflow|invalid value) encountered")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)", re.IGNORECASE)
+#: the names of the worlds' modules, and addresses
+_OWN_NAMES = re.compile(r"program\d+|0x[0-9a-f]+")
+_names = itertools.count()
+
+
+@dataclass
+class Outcome:
+    """What a call gave or raised, printed and warned of, and what it left behind."""
+
+    result: Any = None
+    error: BaseException | None = None
+    printed: str = ""
+    warned: list[str] = field(default_factory=list)
+    arguments: Any = None
+    state: dict[str, Any] = field(default_factory=dict)
+    #: whether a float was cast to an integer type that does not hold it, of which NumPy says nothing
+    undefined: bool = False
+
+
+class World:
+    """A module made of a program's file, whose ``f`` is called as ``through(f)``."""
+
+    def __init__(
+        self, path: Path, through: Callable[[Any], Any] = lambda f: f, transformed: Callable[[ast.AST], ast.AST] | None = None, **names: Any
+    ) -> None:  # fmt: skip
+        name = f"program{next(_names)}"
+        source = path.read_text()
+        self.module = ModuleType(name)
+        if transformed is None:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None and spec.loader is not None
+            self.module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = self.module
+            spec.loader.exec_module(self.module)
+        else:
+            sys.modules[name] = self.module
+            vars(self.module).update(names)
+            tree = transformed(ast.parse(source))
+            exec(compile(ast.fix_missing_locations(tree), str(path), "exec"), vars(self.module))
+        self.through = through(self.module.f)
+        self.state = [
+            t.id
+            for s in ast.parse(source).body
+            if isinstance(s, ast.Assign)
+            for t in s.targets
+            if isinstance(t, ast.Name) and t.id[1:].isdigit()
+        ]
+
+    def close(self) -> None:
+        sys.modules.pop(self.module.__name__, None)
+
+    def call(self, number: int, seconds: float | None = None) -> Outcome:
+        """The call ``number``, after the changes that come before it; ``seconds`` bounds it."""
+        found = Outcome()
+        module = self.module
+        printed = io.StringIO()
+        with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stdout(printed):
+            warnings.simplefilter("always")
+            try:
+                with within(seconds) if seconds else contextlib.nullcontext():
+                    module.change(number)
+                    args, kwargs = module.arguments(number % CALLS)
+                    found.arguments = (args, kwargs)
+                    try:
+                        found.result = self.through(*args, **kwargs)
+                    finally:
+                        found.state = {n: vars(module)[n] for n in self.state if n in vars(module)}
+                        found.state["Box.shared"] = module.Box.shared if hasattr(module, "Box") else None
+            except (Exception, TooLong) as error:
+                found.error = error
+        found.printed = printed.getvalue()
+        for w in caught:
+            text = str(w.message)
+            found.undefined |= "encountered in cast" in text
+            if not _FLOATING_POINT.match(text) and w.category.__name__ != "EagerFallbackWarning":
+                found.warned.append(f"{w.category.__name__}: {text}")
+        return found
+
+
+@dataclass
+class Difference:
+    """Where two outcomes differ and how: ``kind`` is a class of differences, ``size`` infinite unless numbers of one kind differ."""
+
+    kind: str
+    where: str
+    text: str
+    size: float = math.inf
+
+    def __str__(self) -> str:
+        return f"{self.kind} at {self.where}: {self.text}"
+
+
+def differences(actual: Outcome, expected: Outcome) -> list[Difference]:
+    """All that differs between two outcomes of a call."""
+    found: list[Difference] = []
+    a, e = actual.error, expected.error
+    if type(a).__name__ != type(e).__name__:
+        found.append(Difference("exception", "error", f"{a!r} instead of {e!r}"))
+        return found
+    if a is not None and _without_numbers(str(a)) != _without_numbers(str(e)):
+        found.append(Difference("message", "error", f"{a!r} instead of {e!r}"))
+    walk = _Walk(found)
+    walk.compare(actual.result, expected.result, "result")
+    walk.compare(actual.arguments, expected.arguments, "arguments")
+    walk.compare(actual.state, expected.state, "state")
+    walk.sharing()
+    if not _same_text(actual.printed, expected.printed):
+        found.append(Difference("printed", "stdout", f"{actual.printed!r} instead of {expected.printed!r}"))
+    if sorted(map(_without_numbers, actual.warned)) != sorted(map(_without_numbers, expected.warned)):
+        found.append(Difference("warning", "warnings", f"{actual.warned} instead of {expected.warned}"))
+    return found
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"program\d+|0x[0-9a-f]+|\d+", "#", text)
+
+
+def _same_text(actual: str, expected: str) -> bool:
+    actual, expected = (_OWN_NAMES.sub("#", x) for x in (actual, expected))
+    if _NUMBER.sub("#", actual) != _NUMBER.sub("#", expected):
+        return False
+    for a, e in zip(_NUMBER.findall(actual), _NUMBER.findall(expected)):
+        if a != e and not math.isclose(float(a), float(e), rel_tol=1e-3 if len(e) < 9 else 1e-6, abs_tol=1e-9):
+            return False
+    return True
+
+
+class _Walk:
+    """Two values compared part by part, with which mutable parts are the same object and share memory."""
+
+    def __init__(self, found: list[Difference]) -> None:
+        self.found = found
+        #: the first place of each mutable object
+        self.ids: tuple[dict[int, str], dict[int, str]] = ({}, {})
+        self.arrays: list[tuple[str, np.ndarray, np.ndarray]] = []
+
+    def add(self, kind: str, where: str, text: str, size: float = math.inf) -> None:
+        self.found.append(Difference(kind, where, text, size))
+
+    def compare(self, a: Any, e: Any, where: str) -> None:
+        if type(a).__qualname__ != type(e).__qualname__:
+            return self.add(
+                "type", where, f"{type(a).__qualname__} {_short(a)} instead of {type(e).__qualname__} {_short(e)}"
+            )
+        if isinstance(e, (np.ndarray, list, dict, set, deque, FunctionType)) or hasattr(e, "__dict__"):
+            first = [ids.setdefault(id(x), where) for ids, x in zip(self.ids, (a, e))]
+            if first[0] != first[1]:
+                self.add("identity", where, f"the same object as {first[0]}, in eager as {first[1]}")
+            if first[1] != where and first[0] != where:
+                return None
+        if isinstance(e, (np.ndarray, np.generic)):
+            self.compare_arrays(a, e, where)
+        elif isinstance(e, (bool, int, str, bytes, type(None))):
+            if a != e and not (isinstance(e, str) and _same_text(a, e)):
+                self.add("value", where, f"{a!r} instead of {e!r}")
+        elif isinstance(e, (float, complex)):
+            self.compare_values(np.asarray(a), np.asarray(e), where)
+        elif isinstance(e, (tuple, list, deque)):
+            if len(a) != len(e):
+                return self.add(
+                    "container", where, f"{len(a)} items instead of {len(e)}: {_short(a)} instead of {_short(e)}"
+                )
+            for i, (x, y) in enumerate(zip(a, e)):
+                self.compare(x, y, f"{where}[{i}]")
+        elif isinstance(e, dict):
+            if [(type(k), repr(k)) for k in a] != [(type(k), repr(k)) for k in e]:
+                return self.add("container", where, f"keys {list(a)} instead of {list(e)}")
+            for (k, x), y in zip(a.items(), e.values()):
+                self.compare(x, y, f"{where}[{k!r}]")
+        elif isinstance(e, (set, frozenset, range, slice, np.dtype, type)):
+            if repr(a) != repr(e) and not isinstance(e, type):
+                self.add("container", where, f"{a!r} instead of {e!r}")
+        elif isinstance(e, FunctionType):
+            if a.__name__ != e.__name__:
+                self.add("value", where, f"{a.__name__} instead of {e.__name__}")
+        elif isinstance(e, (SimpleNamespace,)) or hasattr(e, "__dict__") or dataclasses.is_dataclass(e):
+            self.compare(dict(vars(a)), dict(vars(e)), where)
+        return None
+
+    def compare_arrays(self, a: Any, e: Any, where: str) -> None:
+        if a.dtype != e.dtype:
+            return self.add("dtype", where, f"{a.dtype} instead of {e.dtype}")
+        if a.shape != e.shape:
+            return self.add("shape", where, f"{a.shape} instead of {e.shape}")
+        if isinstance(e, np.ndarray):
+            self.arrays.append((where, a, e))
+            if a.flags.writeable != e.flags.writeable:
+                self.add("flags", where, f"writeable is {a.flags.writeable}")
+        self.compare_values(np.asarray(a), np.asarray(e), where)
+        return None
+
+    def compare_values(self, a: np.ndarray, e: np.ndarray, where: str) -> None:
+        if e.dtype.kind == "O":
+            return
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            same = (a == e) | ((a != a) & (e != e))
+            if same.all():
+                return
+            size = math.inf
+            if e.dtype.kind in "fc":
+                parts = [(a.real, e.real), (a.imag, e.imag)] if e.dtype.kind == "c" else [(a, e)]
+                size = max(_distance(x, y) for x, y in parts)
+                if e.dtype.kind == "c":  # both parts are as exact as the larger one
+                    size = min(size, _distance(np.abs(a - e) + np.abs(e), np.abs(e)))
+                if size <= 8:
+                    return
+            at = tuple(int(i) for i in np.argwhere(~same)[0])
+            self.add(
+                "value",
+                where,
+                f"{a[at]!r} instead of {e[at]!r} at {list(at)}, {np.count_nonzero(~same)} of {same.size} ({e.dtype}, {size:.3g} ulp)",
+                size,
+            )
+
+    def sharing(self) -> None:
+        """Which arrays share memory with which others."""
+        arrays = [(w, a, e) for w, a, e in self.arrays if e.size][:16]
+        for (w, a, e), (v, b, f) in itertools.combinations(arrays, 2):
+            mine, eager = _shares(a, b), _shares(e, f)
+            if mine != eager:
+                self.add("alias", w, f"{'shares' if mine else 'does not share'} memory with {v}")
+
+
+def _shares(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return bool(np.shares_memory(a, b, max_work=10_000))
+    except Exception:
+        return bool(np.may_share_memory(a, b))
+
+
+def _distance(a: np.ndarray, e: np.ndarray) -> float:
+    """The largest difference, in units of the last place of the largest finite magnitude; infinite where one is not finite."""
+    odd = ~(np.isfinite(a) & np.isfinite(e))
+    if not np.array_equal(a[odd], e[odd], equal_nan=True):
+        return math.inf
+    limits = np.finfo(e.dtype)
+    a, e = a[~odd].astype(np.float64), e[~odd].astype(np.float64)
+    if not e.size:
+        return 0.0
+    scale = max(float(np.abs(e).max()), float(limits.tiny))
+    return float(np.abs(a - e).max() / scale / float(limits.eps))
+
+
+def _short(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+# What is sensitive to rounding
+
+
+class _Wobbling(ast.NodeTransformer):
+    """Puts ``__wobble__`` around what tnp may round in another way."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return _wobbled(node) if name in INEXACT else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return _wobbled(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        self.generic_visit(node)
+        target = copy.deepcopy(node.target)
+        target.ctx = ast.Load()
+        again = copy.deepcopy(node.target)
+        again.ctx = ast.Store()
+        return [node, ast.Assign([again], _wobbled(target))] if isinstance(node.target, ast.Name) else node
+
+
+def _wobbled(node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("__wobble__", ast.Load()), [node], [])
+
+
+def is_ill_conditioned(path: Path, number: int, expected: Sequence[Outcome], difference: Difference) -> bool:
+    """Whether other roundings change eager's own results in the call ``number`` where ``difference`` found tnp's to differ, by as much."""
+    for seed in range(6):
+        rng = random.Random(seed)
+        world = World(path, transformed=_Wobbling().visit, __wobble__=lambda x: _wobble(x, rng))
+        try:
+            for k in range(number + 1):
+                mine = world.call(k, seconds=2.0)
+        finally:
+            world.close()
+        for found in differences(mine, expected[number]):
+            if found.where == difference.where and found.size * 64 >= difference.size:
+                return True
+            if difference.kind in ("exception", "printed", "container", "message") and found.kind == difference.kind:
+                return True
+    return False
+
+
+def _wobble(x: Any, rng: random.Random) -> Any:
+    """A result of an inexact operation, some units in the last place off, unless it is a number with few digits."""
+    if type(x) in (float, complex, np.float16, np.float32, np.float64, np.complex64, np.complex128):
+        return type(x)(_moved(np.asarray(x), rng)[()])
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fc" and x.flags.writeable:
+        x[...] = _moved(x, rng)
+    return x
+
+
+def _moved(x: np.ndarray, rng: random.Random) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        eps = np.finfo(x.dtype).eps
+        by = np.asarray(
+            rng.choice((1, 2, 4)) * eps * np.where(np.arange(x.size).reshape(x.shape) % 2, 1, -rng.choice((1, -1))),
+            x.real.dtype,
+        )
+        is_simple = (x * 16 == np.round(x * 16)) & (np.abs(x) < 2**10)
+        return np.where(is_simple, x, x * (1 + by)).astype(x.dtype)
+
+
+def numbered(calls: int) -> Iterator[int]:
+    yield from range(calls)

@@ -18,7 +18,7 @@ from tnp.core.errors import (
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 
-__all__ = ["REPORT", "acts_on_the_outside", "is_certain", "passed_on", "while_compiling"]
+__all__ = ["REPORT", "acts_on_the_outside", "is_certain", "passed_on", "text_of", "while_compiling"]
 
 REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
 #: what says what is wrong by itself
@@ -35,7 +35,15 @@ def while_compiling() -> Iterator[None]:
     except _OWN_WORDS:
         raise
     except Exception as error:
-        raise InternalError(f"compiling raised {error!r}") from error
+        raise InternalError(f"compiling raised {text_of(error)}") from error
+
+
+def text_of(error: BaseException) -> str:
+    """``repr(error)``, of an error that may hold what only tracing knows."""
+    try:
+        return repr(error)
+    except Exception:
+        return f"a {type(error).__name__}"
 
 
 def passed_on(error: Exception) -> bool:

@@ -40,7 +40,7 @@ from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
-from tnp.faults import REPORT, acts_on_the_outside, is_certain, passed_on, while_compiling
+from tnp.faults import REPORT, acts_on_the_outside, is_certain, passed_on, text_of, while_compiling
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
@@ -304,12 +304,14 @@ class Jitted:
             raise error
         if entry.training is not None or acts_on_the_outside(entry.traces[0]):
             if is_certain(error):
-                raise InternalError(f"the program of {self.called} raised {error!r}: {REPORT}") from error
+                raise InternalError(f"the program of {self.called} raised {text_of(error)}: {REPORT}") from error
             raise error
         result = form.apply(self.__tnp_function__, values)
         if check.enabled():
-            raise InternalError(f"the program of {self.called} raised {error!r}, and eager does not") from error
-        self._settle(form, values, f"its program raised {error!r}, and eager does not: {REPORT}", InternalErrorWarning)
+            raise InternalError(f"the program of {self.called} raised {text_of(error)}, and eager does not") from error
+        self._settle(
+            form, values, f"its program raised {text_of(error)}, and eager does not: {REPORT}", InternalErrorWarning
+        )
         return result
 
     def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
@@ -484,7 +486,7 @@ class Jitted:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
             result = form.apply(self.__tnp_function__, values)
-            text = f"tracing raised {error!r}, which eager does not"
+            text = f"tracing raised {text_of(error)}, which eager does not"
             if check.enabled():
                 raise InternalError(f"{self.called}: {text}") from error
             with self._lock:
@@ -495,7 +497,7 @@ class Jitted:
             logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
             return result
 
-        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {error!r}")
+        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
 
     def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)

@@ -95,6 +95,8 @@ class Inputs:
         self.array_objects: dict[str, TracedArray] = {}
         #: the arrays that say to be of a class of their own, by ``id``
         self.classes: dict[int, type] = {}
+        #: arrays that the program tells from others by their identity, in a dict or a set
+        self.told_apart: list[TracedArray] = []
         #: memory of which arrays are of a subclass of ndarray, or may be
         self.subclassed: set[Storage] = set()
         #: whether arguments require gradients, while computing them is off
@@ -506,6 +508,7 @@ class Inputs:
         """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
         if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
             raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
+        self._guard_identities()
         written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
         if not written:
             return
@@ -529,12 +532,22 @@ class Inputs:
                     condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
                 self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
 
+    def _guard_identities(self) -> None:
+        """Guards that arrays which the program tells apart are different objects."""
+        known = [(h, e) for _, h, e in self._by_identity.values() if type(h) is TracedArray]
+        for handle, x in known:
+            if any(handle is a for a in self.told_apart):
+                for other, y in known:
+                    if other is not handle:
+                        self.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
+
     def release(self) -> None:
         """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
         self._by_identity.clear()
         self._arrays.clear()
         self.same.clear()
         self._defaults.clear()
+        self.told_apart.clear()
         for made in (*self.shadows, *self.copies):
             release(made)
 

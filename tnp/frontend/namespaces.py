@@ -48,8 +48,10 @@ _CODE = (
 def attribute(owner: Any, name: str) -> Any:
     """``owner.name``, traced."""
     kind = type(owner)
-    if kind is TracedArray or kind is TracedNumber or state.running() is None:
+    if state.running() is None:
         return getattr(owner, name)
+    if kind is TracedArray or kind is TracedNumber:
+        return getattr(owner, name) if name not in _OWN_NAMES else _of_handle(owner, name)
     if isinstance(owner, types.ModuleType):
         return _of_module(owner, name)
     if isinstance(owner, type):
@@ -68,6 +70,16 @@ def attribute(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
+#: names that handles have, and what they stand for has not
+_OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in kind.__dict__ if not name.startswith("__")) - {
+    "shape", "real", "imag", "flat", "ndim", "dtype", "size", "_dynamo_static_input_type",
+}  # fmt: skip
+
+
+def _of_handle(x: Any, name: str) -> Any:
+    return state.current().attribute(x, name) if type(x) is TracedArray else getattr(x._known(), name)
+
+
 def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:
     inputs = state.current().inputs
     words = f"{kind} {getattr(owner, '__name__', '?')}"
@@ -82,7 +94,8 @@ def _of_module(module: types.ModuleType, name: str) -> Any:
     value = getattr(module, name)
     if is_library:
         top = module.__name__.partition(".")[0]
-        if isinstance(value, _CODE) or name in _UNCHANGING_NAMES or top in _CONSTANT_PACKAGES or is_traced(value):
+        is_constant = top in _CONSTANT_PACKAGES and type(module) is types.ModuleType
+        if isinstance(value, _CODE) or name in _UNCHANGING_NAMES or is_constant or is_traced(value):
             return value
     elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
         raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
@@ -185,13 +198,15 @@ def get_attribute(owner: Any, name: Any, *default: Any) -> Any:
     return _checked(owner, name, *default)
 
 
-def check_owner(x: Any) -> Any:
-    """``x``, of which an attribute is assigned or deleted: something of this trace, or else the program runs eagerly."""
+def check_owner(x: Any, name: str) -> Any:
+    """``x``, of which the attribute ``name`` is assigned or deleted: something of this trace, or else the program runs eagerly."""
     tracer = state.running()
     if tracer is None or type(x) is Foreign:
         return x
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+    if type(x) is TracedArray and x.library is not None and (name in _OWN_NAMES or not hasattr(TracedArray, name)):
+        raise NeedsEager(f"it assigns {name!r} of a tensor")
     if tracer.regions and type(x) is not TracedArray:
         raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
     return x
@@ -199,12 +214,12 @@ def check_owner(x: Any) -> Any:
 
 def set_attribute(owner: Any, name: Any, value: Any) -> None:
     """``setattr(owner, name, value)``."""
-    setattr(check_owner(owner), name, value)
+    setattr(check_owner(owner, name), name, value)
 
 
 def delete_attribute(owner: Any, name: Any) -> None:
     """``delattr(owner, name)``."""
-    delattr(check_owner(owner), name)
+    delattr(check_owner(owner, name), name)
 
 
 def imported(value: Any, module: str, name: str) -> Any:

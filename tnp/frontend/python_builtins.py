@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import langs, prims
+from tnp.core import langs, prims, sizes
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
@@ -42,6 +42,10 @@ def _number(x: Any) -> Any:
 
 def _check_shape_of_number(python_type: type, x: TracedArray) -> None:
     """Raises what NumPy raises for an array of this shape as a number."""
+    if x.library is not None:
+        if sizes.product(x.shape_) != 1:
+            raise NeedsEager("it takes a tensor of several elements for a number")
+        return
     python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))
 
 
@@ -121,6 +125,8 @@ def _dir(x: Any) -> Any:
 
 def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
+        if x.library is not None:
+            raise NeedsEager("it rounds a tensor by round()")
         if ndigits is None:
             return round(x.known_scalar("round()"))
         if x.scalar and x._element_type.kind == "c":

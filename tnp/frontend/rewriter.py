@@ -6,7 +6,7 @@ A user function is parsed once, and compiled again with these changes, its line 
   values is an operation, and the user functions that it calls are rewritten too;
 - a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
 - an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
-  ``m.N = v`` becomes ``__tnp__.owner(m).N = v``, which refuses to change them while tracing;
+  ``m.N = v`` becomes ``__tnp__.owner(m, "N").N = v``, which refuses to change them while tracing;
 - ``from m import N`` is followed by ``N = __tnp__.imported(N, "m", 0, "N")``, for the same reason;
 - ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares what stands behind stand-ins;
 - ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which refuses them while tracing;
@@ -210,7 +210,7 @@ class _Rewriter(Transformer):
         node.attr = self.private.get(node.attr, node.attr)
         if isinstance(node.ctx, ast.Load):
             return self._hook("attribute", node, node.value, ast.copy_location(ast.Constant(node.attr), node))
-        node.value = self._hook("owner", node, node.value)
+        node.value = self._hook("owner", node, node.value, ast.copy_location(ast.Constant(node.attr), node))
         return node
 
     def visit_Global(self, node: Any) -> Any:

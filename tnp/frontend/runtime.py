@@ -21,7 +21,7 @@ from tnp.frontend import state
 from tnp.frontend.contexts import Errstate, MayCatch
 from tnp.frontend.control_flow import ControlFlow
 from tnp.frontend.effects import call_effect, is_effect, resolved, text, text_by
-from tnp.frontend.handles import TracedNumber
+from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.identity import is_, is_not
 from tnp.frontend.layout import ROW_MAJOR
 from tnp.frontend.libraries import library_of_function, library_of_value
@@ -270,6 +270,8 @@ class Runtime(ControlFlow):
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
         if issubclass(cls, np.generic) and (is_traced(args) or not args):
+            if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
+                raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
             return state.current().call(lnp.scalar_of, (cls, *args), kwargs)
         new, init = cls.__new__, cls.__init__
         calls_itself = type(cls).__call__ is not type.__call__

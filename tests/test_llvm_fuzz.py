@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from fuzzing import SMALL_BLOCKS, first_failure, layout, minimised, random_program
+from fuzzing import SMALL_BLOCKS, Tally, first_failure, layout, minimised, random_program
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from kernel_bounds import within_bounds
@@ -36,9 +36,21 @@ def seeded(test):
     return test if SEED is None else seed(int(SEED))(test)
 
 
-def check(random, executors):
+#: of the programs that do not raise, the least share that is compiled
+COMPILED = 0.8
+
+
+@pytest.fixture
+def tally():
+    """Counts how a test's programs are run."""
+    counts = Tally()
+    yield counts
+    counts.check(COMPILED)
+
+
+def check(random, executors, tally):
     program = random_program(random)
-    failure = first_failure(program, executors)
+    failure = first_failure(program, executors, tally)
     if failure is not None:
         program, failure = minimised(program, failure, executors)
         pytest.fail(f"{failure}\n\n{program.script(executors)}", pytrace=False)
@@ -48,21 +60,21 @@ def check(random, executors):
 @seeded
 @SETTINGS
 @given(st.randoms(use_true_random=False))
-def test_random_program(executors, random):
-    check(random, executors)
+def test_random_program(executors, tally, random):
+    check(random, executors, tally)
 
 
 @seeded
 @SETTINGS
 @given(st.randoms(use_true_random=False))
-def test_random_program_in_small_blocks(random):
+def test_random_program_in_small_blocks(tally, random):
     """Blocks, tiles, threads and memory from the heap where the arrays would not need them, and no access beyond any of it."""
     with pytest.MonkeyPatch.context() as patched:
         for module, constants in SMALL_BLOCKS.items():
             for name, value in constants.items():
                 patched.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
         with within_bounds():
-            check(random, ("llvm_everything",))
+            check(random, ("llvm_everything",), tally)
 
 
 # What the fuzzer has found

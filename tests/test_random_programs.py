@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from fuzzing import define
+from fuzzing import Tally, define
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
@@ -81,10 +81,18 @@ def sharing(result, arguments):
     return [[np.shares_memory(x, y) for y in arrays] for x in arrays]
 
 
+@pytest.fixture
+def tally():
+    """Counts how a test's programs are run: writes to what may share memory make a third of them eager."""
+    counts = Tally()
+    yield counts
+    counts.check(0.5)
+
+
 @pytest.mark.parametrize("executors", [None, ("numpy_prims",)], ids=["numpy", "numpy_prims"])
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
-def test_random_program(executors, program):
+def test_random_program(executors, tally, program):
     source, arguments = program
     note(source)
     note(repr(arguments))
@@ -98,3 +106,4 @@ def test_random_program(executors, program):
         if error is None:
             assert_same(actual, expected)
             assert sharing(actual, jitted_after) == sharing(expected, after)
+    tally.add(jitted)

@@ -12,11 +12,13 @@ from .arguments import layout, values
 from .comparing import SMALL_BLOCKS, difference, first_failure
 from .minimising import minimised
 from .programs import Program, define
+from .tally import Tally
 from .writing import random_program
 
 __all__ = [
     "SMALL_BLOCKS",
     "Program",
+    "Tally",
     "define",
     "difference",
     "first_failure",

@@ -12,6 +12,7 @@ import numpy as np
 from .arguments import whole_memory
 from .programs import Program, Statement, define
 from .replay import Rejected, Replay
+from .tally import Tally
 
 #: constants of the executor's modules with which small arrays take the ways of large ones
 SMALL_BLOCKS = {
@@ -99,12 +100,20 @@ def sharing(values: Sequence[Any]) -> list[tuple[int, int]]:
     return [(i, j) for i, x in arrays for j, y in arrays if i < j and np.may_share_memory(x, y)]
 
 
-def first_failure(program: Program, executors: Sequence[str] | None) -> str | None:
-    """What is wrong with a jitted program: the first difference from NumPy in any of its calls, each made twice."""
+def first_failure(program: Program, executors: Sequence[str] | None, tally: Tally | None = None) -> str | None:
+    """What is wrong with a jitted program: the first difference from NumPy in any of its calls, each made twice. ``tally`` counts how it was
+    run."""
     import tnp
 
     f = define(program.source())
     jitted = tnp.jit(f, executors=executors)
+    found = _first_difference(program, f, jitted)
+    if tally is not None:
+        tally.add(jitted)
+    return found
+
+
+def _first_difference(program: Program, f: Any, jitted: Any) -> str | None:
     for k in range(len(program.calls)):
         eager_arguments = program.arguments(k)
         expected, error = run(f, eager_arguments)

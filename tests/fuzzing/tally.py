@@ -1,0 +1,42 @@
+"""How random programs were run: compiled, with opaque calls, or eagerly and why. A pass that always fails must not pass for one that works."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+__all__ = ["Tally"]
+
+
+class Tally:
+    """Counts what became of jitted functions, of those that were called."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+
+    def add(self, jitted: Any) -> None:
+        """Counts a function after its calls."""
+        import tnp
+        from tnp.api import programs_of
+
+        entries = [entry for entry, _ in programs_of(jitted)]
+        eager = [entry.eager_reason for entry in entries if entry.eager_reason is not None]
+        if not entries:
+            self.outcomes["raises"] += 1
+        elif eager:
+            self.outcomes["eager"] += 1
+            self.reasons[re.sub(r"\(.*\)|\d+", "…", eager[0].partition(" runs eagerly: ")[2])] += 1
+        else:
+            self.outcomes["with opaque calls" if "opaque call:" in str(tnp.explain(jitted)) else "compiled"] += 1
+
+    def check(self, floor: float) -> None:
+        """Raises ``AssertionError`` if a smaller share than ``floor`` of the functions was compiled, opaque calls included."""
+        count = sum(self.outcomes.values()) - self.outcomes["raises"]
+        compiled = self.outcomes["compiled"] + self.outcomes["with opaque calls"]
+        assert count and compiled >= floor * count, f"{compiled} of {count} programs were compiled\n{self}"
+
+    def __str__(self) -> str:
+        rows = [*self.outcomes.most_common(), *((f"  {reason}", n) for reason, n in self.reasons.most_common())]
+        return "\n".join(f"{n:6} {what}" for what, n in rows)

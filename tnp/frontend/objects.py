@@ -340,7 +340,8 @@ _shadow_classes = ClassCache(_shadow_class)
 
 
 def _is_known_descriptor(descriptor: Any) -> bool:
-    return isinstance(descriptor, _KNOWN_DESCRIPTORS) or type(descriptor).__module__.partition(".")[0] == "torch"
+    known = isinstance(descriptor, _KNOWN_DESCRIPTORS) or hasattr(descriptor, "__tnp_function__")  # a jitted method
+    return known or type(descriptor).__module__.partition(".")[0] == "torch"
 
 
 def _identity_methods(kind: type) -> dict[str, Any]:

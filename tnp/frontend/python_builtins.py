@@ -54,6 +54,8 @@ def _converted(python_type: type) -> Callable[..., Any]:
         x = condition_of(x)
         if rest or not isinstance(x, (TracedArray, TracedNumber)):
             return python_type(x, *rest)
+        if type(x) is TracedArray and x._element_type.kind == "c" and python_type is not complex:
+            raise NeedsEager(f"it takes a complex scalar for {python_type.__name__}")
         if type(x) is TracedArray and x.ndim:
             if python_type is bool and x.size != 1:
                 return bool(x)
@@ -156,9 +158,11 @@ def _over_numbers(name: str) -> Callable[..., Any]:
 
     def call(*args: Any) -> Any:
         for a in args:
+            if type(a) is TracedArray and a._element_type.kind == "c":
+                raise NeedsEager(f"it takes a complex scalar for math.{name}")
             if type(a) is TracedArray and a.ndim:
                 _check_shape_of_number(float, a)
-        numbers = [_number(a) for a in args]
+        numbers = [float(a) if isinstance(a, np.generic) else _number(a) for a in args]
         floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
         values = [n.proxy if type(n) is TracedNumber else n for n in floats]
         if refuses_some(name, values):

@@ -364,10 +364,17 @@ class _Rewriter(Transformer):
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """As an assignment: a function's annotations are not evaluated, and rewritten code may hold the name for another function's. One
+        without a value says that the name is the function's."""
+        nothing = ast.copy_location(ast.Constant(None), node)
+        made = ast.copy_location(ast.Assign([node.target], node.value or nothing), node)
+        assign = self.visit_Assign(made)
         if node.value is not None:
-            node.value = self.visit(node.value)
-        node.target = self.visit(node.target)
-        return node
+            return assign
+        never = ast.copy_location(ast.Constant(False), node)
+        return ast.copy_location(
+            ast.If(never, [assign] if isinstance(node.target, ast.Name) else [ast.Pass()], []), node
+        )
 
     def visit_ClassDef(self, node: ast.ClassDef) -> Any:
         """The body of a class has no hooks. One that reads more than Python's own names is not traced."""

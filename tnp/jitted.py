@@ -44,7 +44,7 @@ from tnp.faults import REPORT, acts_on_the_outside, is_certain, passed_on, text_
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked
-from tnp.frontend.libraries import loaded_libraries
+from tnp.frontend.libraries import left_alone, loaded_libraries, tell_dynamo
 from tnp.frontend.sources import MISS, Prologue
 from tnp.signatures import binder, check_compilable, signature_of
 from tnp.specialising import SPECIALISATIONS, Answered, Family, Question, repeatable
@@ -124,6 +124,7 @@ class Jitted:
         fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False,
     ) -> None:  # fmt: skip
         check_compilable(function)
+        tell_dynamo()
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
         self._executors = _executors_named(executors)
@@ -170,6 +171,7 @@ class Jitted:
         """The form of a call, and the values that are passed in it."""
         return self._form, self._bind(*args, **kwargs)
 
+    @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
             if self._defaults_of is not None:  # they may have been assigned anew

@@ -5,15 +5,42 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from keyword import iskeyword
 from typing import Any
 
 from tnp.core.printing import compile_source
+from tnp.frontend.libraries import left_alone
 from tnp.frontend.sources import MISS
 from tnp.jitted import Form, Jitted
 
 __all__ = ["JittedModule", "ModulePrograms"]
+
+
+def _module_of(x: Any) -> Any:
+    """The module that a jitted module is made of; anything else itself."""
+    return x.__tnp_function__ if getattr(type(x), "__tnp_module__", False) else x
+
+
+class _Doc:
+    """The docstring of the class, and of the module that an instance is made of."""
+
+    def __init__(self, text: Any) -> None:
+        self.text = text
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.text if instance is None else instance.__tnp_function__.__doc__
+
+
+class _Forward:
+    """``forward`` of the module that an instance is made of; of the class, that of the modules which it is for."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return _on_module(self.function) if instance is None else instance.__getattr__("forward")
 
 
 class JittedModule:
@@ -36,9 +63,10 @@ class JittedModule:
     ['bias', 'weight']
     """
 
+    #: the module, and what has its programs: all that is no attribute of the module
+    __slots__ = ("__tnp_function__", "__tnp_programs__", "__weakref__")
     #: the frontend takes a jitted module for its module
     __tnp_module__ = True
-    #: the module, and what has its programs: all that is no attribute of the module
     __tnp_function__: Any
     __tnp_programs__: ModulePrograms
 
@@ -48,9 +76,10 @@ class JittedModule:
         return made
 
     def __init__(self, module: Any, **options: Any) -> None:
-        programs = ModulePrograms(module, **options)
-        vars(self).update(__tnp_function__=module, __tnp_programs__=programs, __doc__=module.__doc__)
+        object.__setattr__(self, "__tnp_function__", module)
+        object.__setattr__(self, "__tnp_programs__", ModulePrograms(module, **options))
 
+    @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__tnp_programs__(*args, **kwargs)
 
@@ -59,17 +88,20 @@ class JittedModule:
             raise AttributeError(name)
         module = self.__tnp_function__
         found = getattr(module, name)
-        if not callable(found) or getattr(found, "__self__", None) is not module:
+        if type(found) is not types.MethodType or found.__self__ is not module:
             return found
-
-        @functools.wraps(found)
-        def method(*args: Any, **kwargs: Any) -> Any:
-            result = found(*args, **kwargs)
-            return self if result is module else result
-
-        return method
+        return types.MethodType(_on_module(found.__func__), self)
 
     __class__: Any = property(lambda self: type(self.__tnp_function__))
+    __dict__: Any = property(lambda self: self.__tnp_function__.__dict__)
+    __doc__: Any = _Doc(__doc__)
+
+    def __eq__(self, other: Any) -> bool:
+        """Whether it is the same module, jitted or not: libraries keep what they know of a module under it."""
+        return _module_of(other) is self.__tnp_function__
+
+    def __hash__(self) -> int:
+        return hash(self.__tnp_function__)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__tnp_function__, name, value)
@@ -96,6 +128,20 @@ class JittedModule:
         return f"<tnp.jit of {self.__tnp_function__!r}>"
 
 
+@functools.lru_cache(1_000)
+def _on_module(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of a module's as one of a jitted module, which stands for the module in the tree that it walks."""
+    is_of_tree = function.__name__ in ("modules", "named_modules")
+
+    @functools.wraps(function)
+    def method(self: JittedModule, *args: Any, **kwargs: Any) -> Any:
+        module: Any = self.__tnp_function__
+        result = function(self if is_of_tree else module, *args, **kwargs)
+        return self if result is module else result
+
+    return method
+
+
 class ModulePrograms(Jitted):
     """The programs of a module: what a jitted function has, which a jitted module keeps apart from the module's attributes."""
 
@@ -108,6 +154,7 @@ class ModulePrograms(Jitted):
     def _make_binder(self) -> None:
         """There is none: what a module is called with goes to its hooks as it is."""
 
+    @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             form, args = self._formed(args, kwargs)
@@ -132,7 +179,7 @@ class ModulePrograms(Jitted):
         form = self._forms.get(key)
         if form is None:
             module: Any = self.__tnp_function__
-            form = self._forms[key] = _form(inspect.signature(module.forward), len(args), list(kwargs))
+            form = self._forms[key] = _form(_signature(module.forward), len(args), list(kwargs))
         return form, (*args, *kwargs.values())
 
 
@@ -144,9 +191,12 @@ _OF_CONTAINERS = (
 
 @functools.cache
 def _class_for(kind: type) -> type[JittedModule]:
-    """The class of jitted modules of a ``kind``: one with the methods of containers that this has."""
-    methods = {name: _forwarded(name) for name in _OF_CONTAINERS if hasattr(kind, name)}
-    return type("JittedModule", (JittedModule,), methods) if methods else JittedModule
+    """The class of jitted modules of a ``kind``: one with its ``forward`` and the methods of containers that this has."""
+    methods: dict[str, Any] = {name: _forwarded(name) for name in _OF_CONTAINERS if hasattr(kind, name)}
+    forward = inspect.getattr_static(kind, "forward", None)
+    if isinstance(forward, types.FunctionType):
+        methods["forward"] = _Forward(forward)
+    return type("JittedModule", (JittedModule,), {"__slots__": (), "__doc__": vars(JittedModule)["__doc__"], **methods})
 
 
 def _forwarded(name: str) -> Callable[..., Any]:
@@ -156,6 +206,14 @@ def _forwarded(name: str) -> Callable[..., Any]:
         return self if result is module else result
 
     return method
+
+
+def _signature(forward: Any) -> inspect.Signature:
+    """The signature of ``forward``; of one that is no Python it says nothing."""
+    try:
+        return inspect.signature(forward)
+    except ValueError:
+        return inspect.Signature()
 
 
 def _form(signature: inspect.Signature, positional: int, keywords: list[str]) -> Form:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import langs, locks
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Library",
     "capturing",
+    "left_alone",
     "library_of_function",
     "library_of_value",
     "loaded_libraries",
+    "tell_dynamo",
     "uncaptured",
 ]
 
@@ -165,6 +169,29 @@ def uncaptured() -> AbstractContextManager[Any]:
         if package in _libraries:
             return _libraries[package].uncaptured()
     return nullcontext()
+
+
+def left_alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, into which torch.compile does not look: neither into what it is made of, nor into what runs when it is called.
+    Works by what torch._dynamo leaves at functions that ``torch.compiler.disable`` has made, and before torch is imported."""
+    marked: Any = function
+    marked._torchdynamo_disable = True
+    marked._torchdynamo_disable_msg = "tnp compiles it"
+    _to_be_left_alone.append(marked.__code__)
+    return function
+
+
+def tell_dynamo() -> None:
+    """Tells torch, if it is imported, which frames it leaves alone, together with all that run inside of them."""
+    frames: Any = sys.modules.get("torch._C._dynamo.eval_frame")
+    if not _to_be_left_alone or frames is None:
+        return
+    skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.SKIP)
+    while _to_be_left_alone:
+        frames.set_code_exec_strategy(_to_be_left_alone.pop(), skip)
+
+
+_to_be_left_alone: list[CodeType] = []
 
 
 def _loaded(package: str) -> Library:

@@ -8,10 +8,12 @@ program among their arguments.
 import torch
 
 from tnp.core.errors import hide_frames_of
+from tnp.frontend.libraries import tell_dynamo
 from tnp.frontend.torch.library import TorchLibrary
 from tnp.lang.torch import language
 
 __all__ = ["TorchLibrary"]
 
+tell_dynamo()
 hide_frames_of(torch.__path__[0])
 TorchLibrary(language)

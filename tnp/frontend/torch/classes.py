@@ -13,10 +13,14 @@ import functools
 import linecache
 from types import CodeType, FrameType
 
+import torch
+
 from tnp.core.errors import NeedsEager
 
 __all__ = ["asks_for_class"]
 
+#: where torch looks at what its functions for autograd are given
+_UNWRAPS = torch._functorch.utils.unwrap_dead_wrappers.__code__.co_filename
 #: how calls begin that ask for an object's class
 _QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
 
@@ -33,6 +37,8 @@ def _asks(code: CodeType, at: int) -> bool:
         return instruction.argval == "__class__"
     if not instruction.opname.startswith(("CALL", "PRECALL")):  # isinstance, once specialised, is run by the latter
         return False
+    if code.co_filename == _UNWRAPS:
+        raise NeedsEager("it calls a torch.autograd.Function in code that is not traced")
     if code.co_filename == "<frozen abc>" and code.co_name == "__instancecheck__":
         return True
     place = instruction.positions

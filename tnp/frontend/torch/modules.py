@@ -7,6 +7,8 @@ function of the user's.
 
 from __future__ import annotations
 
+import functools
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,26 +29,41 @@ __all__ = ["lift_module"]
 
 #: where a module keeps attributes that are no attributes of the object
 _PARTS = ("_parameters", "_buffers", "_modules")
+#: modules that run what is no Python, or call others in a way of their own
+_REFUSED = (torch.jit.ScriptModule, torch.nn.parallel.DistributedDataParallel)
 _BACKWARD_HOOKS = ("_backward_hooks", "_backward_pre_hooks")
 
 
 def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
     """The stand-in for a module."""
-    if isinstance(module, (torch.jit.ScriptModule, torch.nn.parallel.DistributedDataParallel)):
-        raise NeedsEager(f"{source.description} is a {type(module).__name__}")
-    methods = _METHODS
+    kind = type(module)
+    reason = _refusal(kind)
+    if reason is not None:
+        inputs.prologue.guard(f"type({source.expression}) is {inputs.prologue.constant(kind, 'type')}", reason)
+        raise NeedsEager(f"{source.description} {reason}")
+    methods = _METHODS if kind.__getattr__ is torch.nn.Module.__getattr__ else {**_METHODS, "__getattr__": _looked_up}
     if isinstance(module, torch.nn.RNNBase):  # it keeps a list of its parameters, and checks that by weak references
         what = source.description
         _run_eagerly_if(
             module._weights_have_changed(), inputs, f"{source.expression}._weights_have_changed()",
             f"{what} has other weights than in its list", f"{what} has its weights in one list",
         )  # fmt: skip
-        methods = {**_METHODS, "_weights_have_changed": lambda self: False}
-    if type(module).forward is torch.nn.TransformerEncoder.forward:
-        methods = {**_METHODS, "forward": _encoded}
-    by_library = not is_user_function(type(module).forward)
+        methods = {**methods, "_weights_have_changed": lambda self: False}
+    if kind.forward is torch.nn.TransformerEncoder.forward:
+        methods = {**methods, "forward": _encoded}
+    by_library = not is_user_function(kind.forward)
     bases = (torch.nn.Module,)
     return inputs.lift_instance(module, source, bases=bases, parts=_PARTS, methods=methods, constant_numbers=by_library)
+
+
+def _refusal(kind: type) -> str | None:
+    """Why modules of a class are not traced; ``None`` for those that are."""
+    if issubclass(kind, _REFUSED) or any(c.__module__.partition(".distributed")[0] == "torch" for c in kind.__mro__):
+        return f"is a {kind.__name__}"
+    call = kind.__call__  # classes that torch.fx makes have one of their own
+    if call is not torch.nn.Module.__call__ and call.__module__.partition(".")[0] != "torch":
+        return f"is a {kind.__name__}, which has a __call__ of its own"
+    return None
 
 
 def _run_eagerly_if(holds: bool, inputs: Inputs, condition: str, reason: str, otherwise: str) -> None:
@@ -147,6 +164,7 @@ def _hooks(module: Any, name: str, *flags: str) -> list[tuple[Any, bool]]:
     real, source, inputs = real_object(module)
     e = source.expression
     hooks = list(real.__dict__[name].items())
+    _check_hooks([hook for _, hook in hooks], source.description)
     keys = inputs.prologue.constant([key for key, _ in hooks], "keys") if hooks else "[]"
     condition = f"list({e}.{name}) == {keys}" if hooks else f"not {e}.{name}"
     inputs.prologue.guard(condition, f"{source.description} has {len(hooks)} {name}")
@@ -161,6 +179,19 @@ def _hooks(module: Any, name: str, *flags: str) -> list[tuple[Any, bool]]:
     ]
 
 
+def _check_hooks(hooks: list[Any], owner: str) -> None:
+    """Raises :class:`NeedsEager` for a hook of a library's, which may keep more than tnp sees (what is sharded where, statistics). Those
+    of :mod:`torch.nn.utils` compute weights."""
+    for hook in hooks:
+        while isinstance(hook, functools.partial):
+            hook = hook.func
+        code = getattr(hook, "__func__", hook)
+        if not isinstance(code, types.FunctionType):
+            code = type(hook).__call__
+        if not is_user_function(code) and not getattr(code, "__module__", "").startswith("torch.nn.utils."):
+            raise NeedsEager(f"{owner} has a hook of a library's, {getattr(code, '__qualname__', code)}")
+
+
 def _run(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A function of a module, traced."""
     return state.current().runtime.call(function, *args, **kwargs)
@@ -168,6 +199,10 @@ def _run(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _missing(self: Any, name: str) -> Any:
     raise AttributeError(f"'{type(self).__name__}' object has no attribute {name!r}")
+
+
+def _looked_up(self: Any, name: str) -> Any:
+    raise NeedsEager(f"it reads {name!r} of a {type(self).__name__}, which looks attributes up itself")
 
 
 _METHODS = {"__call__": _call, "__tnp_call__": _call, "__getattr__": _missing}

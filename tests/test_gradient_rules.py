@@ -11,7 +11,7 @@ import pytest
 import tnp
 from tnp.core import prims
 from tnp.core.elementwise_table import by_name
-from tnp.testing.gradients import check_gradients, check_jvp
+from tnp.testing.gradients import check_close, check_gradients, check_jvp, numerical_gradient
 from tnp.transforms.autodiff import grad_rules
 from tnp.transforms.autodiff.elementwise import DERIVATIVES, ZERO
 from tnp.transforms.autodiff.rules import without_derivative
@@ -72,6 +72,57 @@ def test_elementwise(name, dtype):
     check_gradients(weighted(f), args, order=2 if dtype == "float64" else 1, rtol=2e-5)
     if dtype == "float64":
         check_jvp(tnp.jit(f, executors=["numpy"]), args, rtol=2e-5)
+
+
+#: what stands beside an array of two elements, as the other operand
+OPERANDS = {
+    "a float": 1.65, "an int": 2, "a bool": True, "a scalar": np.float64(1.65), "a single scalar": np.float32(1.65),
+    "an integer scalar": np.int64(2), "a 0-d array": np.array(1.65), "single precision": np.array([1.65, 2.2], np.float32),
+    "integers": np.array([1, 2]), "a column": np.array([[1.65], [2.2]]), "a complex number": 1.6 + 0.2j, "complex": np.array([1.6 + 0.2j, 1.2 - 1j]),
+}  # fmt: skip
+OF_TWO = {
+    **{f.__name__: f for f in (np.add, np.subtract, np.multiply, np.divide, np.arctan2, np.copysign, np.fmax, np.fmin, np.fmod, np.hypot,
+                               np.logaddexp, np.logaddexp2, np.maximum, np.minimum, np.power, np.remainder, np.nextafter, np.outer)},
+    "**": lambda a, b: a**b, "%": lambda a, b: a % b, "where": lambda a, b: np.where([True, False], a, b),
+    "clip": lambda a, b: np.clip(a, 0.1, b), "where of where": lambda a, b: np.where([True, False], np.where([False, True], a, 1.5), b * a),
+    "abs": lambda a, b: abs(a) * abs(b), "linspace": lambda a, b: np.linspace(a, b, 3), "heaviside": lambda a, b: np.heaviside(a, b) * a,
+}  # fmt: skip
+OF_COMPLEX = (
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "power",
+    "outer",
+    "**",
+    "where",
+    "where of where",
+    "abs",
+    "linspace",
+)
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_operands_of_other_kinds(name):
+    """Gradients by an array and by numbers, scalars and arrays of other dtypes and shapes beside it, in either order."""
+    function = OF_TWO[name]
+    kinds = [k for k, x in OPERANDS.items() if not np.iscomplexobj(x) or name in OF_COMPLEX]
+
+    def value(x, *operands):
+        total = 0.0
+        for k, operand in enumerate(operands):
+            for weight, result in ((1 + k, function(x, operand)), (0.3 + k, function(operand, x))):
+                total = total + weight * (result.real.sum() + 2 * result.imag.sum())
+        return total
+
+    args = [np.array([0.7, 2.9]), *(OPERANDS[k] for k in kinds)]
+    argnums = tuple(i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc")
+    found = tnp.jit(tnp.grad(value, argnums), executors=["numpy"])(*args)
+    wide = [a.astype(np.float64) if getattr(a, "dtype", None) == np.float32 else a for a in args]
+    for i, g in zip(argnums, found, strict=True):
+        expected = numerical_gradient(lambda *xs: value(*xs), wide, i)
+        assert g.dtype == np.asarray(args[i]).dtype, ["the array", *kinds][i]
+        check_close(g, expected, 1e-5, ["the array", *kinds][i])
 
 
 @pytest.mark.parametrize("name", ZERO)

@@ -402,6 +402,9 @@ class TracedNumber:
     def __getattr__(self, name: str) -> Any:
         if name == "real":
             return self
+        kind = self.proxy.python_type
+        if not hasattr(kind, name):  # of whatever value
+            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

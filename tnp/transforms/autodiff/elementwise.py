@@ -60,8 +60,9 @@ def _reciprocal_square(x: Any, sign: int) -> Any:
     return clang.reciprocal(clang.add(clang.square(x), 1) if sign > 0 else clang.sub(1, clang.square(x)))
 
 
-def _signs(x: Any) -> Any:
-    return clang.sign(x)
+def _sum_of_squares(a: Any, b: Any) -> Any:
+    """``a² + b²``; one of them may be a number, which has no square but by multiplication."""
+    return clang.add(*(clang.square(x) if isinstance(x, TensorProxy) else clang.mul(x, x) for x in (a, b)))
 
 
 #: of the asymptotic series of the trigamma function behind ``1 / x + 1 / (2 x²)``: the Bernoulli numbers of even order
@@ -96,11 +97,11 @@ DERIVATIVES: dict[str, tuple[Derivative, ...]] = {
     "asin":      (lambda out, x: clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x)))),),
     "asinh":     (lambda out, x: clang.reciprocal(clang.sqrt(clang.add(clang.square(x), 1))),),
     "atan":      (lambda out, x: _reciprocal_square(x, 1),),
-    "atan2":     (lambda out, y, x: clang.div(x, clang.add(clang.square(y), clang.square(x))),
-                  lambda out, y, x: clang.neg(clang.div(y, clang.add(clang.square(y), clang.square(x))))),
+    "atan2":     (lambda out, y, x: clang.div(x, _sum_of_squares(y, x)),
+                  lambda out, y, x: clang.neg(clang.div(y, _sum_of_squares(y, x)))),
     "atanh":     (lambda out, x: _reciprocal_square(x, -1),),
     "cbrt":      (lambda out, x: clang.reciprocal(clang.mul(clang.square(out), 3)),),
-    "copysign":  (lambda out, a, b: clang.mul(clang.sign(a), clang.sign(out)), lambda out, a, b: 0),
+    "copysign":  (lambda out, a, b: clang.mul(clang.sign(_array(a, out)), clang.sign(out)), lambda out, a, b: 0),
     "cos":       (lambda out, x: clang.neg(clang.sin(x)),),
     "cosh":      (lambda out, x: clang.sinh(x),),
     "digamma":   (lambda out, x: _trigamma(_array(x, out)),),
@@ -178,7 +179,12 @@ def operands_as_arrays(g: TensorProxy, xs: tuple[Any, ...]) -> list[Any]:
     """Numbers as 0-d arrays, where an operation has nothing else: what its derivatives are made of may not take numbers."""
     if any(isinstance(x, TensorProxy) for x in xs):
         return list(xs)
-    return [clang.convert(x, g.dtype) if isinstance(x, NumberProxy) else x for x in xs]
+    return [clang.convert(x, _dtype_beside(x, g)) if isinstance(x, NumberProxy) else x for x in xs]
+
+
+def _dtype_beside(x: NumberProxy, g: TensorProxy) -> dtypes.DType:
+    """The dtype of a number beside a cotangent: a complex one's absolute value has a real one."""
+    return dtypes.complex_counterpart(g.dtype) if x.python_type is complex and g.dtype.kind != "c" else g.dtype
 
 
 def _rule_of(name: str, derivatives: tuple[Derivative, ...]) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars import elementary
@@ -43,6 +44,16 @@ def _is_finite(a: Register) -> Register:
 
 def _choose(condition: Register, a: Complex, b: Complex) -> Complex:
     return Complex(select(condition, a.re, b.re), select(condition, a.im, b.im))
+
+
+def _multiply(a: Complex, b: Complex) -> Complex:
+    """The product as NumPy's loops take it, whose bits differ with the processor: one product of each part is fused with the sum."""
+    if not vectormath.has_fma():
+        return a * b
+    return Complex(
+        intrinsic("fma", a.re, b.re, -(a.im * b.im)),
+        intrinsic("fma", a.re, b.im, a.im * b.re),
+    )
 
 
 def _divide(a: Complex, b: Complex) -> Complex:
@@ -310,7 +321,7 @@ COMPLEXES: dict[str, Callable[..., Any]] = {
     "lt": _less,
     "maximum": lambda a, b: _choose(_greater_equal(a, b) | a.isnan(), a, b),
     "minimum": lambda a, b: _choose(_less_equal(a, b) | a.isnan(), a, b),
-    "mul": lambda a, b: a * b,
+    "mul": _multiply,
     "ne": lambda a, b: (a.re != b.re) | (a.im != b.im),
     "neg": lambda a: -a,
     "positive": lambda a: a,
@@ -321,7 +332,7 @@ COMPLEXES: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda a: _divide(_number(a.re, 1.0), _sqrt(a)),
     "sign": _sign,
     "sqrt": _sqrt,
-    "square": lambda a: a * a,
+    "square": lambda a: _multiply(a, a),
     "squares": lambda a: sum_of_squares(a.re, a.im),
     "squares_or_infinity": lambda a: sum_of_squares(a.re, a.im, infinite=True),
     "sub": lambda a, b: a - b,

@@ -473,6 +473,12 @@ def test_some_of_several_results_in_arrays_of_the_caller(function):
     check(function, X, np.zeros((2, 3)))
 
 
+@pytest.mark.parametrize("value", [-0.0, complex(-0.0, -0.0)])
+def test_cumulative_sums_of_negative_zeros(value):
+    for count in (1, 20, 70_000):
+        check(lambda x: (np.signbit(np.cumsum(x).real), np.signbit(np.cumsum(x).imag)), np.full(count, value))
+
+
 # Floating-point errors that raise
 
 

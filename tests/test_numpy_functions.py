@@ -473,6 +473,43 @@ def test_some_of_several_results_in_arrays_of_the_caller(function):
     check(function, X, np.zeros((2, 3)))
 
 
+@pytest.mark.parametrize("x", [X, np.array(3.0), np.float32(1.5), np.zeros((0, 3))], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.item(None),
+        lambda x: x.item([0, 1]),
+        lambda x: x.item(True),
+        lambda x: x.item((0, 1)),
+        lambda x: x.item(0),
+        lambda x: x.take(0, 1),
+        lambda x: np.compress([True], x, 1),
+        lambda x: x.view(None).dtype,
+        lambda x: np.sin(3, casting="no") + x,
+        lambda x: np.fft.fftshift(x),
+        lambda x: np.unwrap(x, x),
+    ],
+)
+def test_arguments_that_methods_refuse(function, x):
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        outcomes = []
+        for f in (function, tnp.jit(function)):
+            try:
+                outcomes.append(repr(f(x)))
+            except Exception as error:
+                outcomes.append(repr(error))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("value", [[1, 2, 3], [1], np.array(7), np.arange(2)], ids=str)
+def test_what_an_array_is_filled_with(value):
+    def fill(x):
+        x.fill(value)
+
+    check(fill, X)
+
+
 @pytest.mark.parametrize("value", [-0.0, complex(-0.0, -0.0)])
 def test_cumulative_sums_of_negative_zeros(value):
     for count in (1, 20, 70_000):

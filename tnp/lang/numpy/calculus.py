@@ -282,6 +282,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * mat
     p = as_array(p)
     dim = one_axis(p.ndim, axis)
     steps = _difference(p, dim)
+    check(discont is None or is_scalar_like(discont), lambda: "it gives np.unwrap an array of jumps", NeedsOpaque)
     limit = period / 2 if discont is None else discont
     dtype = result_dtype(steps, period if is_scalar_like(period) else as_array(period))
     if dtype.kind in "iu":

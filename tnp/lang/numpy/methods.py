@@ -72,11 +72,11 @@ def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device
 
 
 @npmethod("view", returns="view")
-def view(a: TensorProxy, dtype: Any = None, type: Any = None) -> TensorProxy:
+def view(a: TensorProxy, dtype: Any = np._NoValue, type: Any = None) -> TensorProxy:
     """The same bytes as another dtype of the same width."""
     if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
         raise NeedsEager("it views an array as another class")
-    if dtype is None:
+    if dtype is np._NoValue:
         return a
     wanted = dtype_argument(dtype)
     if wanted.bits != a.dtype.bits:

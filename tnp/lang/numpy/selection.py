@@ -144,7 +144,8 @@ def compress(condition: Any, a: Any, axis: Any = None) -> TensorProxy:
     """The slices along an axis (of the flattened array) where a 1-d condition holds."""
     mask, a = truth(condition), as_array(a)
     check(mask.ndim == 1, lambda: "condition must be a 1-d array")
-    a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
+    at = 0 if axis is None else one_axis(max(a.ndim, 1), axis)
+    a = flattened(a) if axis is None or a.ndim == 0 else a
     return prims.take(a, prims.nonzero(mask)[0], at)
 
 
@@ -167,7 +168,8 @@ def extract(condition: Any, arr: Any) -> TensorProxy:
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> TensorProxy:
     """Elements along an axis (of the flattened array) at indices. Raises ``IndexError`` at run time, by ``mode``."""
     a, index = as_array(a), indices_of(indices)
-    a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
+    at = 0 if axis is None else one_axis(max(a.ndim, 1), axis)
+    a = flattened(a) if axis is None or a.ndim == 0 else a
     return prims.take(a, _in_bounds(index, a.shape[at], mode), at)
 
 

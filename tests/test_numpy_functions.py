@@ -510,6 +510,13 @@ def test_what_an_array_is_filled_with(value):
     check(fill, X)
 
 
+@pytest.mark.parametrize("k", [2**63, -(2**63), 2**70, 5, -5, 1])
+def test_diagonals_far_outside(k):
+    check(lambda k: np.eye(2, 3, k), k)
+    check(lambda k: np.tri(3, 2, k), k)
+    check(lambda k: np.triu(np.ones((2, 3)), k), k)
+
+
 @pytest.mark.parametrize("value", [-0.0, complex(-0.0, -0.0)])
 def test_cumulative_sums_of_negative_zeros(value):
     for count in (1, 20, 70_000):

@@ -25,6 +25,8 @@ def _warns_of_where() -> bool:
 def check_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` for a call that leaves elements undefined, of which NumPy warns."""
     has_out = "out" in kwargs or len(args) > ufunc.nin
+    if len(args) > ufunc.nin and ufunc in (np.maximum, np.minimum):
+        raise NeedsEager(f"{ufunc.__name__} is called with out= by position, of which NumPy warns")
     if not has_out and kwargs.get("where", True) is not True and _warns_of_where():
         raise NeedsEager(f"{ufunc.__name__} is called with where= and no out=, of which NumPy warns")
 

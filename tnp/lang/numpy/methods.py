@@ -14,7 +14,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import check_order
+from tnp.lang.numpy.operands import check_order, check_real
 from tnp.lang.numpy.registry import Out, npmethod, npproperty, npsymbol
 
 __all__ = ["astype", "view"]
@@ -60,6 +60,7 @@ def astype(
     wanted = dtype_argument(dtype)
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
+    check_real(a, wanted)
     if a.dtype is wanted:
         return _as_given(a, _in_order(a, order)) if copy or order == "F" else a
     return _as_given(a, clang.convert(a if order in ("K", "A") else _in_order(a, order), wanted))

@@ -11,7 +11,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes, views
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
@@ -368,6 +368,9 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 @npsymbol()
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> TensorProxy:
     """Whether elements are equal to ``atol + rtol * abs(b)``; infinities to themselves, NaN as asked."""
+    for tolerance in (rtol, atol):
+        if type(tolerance) is float:
+            check(math.isfinite(tolerance), lambda: "a tolerance is not finite, of which NumPy warns", NeedsOpaque)
     # Python's numbers take the others' dtype, as long as there are others.
     x, y, rtol, atol = (z if is_number(z) else as_array(z) for z in (a, b, rtol, atol))
     if isinstance(y, TensorProxy):

@@ -44,6 +44,7 @@ REFUSED = {
         "ndarray.resize ndarray.setflags ndarray.setfield ndarray.getfield ndarray.byteswap"
     ),
     "is no longer there, and says so": "ndarray.itemset ndarray.newbyteorder ndarray.ptp",
+    "is deprecated, and says so at each call": "row_stack",
     "speaks of memory": "isfortran ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
 }
 REASONS = {name: reason for reason, names in REFUSED.items() for name in names.split()}

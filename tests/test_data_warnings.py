@@ -115,3 +115,32 @@ def test_gradients_and_batches():
             result = tnp.jit(tnp.vmap(lambda x: np.nanmin(x)), executors=executors)(NAN)
         assert len(caught) == 1
         np.testing.assert_array_equal(result, [np.nan, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x + 1j).astype(float),
+        lambda x: np.array(x + 1j, dtype=np.float32),
+        lambda x: np.isclose(x, x, rtol=np.inf),
+        lambda x: np.maximum(x, 1, x * 0),
+        lambda x: np.row_stack((x, x)),
+        lambda x: np.cross(x[0, :2], x[1, :2]),
+        lambda x: np.add(x, x, where=x > 1).shape,
+    ],
+)
+def test_what_else_numpy_warns_of(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+
+        def messages(f):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                try:
+                    f(np.arange(6.0).reshape(2, 3))
+                except (AttributeError, ValueError) as error:  # versions of NumPy have removed some
+                    return [type(error)]
+            return [str(w.message) for w in caught if w.category is not tnp.EagerFallbackWarning]
+
+        jitted = tnp.jit(function)
+        assert messages(jitted) == messages(jitted) == messages(function)

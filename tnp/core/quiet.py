@@ -20,6 +20,10 @@ __all__ = ["quiet"]
 class _Here(threading.local):
     depth = 0
 
+    def __init__(self) -> None:
+        #: the classes of warnings that were dropped
+        self.said: list[type[Warning]] = []
+
 
 _here = _Here()
 _lock = locks.lock()
@@ -29,6 +33,8 @@ _count = 0
 
 class _OfThisThread(type):
     def __subclasscheck__(cls, category: type) -> bool:
+        if _here.depth:
+            _here.said.append(category)
         return _here.depth > 0
 
 
@@ -45,12 +51,14 @@ _LOGGERS = ("torch._subclasses.fake_tensor",)
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """While this is open, this thread's warnings are dropped, and what it logs to those loggers.
+def quiet() -> Iterator[list[type[Warning]]]:
+    """While this is open, this thread's warnings are dropped, and what it logs to those loggers. Gives the classes of the warnings.
 
     >>> import warnings
-    >>> with quiet():
+    >>> with quiet() as said:
     ...     warnings.warn("nobody hears it")
+    >>> said
+    [<class 'UserWarning'>]
     """
     global _count
     with _lock:
@@ -59,10 +67,13 @@ def quiet() -> Iterator[None]:
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(_is_heard)
     _here.depth += 1
+    outer, _here.said = _here.said, []
+    said = _here.said
     try:
-        yield
+        yield said
     finally:
         _here.depth -= 1
+        _here.said = outer
         with _lock:
             _count -= 1
             if _count <= 0:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tnp.core.errors import NeedsEager
+from tnp.core.quiet import quiet
 
 __all__ = ["MANY", "check_where", "count_of_plain"]
 
@@ -16,8 +16,7 @@ __all__ = ["MANY", "check_where", "count_of_plain"]
 @cache
 def _warns_of_where() -> bool:
     """Whether NumPy warns of ``where=`` without ``out=``, as it does since 2.4."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with quiet() as said:
         np.positive(1, where=np.array(False))
     return bool(said)
 
@@ -25,6 +24,8 @@ def _warns_of_where() -> bool:
 def check_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises :class:`NeedsEager` for a call that leaves elements undefined, of which NumPy warns."""
     has_out = "out" in kwargs or len(args) > ufunc.nin
+    if len(args) > ufunc.nin and ufunc in (np.maximum, np.minimum):
+        raise NeedsEager(f"{ufunc.__name__} is called with out= by position, of which NumPy warns")
     if not has_out and kwargs.get("where", True) is not True and _warns_of_where():
         raise NeedsEager(f"{ufunc.__name__} is called with where= and no out=, of which NumPy warns")
 

@@ -27,6 +27,8 @@ __all__ = ["ARRAY_ATTRIBUTES", "ARRAY_METHODS", "ARRAY_SETTERS"]
 
 
 def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
+    if not np.isscalar(value) and getattr(value, "ndim", 1) != 0:
+        raise ValueError("setting an array element with a sequence.")
     tracer.store(a, value)
 
 
@@ -45,6 +47,8 @@ def _put(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
 
 
 def _array_namespace(tracer: Tracer, a: TracedArray, *, api_version: Any = None) -> Any:
+    if api_version is not None:
+        raise NeedsEager("it asks for a version of the Array API")
     return np
 
 
@@ -57,6 +61,11 @@ def _to_device(tracer: Tracer, a: TracedArray, device: Any, /, *, stream: Any = 
 
 
 def _item(tracer: Tracer, a: TracedArray, *args: Any) -> Any:
+    positions = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    if any(isinstance(p, (bool, np.bool)) or not isinstance(p, (int, np.integer)) for p in positions) or (
+        positions is not args and len(positions) != a.ndim
+    ):
+        raise TypeError("the arguments of item() are an integer, or as many as there are dimensions")
     if args:
         key = args[0] if len(args) == 1 else args
         a = (a if isinstance(key, tuple) else tracer.call(lnp.reshape, (a, -1), {}))[key]

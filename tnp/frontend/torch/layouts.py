@@ -6,7 +6,6 @@ is called only then (:class:`~tnp.frontend.layout.Later`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -17,6 +16,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager
+from tnp.core.quiet import quiet
 from tnp.core.symbol import Symbol
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, Later, Strides, row_major
@@ -129,8 +129,7 @@ def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return []
     is_large = sum(sizes.product(a.shape_) for a in given) > MOST
     generator = torch.get_rng_state()
-    with torch._C.DisableTorchFunction(), torch.no_grad(), switched_off(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with torch._C.DisableTorchFunction(), torch.no_grad(), switched_off(), quiet():
         for fill in (0, 1):  # zeros may be divided by, ones be indices out of bounds
             try:
                 with FakeTensorMode() if is_large else nullcontext():

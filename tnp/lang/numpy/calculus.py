@@ -282,6 +282,7 @@ def unwrap(p: Any, discont: Any = None, axis: Any = -1, *, period: Any = 2 * mat
     p = as_array(p)
     dim = one_axis(p.ndim, axis)
     steps = _difference(p, dim)
+    check(discont is None or is_scalar_like(discont), lambda: "it gives np.unwrap an array of jumps", NeedsOpaque)
     limit = period / 2 if discont is None else discont
     dtype = result_dtype(steps, period if is_scalar_like(period) else as_array(period))
     if dtype.kind in "iu":
@@ -320,8 +321,9 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     a = clang.moveaxis(a, (one_axis(a.ndim, axisa),), (0,))
     b = clang.moveaxis(b, (one_axis(b.ndim, axisb),), (0,))
     lengths = sizes.concrete((a.shape[0], b.shape[0]), "np.cross")
-    with quiet():  # the function's own call warns when the program runs
+    with quiet() as said:
         np.cross(*(np.broadcast_to(0.0, n) for n in lengths))  # which lengths it takes differs from version to version
+    check(not said, lambda: "np.cross warns of vectors of two components", NeedsOpaque)
     check(a.dtype.kind != "b", lambda: "numpy boolean subtract, the `-` operator, is not supported", TypeError)
     x = [prims.select(a, 0, i) for i in range(lengths[0])]
     y = [prims.select(b, 0, i) for i in range(lengths[1])]

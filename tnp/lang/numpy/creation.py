@@ -13,7 +13,7 @@ from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, check_order, static_int
+from tnp.lang.numpy.operands import as_array, check_order, check_real, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import at_least_1d, shape_argument
 
@@ -39,7 +39,10 @@ def dtype_or(dtype: Any, default: DType) -> DType:
 
 def _converted(x: Any, dtype: Any = None) -> TensorProxy:
     """``x`` as an array, or (an array of the dtype) itself; never a NumPy scalar."""
-    a = as_array(x, None if dtype is None else dtype_or(dtype, dtypes.float64))
+    wanted = None if dtype is None else dtype_or(dtype, dtypes.float64)
+    if wanted is not None and isinstance(x, TensorProxy):
+        check_real(x, wanted)
+    a = as_array(x, wanted)
     return prims.clone(a) if a.scalar else a
 
 

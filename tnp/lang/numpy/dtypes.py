@@ -93,8 +93,8 @@ def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str
         if dtype is not None and all(isinstance(o, type) for o in operands):
             operands = tuple(np.dtype(o) for o in operands)
         found = ufunc.resolve_dtypes((*operands, *(None,) * ufunc.nout), **keywords)
-        if casting == "equiv" and any(isinstance(o, type) for o in operands):
-            # Which numbers "equiv" casts differs from version to version: the call itself raises where it does not.
+        if casting in ("equiv", "no") and any(isinstance(o, type) for o in operands):
+            # Which numbers are cast so differs from version to version: the call itself raises where they are not.
             examples = [_SAMPLES[o] if isinstance(o, type) else np.empty(0, o) for o in operands]
             ufunc(*examples, **{**keywords, "casting": casting})
     return tuple(dtype_argument(d) for d in found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.numpy.creation import cpu_device
@@ -255,6 +255,7 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
 
 def _rolled(x: Any, axes: Any, shift: Callable[[int], int]) -> TensorProxy:
     a = as_array(x)
+    check(a.ndim > 0, lambda: "the spectrum is a number", NeedsOpaque)
     for d in range(a.ndim) if axes is None else [static_int(d) for d in _listed(axes)]:
         dim = one_axis(a.ndim, d)
         (n,) = sizes.concrete(a.shape[dim : dim + 1], "a shift")

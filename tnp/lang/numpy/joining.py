@@ -89,9 +89,6 @@ def vstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Tensor
     return _joined([at_least_2d(as_array(x)) for x in _items(tup)], 0, dtype, casting)
 
 
-alias("row_stack", vstack)
-
-
 @npsymbol(returns="array", factory=True)
 def hstack(tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> TensorProxy:
     """The arrays joined along the second dimension; vectors along their only one."""

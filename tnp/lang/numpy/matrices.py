@@ -24,6 +24,11 @@ def _band(rows: Any, columns: Any, k: Any, compare: Any) -> TensorProxy:
     """``compare(i + k, j)`` of the positions of a matrix."""
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
     offset = static_int(k)
+    fits = compare is clang.eq or -(2**63) < offset <= 2**63
+    check(fits, lambda: "Python int too large to convert to C long", OverflowError)
+    known = [n for n in (rows, columns) if type(n) is int]
+    if len(known) == 2:  # beyond the corners all diagonals are alike
+        offset = max(-rows, min(offset, columns))
     i = clang.add(i, offset) if offset else i
     return compare(i, clang.expand_dims(clang.arange(columns, dtype=dtypes.int64), (0,)))
 

@@ -16,7 +16,7 @@ from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.creation import laid_out
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import check_order
+from tnp.lang.numpy.operands import check_order, check_real
 from tnp.lang.numpy.registry import Out, npmethod, npproperty, npsymbol
 
 __all__ = ["astype", "view"]
@@ -64,6 +64,7 @@ def astype(
     order = "K" if order is None else order.upper()
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
+    check_real(a, wanted)
     if a.dtype is wanted:
         if copy:
             return _as_given(a, _in_order(a, order))
@@ -79,11 +80,11 @@ def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device
 
 
 @npmethod("view", returns="view")
-def view(a: TensorProxy, dtype: Any = None, type: Any = None) -> TensorProxy:
+def view(a: TensorProxy, dtype: Any = np._NoValue, type: Any = None) -> TensorProxy:
     """The same bytes as another dtype of the same width."""
     if type is not None or (isinstance(dtype, builtins.type) and issubclass(dtype, np.ndarray)):
         raise NeedsEager("it views an array as another class")
-    if dtype is None:
+    if dtype is np._NoValue:
         return a
     wanted = dtype_argument(dtype)
     if wanted.bits != a.dtype.bits:

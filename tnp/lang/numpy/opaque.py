@@ -97,11 +97,13 @@ def _dry_run(function: Callable[..., Any], name: str, args: Any, kwargs: Any) ->
         return value
 
     concrete, concrete_kwargs = map_proxies(make, args), map_proxies(make, kwargs)
-    with quiet(), np.errstate(all="ignore"):
+    with quiet() as said, np.errstate(all="ignore"):
         try:
             result = function(*concrete, **concrete_kwargs)
         except Exception as error:
             raise NeedsEager(f"a dry run of {name} on dummy data raised {error!r}") from error
+    if any(issubclass(category, DeprecationWarning) for category in said):
+        raise NeedsEager(f"{name} is called in a way that is deprecated, as it says at each call")
     _check_apart(name, made, result)
     return proxy_of(result, name)
 

@@ -23,6 +23,7 @@ __all__ = [
     "beyond",
     "check_fits",
     "check_order",
+    "check_real",
     "is_scalar_like",
     "normalize_operand",
     "promote",
@@ -194,6 +195,12 @@ def static_int(x: Any, what: str = "an integer") -> int:
         return int(x.__index__())
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def check_real(a: TensorProxy, dtype: DType) -> None:
+    """Raises :class:`NeedsEager` for a conversion that drops imaginary parts, of which NumPy warns at each call."""
+    if a.dtype.kind == "c" and dtype.kind not in "cb":
+        raise NeedsEager("it converts complex values to real ones, of which NumPy warns")
 
 
 #: the order that nearly every call has

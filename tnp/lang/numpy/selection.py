@@ -11,7 +11,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes, views
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
@@ -145,7 +145,8 @@ def compress(condition: Any, a: Any, axis: Any = None) -> TensorProxy:
     """The slices along an axis (of the flattened array) where a 1-d condition holds."""
     mask, a = truth(condition), as_array(a)
     check(mask.ndim == 1, lambda: "condition must be a 1-d array")
-    a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
+    at = 0 if axis is None else one_axis(max(a.ndim, 1), axis)
+    a = flattened(a) if axis is None or a.ndim == 0 else a
     return prims.take(a, prims.nonzero(mask)[0], at)
 
 
@@ -168,7 +169,8 @@ def extract(condition: Any, arr: Any) -> TensorProxy:
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> TensorProxy:
     """Elements along an axis (of the flattened array) at indices. Raises ``IndexError`` at run time, by ``mode``."""
     a, index = as_array(a), indices_of(indices)
-    a, at = (flattened(a), 0) if axis is None or a.ndim == 0 else (a, one_axis(a.ndim, axis))
+    at = 0 if axis is None else one_axis(max(a.ndim, 1), axis)
+    a = flattened(a) if axis is None or a.ndim == 0 else a
     return prims.take(a, _in_bounds(index, a.shape[at], mode), at)
 
 
@@ -367,6 +369,9 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
 @npsymbol()
 def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> TensorProxy:
     """Whether elements are equal to ``atol + rtol * abs(b)``; infinities to themselves, NaN as asked."""
+    for tolerance in (rtol, atol):
+        if type(tolerance) is float:
+            check(math.isfinite(tolerance), lambda: "a tolerance is not finite, of which NumPy warns", NeedsOpaque)
     # Python's numbers take the others' dtype, as long as there are others.
     x, y, rtol, atol = (z if is_number(z) else as_array(z) for z in (a, b, rtol, atol))
     if isinstance(y, TensorProxy):

@@ -273,7 +273,9 @@ def accumulate(ufunc: np.ufunc, array: Any, /, axis: Any = 0, dtype: Any = None)
 @npsymbol("reduceat", id_prefix="ufunc", tags=(OpTags.MAY_RAISE,), out=_out_at(5))
 def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype: Any = None) -> TensorProxy:
     """``np.<ufunc>.reduceat``: reductions over the slices between indices."""
-    return _call["reduceat"](ufunc, as_array(array), as_array(indices), _axis_argument(axis), dtype)
+    nothing = isinstance(indices, (list, tuple)) and not indices
+    positions = as_array(indices, dtypes.int64 if nothing else None)
+    return _call["reduceat"](ufunc, as_array(array), positions, _axis_argument(axis), dtype)
 
 
 @npsymbol("outer", id_prefix="ufunc", out=Out(tuples=True))

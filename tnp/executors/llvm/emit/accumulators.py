@@ -44,6 +44,10 @@ class Accumulator:
         self.reducer = scalars.reducer(_SCANS.get(self.node.op, self.node.op), self.node.dtype)
         self.dtype = self.reducer.dtype
         self.identity = self.reducer.identity
+        if (
+            self.node.op == "cumsum" and self.dtype.kind in "fc"
+        ):  # the first partial result is the first element, be it -0.0
+            self.identity = scalars.constant(-0.0 if self.dtype.kind == "f" else complex(-0.0, -0.0), self.dtype)
         self.size = self.dtype.itemsize
 
     def part(self, i: str) -> str:

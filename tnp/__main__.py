@@ -67,8 +67,8 @@ def info() -> None:
         package = f", from {packages[name]}" if packages.get(name) else ""
         print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}")
     print("around whole programs")
-    why_not = _why_no_cudagraphs()
-    print(f"  cudagraphs: {f'not there: {why_not}' if why_not else 'available, with jit(cudagraphs=True)'}")
+    reason = _why_no_cudagraphs()
+    print(f"  cudagraphs: {f'not there: {reason}' if reason else 'available, with jit(cudagraphs=True)'}")
     _print_cache()
 
 

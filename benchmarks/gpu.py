@@ -195,14 +195,18 @@ def measure(name: str, elements: int, bandwidth: float, synchronize: Callable[[]
             lines.append(f"| {name} | {version} | {type(error).__name__}: {text} | | | |")
             continue
         rate = moved / took
-        shown = "" if version == "jax.jit" else f"{peak / 2**20:.0f}"  # which has a pool of its own
+        own_pool = version == "jax.jit" or peak is None
+        shown = "" if own_pool else f"{peak / 2**20:.0f}"
         lines.append(f"| {name} | {version} | {took * 1e6:.1f} | {rate / 1e9:.0f} | {rate / bandwidth:.2f} | {shown} |")
     return lines
 
 
-def peak_of(run: Callable[[], Any], synchronize: Callable[[], None]) -> int:
-    """Bytes of the device that a call takes at most beside what was there, results included, in the pool of torch and CuPy."""
+def peak_of(run: Callable[[], Any], synchronize: Callable[[], None]) -> int | None:
+    """Bytes of the device that a call takes at most beside what was there, results included, in the pool of torch and CuPy; ``None`` where torch cannot use
+    the device, and CuPy has a pool of its own."""
     torch = importlib.import_module("torch")
+    if not torch.cuda.is_available():
+        return None
     synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()

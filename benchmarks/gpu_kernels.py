@@ -11,6 +11,7 @@ from typing import Any
 
 import tnp
 from tnp.executors import registry
+from tnp.executors.failures import why_no_device
 
 #: case → (function by name, shapes, dtype, executors that have it, how far results may be apart)
 CASES: dict[str, tuple[str, tuple[tuple[int, ...], ...], str, tuple[str, ...], float]] = {
@@ -120,12 +121,13 @@ def _kernels(function: Any) -> str:
 def table(
     seconds: Callable[..., float], peak_of: Callable[..., int], synchronize: Callable[[], None], device: str = "cuda"
 ) -> list[str]:
-    """The table of all cases, as lines of Markdown."""
+    """The table of all cases, as lines of Markdown; without rows where torch cannot use the device."""
     torch = importlib.import_module("torch")
-    lines = [
-        "",
-        "## Named kernels, forwards and backwards",
-        "",
+    why_not = why_no_device() if device == "cuda" else None
+    lines = ["", "## Named kernels, forwards and backwards", ""]
+    if why_not is not None:
+        return [*lines, f"Not measured: {why_not}."]
+    lines += [
         "| case | version | µs | MiB at most | runs |",
         "| --- | --- | ---: | ---: | --- |",
     ]

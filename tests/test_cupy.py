@@ -160,5 +160,5 @@ def test_the_benchmark_measures_and_compares(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["gpu.py", "--elements", "200", "--out", str(tmp_path / "gpu.md")])
     assert gpu.main() == 0
     rows = [[c.strip() for c in line.split("|")[1:-1]] for line in (tmp_path / "gpu.md").read_text().splitlines()]
-    times = {r[0]: float(r[2]) for r in rows if len(r) == 5 and r[1] == "tnp"}
+    times = {r[0]: float(r[2]) for r in rows if len(r) == 6 and r[1] == "tnp"}
     assert times.keys() == gpu.PROGRAMS.keys()

@@ -4,6 +4,7 @@ Each kernel runs over many elements, where vectors of them are computed, and ove
 """
 
 import ctypes
+import dataclasses
 import math
 import warnings
 import zlib
@@ -23,7 +24,7 @@ except engine.Unavailable as unavailable:
     pytest.skip(str(unavailable), allow_module_level=True)
 
 from tnp.executors.llvm import scalars, vectormath
-from tnp.executors.llvm.scalars import elementary
+from tnp.executors.llvm.scalars import conversions, elementary
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -126,7 +127,9 @@ class Module:
 
 def assert_about_same(a, b, dtype):
     """What single elements and vectors gave differ by rounding only."""
-    if dtype.kind in "fc" and dtype is not dtypes.bfloat16:
+    if dtype is dtypes.bfloat16:
+        np.testing.assert_allclose(from_bfloat16(a), from_bfloat16(b), rtol=2.0**-6)  # two units at most
+    elif dtype.kind in "fc":
         np.testing.assert_allclose(a, b, rtol=64 * np.finfo(a.dtype).eps, atol=64 * np.finfo(a.dtype).eps)
     else:
         np.testing.assert_allclose(a.astype(float), b.astype(float), rtol=1e-2)
@@ -291,10 +294,69 @@ def test_everything_is_supported_here():
         for d in dtypes.ALL
         if d.kind in row.takes and not scalars.supports(row.name, (d,) * row.nargs)
     ]
-    if engine.target().triple.startswith("x86_64") and engine.target().has_f16c:
+    if engine.target().triple.startswith("x86_64"):
         assert refused == []
     assert not scalars.supports("sort", (dtypes.float64,))
     assert not scalars.supports("bitwise_and", (dtypes.float64, dtypes.float64))
+
+
+# float16
+
+
+@pytest.fixture(params=[True, False], ids=["converted by the processor", "converted by arithmetic"])
+def converts_half(request, monkeypatch):
+    """How float16 is converted."""
+    if request.param and not engine.target().converts_half:
+        pytest.skip("this processor does not")
+    here = dataclasses.replace(engine.target(), has_f16c=request.param)
+    monkeypatch.setattr(conversions, "processor", lambda: here)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_float16_is_converted_exactly(converts_half, fast):
+    everything = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    nan = np.isnan(everything)
+    singles = everything.astype(np.float32)
+    rng = np.random.default_rng(0)
+    bits = np.concatenate(
+        [
+            rng.integers(0, 2**32, 100_000, dtype=np.uint32),
+            rng.integers(0x33000000, 0x47900000, 100_000, dtype=np.uint32),
+        ]
+    )
+    # what lies between two numbers of float16, and next to that
+    between = ((singles[:-1].astype(float) + singles[1:]) / 2).astype(np.float32)
+    between = between[np.isfinite(between)]
+    numbers = [
+        bits.view(np.float32),
+        between,
+        np.nextafter(between, np.float32(np.inf)),
+        np.nextafter(between, np.float32(-np.inf)),
+        singles,
+    ]
+    given = np.concatenate(numbers)
+    module = Module()
+    module.code.fast = fast
+    widened = module.add(
+        lambda code, v: [scalars.convert(code, v[0], dtypes.float16, dtypes.float32)],
+        [dtypes.float16],
+        [dtypes.float32],
+    )
+    narrowed = module.add(
+        lambda code, v: [scalars.convert(code, v[0], dtypes.float32, dtypes.float16)],
+        [dtypes.float32],
+        [dtypes.float16],
+    )
+    got = widened(everything)
+    np.testing.assert_array_equal(got[~nan].view(np.uint32), singles[~nan].view(np.uint32))
+    assert np.isnan(got[nan]).all()
+    assert (np.signbit(got) == np.signbit(everything)).all()
+    got = narrowed(given)
+    with np.errstate(all="ignore"):
+        expected = given.astype(np.float16)
+    nan = np.isnan(given)
+    np.testing.assert_array_equal(got[~nan].view(np.uint16), expected[~nan].view(np.uint16))
+    assert np.isnan(got[nan]).all()
 
 
 # bfloat16
@@ -568,7 +630,9 @@ def test_loops_over_functions_take_vectors(name, d, tmp_path, monkeypatch):
         line for line in dump.read_text().splitlines() if line.lstrip().startswith(("%", "tail")) and "call" in line
     ]
     only_log = name == "erfinv" and elementary.is_own("log", dtypes.float64)
-    if elementary.is_own(name, d) or only_log:
+    if name in ("fmod", "remainder") and not vectormath.has_fma():
+        assert "frem" in dump.read_text()  # there is no quicker way than libm's
+    elif elementary.is_own(name, d) or only_log:
         assert not any("@" in line and "@llvm." not in line for line in calls)
     else:
         assert any("@_ZGV" in line for line in calls)

@@ -283,6 +283,7 @@ def test_info(capsys, monkeypatch):
     assert f"tnp {tnp.__version__}, Python" in told and f"numpy: {np.__version__}" in told
     assert "llvm: available, by default" in told and "cupy: not there: cupy is not installed" in told
     assert "cpu: " in told and "cuda" in told and "cache: " in told
+    assert re.search("^  cudagraphs: (available|not there: .)", told, re.M)
 
 
 SCRIPT = """

@@ -16,7 +16,6 @@ from pathlib import Path
 import tnp
 from tnp.core import disk, logs
 from tnp.executors import registry
-from tnp.executors.llvm import engine
 
 #: packages whose versions matter, by the names that they are installed under
 _PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
@@ -31,8 +30,13 @@ def _version(package: str) -> str:
 
 def _devices() -> Iterator[str]:
     try:
+        from tnp.executors.llvm import engine
+    except (ValueError, tnp.NoDeviceError) as wrong:  # TNP_CPU
+        raise SystemExit(str(wrong)) from None
+    try:
         target = engine.target()
-        yield f"cpu: {target.cpu}, vectors of {target.vector_bits} bits, {tnp.get_num_threads()} threads"
+        asked = " (TNP_CPU)" if os.environ.get("TNP_CPU") else ""
+        yield f"cpu: {target.cpu}{asked}, vectors of {target.vector_bits} bits, {tnp.get_num_threads()} threads"
     except engine.Unavailable as reason:
         yield f"cpu: {platform.machine()}, no native code: {reason}"
     if importlib.util.find_spec("torch") is None:
@@ -62,7 +66,18 @@ def info() -> None:
         default = ", by default" if any(e.name == name for e in defaults) else ""
         package = f", from {packages[name]}" if packages.get(name) else ""
         print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}")
+    print("around whole programs")
+    reason = _why_no_cudagraphs()
+    print(f"  cudagraphs: {f'not there: {reason}' if reason else 'available, with jit(cudagraphs=True)'}")
     _print_cache()
+
+
+def _why_no_cudagraphs() -> str | None:
+    if importlib.util.find_spec("torch") is None:
+        return "the package torch is not installed"
+    from tnp.executors.failures import why_no_device
+
+    return why_no_device()
 
 
 def _print_cache() -> None:

@@ -145,6 +145,7 @@ def _nothing() -> engine.Compiled:
     return engine.compile_ir("define i64 @fits(ptr %slots) {\n  ret i64 0\n}\n", "fits")
 
 
+engine.check_setting()
 executor = LLVMExecutor("llvm", version="0.1")
 register_executor(executor)
 register_executor(LLVMExecutor("llvm_everything", version="0.1", everything=True))

@@ -10,6 +10,9 @@ the disk.
 - The optimiser unrolls a loop only where the loop's metadata asks for it (``!"llvm.loop.unroll.full"``, …): unrolling
   everything costs a tenth of the compile time, and pays only for inner loops of a few known trips.
 - Position-independent code in the small code model reaches its constants without loading their addresses first.
+
+``TNP_CPU`` says what processors code is made for: ``native`` (this one, by default), or all of a level of x86-64's (``x86-64``, ``x86-64-v3``,
+``x86-64-v4``), so that machines which share a disk cache share code, or that what another machine runs can be tried. It is read once.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tnp.core import disk, locks
+from tnp.core.errors import NoDeviceError
 
 __all__ = [
     "Compiled",
     "Target",
     "Unavailable",
+    "check_setting",
     "compile_ir",
     "define_symbol",
     "load_library",
@@ -47,13 +52,22 @@ CACHE_VERSION = 4
 OLDEST_LLVM = 20
 
 
+#: the levels of x86-64, by what each has besides those before it (System V ABI, AMD64 supplement, 3.1.1)
+LEVELS = {
+    "x86-64": ("cmov", "cx8", "fxsr", "mmx", "sse", "sse2"),
+    "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"),
+    "x86-64-v4": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+}
+
+
 class Unavailable(Exception):
     """A facility that this machine, interpreter or installation lacks; the message says which."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The processor that this process runs on, as LLVM describes it.
+    """The processor that code is made for, as LLVM describes it: this one, or a level of x86-64.
 
     ``vector_bits`` is the width of the widest vector register that code is generated for: 128, 256 or 512.
     """
@@ -64,6 +78,11 @@ class Target:
     data_layout: str
     vector_bits: int
     has_f16c: bool
+
+    @property
+    def converts_half(self) -> bool:
+        """Whether float16 is converted to float32 and back by instructions."""
+        return self.has_f16c or self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def is_zen(self) -> bool:
@@ -130,11 +149,12 @@ def _binding() -> Any:
 def _machine(effort: int = 3) -> Any:
     """The target machine that optimises and generates all code, with so much effort (3: all that LLVM knows)."""
     binding = _binding()
+    cpu, features = _cpu()
     windows = os.name == "nt"  # its objects (ELF there too) are linked by the older linker, in the large code model
     try:
         return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
-            cpu=binding.get_host_cpu_name(),
-            features=_host_features().flatten(),
+            cpu=cpu,
+            features=features.flatten(),
             opt=effort,
             reloc="default" if windows else "pic",
             codemodel="jitdefault" if windows else "small",
@@ -163,11 +183,36 @@ def _linker() -> Any:
 
 
 @functools.cache
+def _cpu() -> tuple[str, Any]:
+    """What ``TNP_CPU`` asks for: a processor's name and features. Raises ``ValueError`` for what is none, ``NoDeviceError`` for what this machine does not
+    run."""
+    asked = os.environ.get("TNP_CPU") or "native"
+    host = _host_features()
+    if asked == "native":
+        return _binding().get_host_cpu_name(), host
+    names = list(LEVELS)
+    if asked not in names:
+        raise ValueError(f"TNP_CPU is native, {', '.join(names[:-1])} or {names[-1]}, and not {asked!r}")
+    features = [f for name in names[: names.index(asked) + 1] for f in LEVELS[name]]
+    missing = [f for f in features if not host.get(f)]
+    if missing:
+        raise NoDeviceError(f"TNP_CPU={asked}: this processor has no {', '.join(missing)}")
+    return asked, type(host)(dict.fromkeys(features, True))
+
+
+def check_setting() -> None:
+    """Raises what is wrong with ``TNP_CPU``, if it is set: where tnp is set up, before an error would be one of the program that is compiled."""
+    if os.environ.get("TNP_CPU"):
+        with contextlib.suppress(Unavailable):
+            target()
+
+
+@functools.cache
 def target() -> Target:
-    """The processor that this process runs on. Raises ``Unavailable``."""
+    """The processor that code is made for. Raises ``Unavailable``, ``ValueError`` or ``NoDeviceError`` (see ``TNP_CPU``)."""
     with _lock:
         binding = _binding()
-        features = _host_features()
+        cpu, features = _cpu()
         triple = binding.get_process_triple()
         x86 = triple.startswith(("x86_64", "amd64"))
         vector_bits = 128
@@ -177,7 +222,7 @@ def target() -> Target:
             vector_bits = 256
         return Target(
             triple=triple,
-            cpu=binding.get_host_cpu_name(),
+            cpu=cpu,
             features=features.flatten(),
             data_layout=str(_machine().target_data),
             vector_bits=vector_bits,

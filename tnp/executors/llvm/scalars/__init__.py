@@ -15,7 +15,6 @@ rounded after each operation.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,6 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars.complexes import COMPLEXES, NEED_LIBM, has_complex_libm
 from tnp.executors.llvm.scalars.conversions import NARROW, bitcast, convert, load, store
 from tnp.executors.llvm.scalars.floats import FLOATS
@@ -76,17 +74,8 @@ _ANY = ("where", "convert_element_type", "bitcast")
 _OTHERS = {"b": _ANY, "i": _ANY, "u": _ANY, "f": (*_ANY, "complex", "frexp", "ldexp"), "c": _ANY}
 
 
-@functools.cache
-def _has_half() -> bool:
-    """Whether the processor converts float16; LLVM would call a compiler's library for it."""
-    t = target()
-    return t.has_f16c or not t.triple.startswith(("x86", "i"))
-
-
 def supports(name: str, operands: tuple[DType, ...]) -> bool:
     """Whether :func:`emit` (or :func:`convert`, :func:`bitcast`) has the prim for arrays of these dtypes."""
-    if dtypes.float16 in operands and not _has_half():
-        return False
     first = operands[-1] if name == "where" else operands[0]
     if first.kind == "c" and name in NEED_LIBM and not has_complex_libm():
         return False

@@ -5,6 +5,9 @@ Floating numbers become integers as C compilers for x86 do it, which is what Num
 NumPy on other processors gives other integers for those values.
 
 bfloat16 is not LLVM's ``bfloat``, for which code generators lack operations, but 16 bits which are shifted to float32 and rounded back.
+
+float16 is converted by the processor where it does that (x86-64-v3, ARM). Elsewhere LLVM would call functions of a compiler's library, which a process
+need not have, so it is converted by integer arithmetic on the bits.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.engine import target as processor
 from tnp.executors.llvm.scalars.registers import (
     Register,
     Value,
@@ -88,6 +92,8 @@ def widen(a: Register) -> Register:
     if a.dtype is dtypes.bfloat16:
         return (Register(a.code, a.text, dtypes.uint16).resize(dtypes.uint32) << 16).bitcast(dtypes.float32)
     if a.dtype is dtypes.float16:
+        if not processor().converts_half:
+            return _widen_half(a)
         return Register(a.code, a.code.op(f"fpext half {a.text} to float"), dtypes.float32)
     return a
 
@@ -101,8 +107,44 @@ def narrow(a: Register, target: DType) -> Register:
         return Register(a.code, select(a.isnan(), quiet, rounded).resize(dtypes.uint16).text, target)
     if target is dtypes.float16:
         single = a if a.dtype is dtypes.float32 else _round_to_odd(a)
+        if not processor().converts_half:
+            return _narrow_to_half(single)
         return Register(a.code, a.code.op(f"fptrunc float {single.text} to half"), target)
     return a.to_float(target)
+
+
+#: of float32: the exponent's lowest bit, infinity, the bit that NaNs which are quiet have; and by how much the exponent of float16 is less
+_ONE, _INFINITY, _QUIET, _LESS = 1 << 23, 255 << 23, 1 << 22, (127 - 15) << 23
+
+
+def _widen_half(a: Register) -> Register:
+    """float16 as float32, exactly; NaNs become quiet, as processors make them."""
+    bits = a.bitcast(dtypes.uint16).resize(dtypes.uint32)
+    shifted = (bits & 0x7FFF) << 13
+    normal = shifted + _LESS
+    # A subnormal number gets a leading one, which is subtracted again: no operand is one that the processor might take for zero.
+    small = _exactly("fsub", (normal + _ONE).bitcast(dtypes.float32), 2.0**-14).bitcast(dtypes.uint32)
+    special = select(shifted == _INFINITY - 2 * _LESS, shifted.lift(_INFINITY), normal + _LESS | _QUIET)
+    wide = select(shifted < _ONE, small, select(shifted < _INFINITY - 2 * _LESS, normal, special))
+    return (wide | (bits & 0x8000) << 16).bitcast(dtypes.float32)
+
+
+def _narrow_to_half(a: Register) -> Register:
+    """float32 as float16, half to even."""
+    bits = a.bitcast(dtypes.uint32)
+    magnitude = bits & 0x7FFFFFFF
+    normal = magnitude - _LESS + 0xFFF + (magnitude >> 13 & 1) >> 13  # infinity from 65520 on
+    # 2**-24, the least subnormal number, is the last bit of what lies between 0.5 and 1: the sum is rounded to a multiple of it.
+    half = 126 << 23
+    small = _exactly("fadd", magnitude.bitcast(dtypes.float32), 0.5).bitcast(dtypes.uint32) - half
+    special = select(magnitude > _INFINITY, magnitude >> 13 & 0x3FF | 0x7E00, bits.lift(0x7C00))
+    made = select(magnitude < _LESS + _ONE, small, select(magnitude < _LESS + 31 * _ONE, normal, special))
+    return (made | (bits >> 16 & 0x8000)).resize(dtypes.uint16).bitcast(dtypes.float16)
+
+
+def _exactly(operation: str, a: Register, b: float) -> Register:
+    """An operation of float32 that fast arithmetic must not change."""
+    return Register(a.code, a.code.op(f"{operation} float {a.text}, {constant(b, dtypes.float32)}"), dtypes.float32)
 
 
 def _round_to_odd(a: Register) -> Register:

@@ -30,6 +30,7 @@ __all__ = [
     "broadcast",
     "concrete",
     "equal",
+    "fits",
     "is_known",
     "normalize_shape",
     "product",
@@ -101,11 +102,20 @@ def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
     return answer
 
 
+def fits(d: Dim, wanted: Dim) -> bool | None:
+    """Whether a dimension can be repeated to ``wanted``, because it is that or 1; ``None`` if it is known only at run time."""
+    if isinstance(d, int) and d == 1:
+        return True
+    same = equal(d, wanted)
+    return None if same is False and not isinstance(d, int) else same
+
+
 def broadcast(*shapes: Sequence[Dim]) -> Shape:
     """The shape that ``shapes`` broadcast to, by NumPy's rule.
 
     Raises ``ValueError`` where two dimensions surely differ and neither is 1. A size against an ``int`` other than
-    1 gives the ``int``: at run time the size is that or 1, or the operation raises.
+    1 gives the ``int``: at run time the size is that or 1, or the operation raises. Two sizes of which it is not known that they are
+    equal give a third one, computed when the program runs.
     """
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = [1] * rank
@@ -118,15 +128,27 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
             if isinstance(current, int) and current == 1:
                 result[offset + i] = d
                 continue
-            same = equal(current, d)
-            if same is False:
+            if equal(current, d) is True:
+                continue
+            if isinstance(current, int) and isinstance(d, int):
                 described = " ".join(show(x) for x in shapes)
                 raise ValueError(
                     f"operands could not be broadcast together with shapes {described} "
                 )  # as NumPy: a space
-            if same is None and isinstance(d, int):
+            if isinstance(d, int):
                 result[offset + i] = d
+            elif not isinstance(current, int):
+                result[offset + i] = _other_than_one(current, d)
     return tuple(result)
+
+
+def _other_than_one(a: NumberProxy, b: NumberProxy) -> NumberProxy:
+    """The size that two sizes broadcast to: ``a`` where ``b`` is 1, else ``b``."""
+    result = cast("NumberProxy", (cast("Any", b) == 1) * (cast("Any", a) - b) + b)
+    result.form = None
+    result.low = 0
+    result.bound = None if a.bound is None or b.bound is None else max(a.bound, b.bound)
+    return result
 
 
 def product(shape: Sequence[Dim]) -> Dim:

@@ -13,10 +13,12 @@ run time what eager would raise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tnp.core import intervals
+from tnp.core.current import state
 from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "normalize_shape",
     "product",
     "shapes_equal",
+    "stored_in",
 ]
 
 Dim: TypeAlias = "int | NumberProxy"
@@ -138,8 +141,21 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
             if isinstance(d, int):
                 result[offset + i] = d
             elif not isinstance(current, int):
-                result[offset + i] = _other_than_one(current, d)
+                wanted = (state.stored_in or ())[offset + i - rank :][:1]
+                known = [x for x in (current, d) for w in wanted if equal(x, w) is True]
+                result[offset + i] = known[0] if known else _other_than_one(current, d)
     return tuple(result)
+
+
+@contextmanager
+def stored_in(shape: Sequence[Dim]) -> Iterator[None]:
+    """What is computed inside is stored in an array of that shape: it is broadcast to nothing else, or the program raises."""
+    before = state.stored_in
+    state.stored_in = tuple(shape)
+    try:
+        yield
+    finally:
+        state.stored_in = before
 
 
 def _other_than_one(a: NumberProxy, b: NumberProxy) -> NumberProxy:

@@ -82,13 +82,23 @@ class Worker:
                 line = lines.get(timeout=self.arguments.limit)
             except queue.Empty:
                 process.kill()
-                self.results.put({"seed": current, "outcome": "hang", "detail": "", "minor": [], "seconds": self.arguments.limit})
+                self.results.put(
+                    {"seed": current, "outcome": "hang", "detail": "", "minor": [], "seconds": self.arguments.limit}
+                )
                 return done + 1
             if line is None:
                 process.wait()
                 if done == len(seeds):
                     return done
-                self.results.put({"seed": current, "outcome": "crash", "detail": f"exit status {process.returncode}", "minor": [], "seconds": 0})
+                self.results.put(
+                    {
+                        "seed": current,
+                        "outcome": "crash",
+                        "detail": f"exit status {process.returncode}",
+                        "minor": [],
+                        "seconds": 0,
+                    }
+                )
                 return done + 1
             try:
                 message = json.loads(line)
@@ -137,7 +147,9 @@ def table(found: list[dict[str, Any]]) -> str:
             lines += [f"                   {k:5}  {detail}" for detail, k in details.most_common()]
     minor = Counter(text.split(" at ")[0] for m in found for text in m["minor"])
     lines += [f"{n:7}           of words only: {kind}" for kind, n in minor.most_common()]
-    lines.append(f"{len(found):7}           programs, {sum(m['seconds'] for m in found) / max(1, len(found)):.2f} s each")
+    lines.append(
+        f"{len(found):7}           programs, {sum(m['seconds'] for m in found) / max(1, len(found)):.2f} s each"
+    )
     return "\n".join(lines)
 
 

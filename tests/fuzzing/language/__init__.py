@@ -18,7 +18,9 @@ from .writing import program
 __all__ = ["Verdict", "judged", "minimised", "program"]
 
 
-def minimised(source: str, found: Verdict, executors: list[str] | None = None, seconds: float = 60.0) -> tuple[str, Verdict]:
+def minimised(
+    source: str, found: Verdict, executors: list[str] | None = None, seconds: float = 60.0
+) -> tuple[str, Verdict]:
     """A smaller program that fails alike, and how it fails."""
     kind, number = _kind(found), 0
     with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +45,11 @@ def minimised(source: str, found: Verdict, executors: list[str] | None = None, s
 def _kind(found: Verdict) -> str:
     """What must stay as it is while a program is made smaller."""
     detail = re.sub(r"\d+", "#", found.detail.partition(": ")[2])
-    words = detail.split(" at ")[0] if found.outcome == "wrong" else detail.partition("tracing raised ")[2][:40] or detail[:40]
+    words = (
+        detail.split(" at ")[0]
+        if found.outcome == "wrong"
+        else detail.partition("tracing raised ")[2][:40] or detail[:40]
+    )
     if words in ("warning", "exception", "type"):
         words = detail[:80]
     return f"{found.outcome} {words}"

@@ -40,7 +40,13 @@ class Compound:
 
 def compound(s: Statements, around: Around) -> Compound | None:
     """A compound statement for a place, its blocks empty but for what they need."""
-    kinds = [(5, "branches", _branch), (5, "loops", _for), (2, "loops", _while), (4, "tries", _try), (0.8, "", _errstate)]
+    kinds = [
+        (5, "branches", _branch),
+        (5, "loops", _for),
+        (2, "loops", _while),
+        (4, "tries", _try),
+        (0.8, "", _errstate),
+    ]
     if around.depth == 0:
         kinds += [(3, "functions", _function), (0.4, "branches", _match), (0.6, "things", _context)]
     kinds = [k for k in kinds if not k[1] or k[1] in s.features]
@@ -102,11 +108,22 @@ def _while(s: Statements, around: Around) -> Compound:
     rng = s.rng
     i = s.fresh().replace("v", "w")  # a name that no other statement binds
     most = rng.choice((2, 3, 5, 8))
-    condition = rng.choice((f"{i} < {most}", f"{i} < {most} and ({s.condition()})", f"({s.condition()}) and {i} < {most}", "True"))
+    condition = rng.choice(
+        (f"{i} < {most}", f"{i} < {most} and ({s.condition()})", f"({s.condition()}) and {i} < {most}", "True")
+    )
     step = Node(f"{i} += 1")
     body = [step]
     if condition == "True":
-        body.append(Node(clauses=[(f"if {i} > {most} or {s.condition()}:", [Node(rng.choice(("break", "break", "break", f"return {i}")))])]))
+        body.append(
+            Node(
+                clauses=[
+                    (
+                        f"if {i} > {most} or {s.condition()}:",
+                        [Node(rng.choice(("break", "break", "break", f"return {i}")))],
+                    )
+                ]
+            )
+        )
     if rng.random() < 0.25:
         begin = [Node(clauses=[(f"while {condition}:", body), ("else:", [])])]
         inner = [around.deeper(loop=True), around.deeper()]
@@ -122,8 +139,18 @@ def _try(s: Statements, around: Around) -> Compound:
     rng = s.rng
     clauses: list[tuple[str, list[Node]]] = [("try:", [])]
     inner = [around.deeper(guarded=True)]
-    for caught in rng.choice((("except Exception as error:",), ("except IndexError:", "except (ValueError, TypeError) as error:"), ("except ZeroDivisionError:",), ("except Exception:",), ())):
-        clauses.append((caught, [Node("print(type(error).__name__)")] if "error" in caught and rng.random() < 0.5 else []))
+    for caught in rng.choice(
+        (
+            ("except Exception as error:",),
+            ("except IndexError:", "except (ValueError, TypeError) as error:"),
+            ("except ZeroDivisionError:",),
+            ("except Exception:",),
+            (),
+        )
+    ):
+        clauses.append(
+            (caught, [Node("print(type(error).__name__)")] if "error" in caught and rng.random() < 0.5 else [])
+        )
         inner.append(around.deeper())
     if len(clauses) > 1 and rng.random() < 0.3:
         clauses.append(("else:", []))
@@ -135,7 +162,9 @@ def _try(s: Statements, around: Around) -> Compound:
 
 
 def _errstate(s: Statements, around: Around) -> Compound:
-    how = s.rng.choice(('all="ignore"', 'divide="raise"', 'all="raise"', 'over="ignore", invalid="ignore"', 'invalid="raise"'))
+    how = s.rng.choice(
+        ('all="ignore"', 'divide="raise"', 'all="raise"', 'over="ignore", invalid="ignore"', 'invalid="raise"')
+    )
     return Compound(Node(clauses=[(f"with np.errstate({how}):", [])]), [around.deeper()], most=3)
 
 
@@ -162,7 +191,16 @@ def _function(s: Statements, around: Around) -> Compound | None:
     array = s.array(0)
     if array is None:
         return None
-    form, call = rng.choice((("p", f"{array}"), (f"p, r={rng.randint(0, 3)}", f"{array}"), ("p, *r", f"{array}, {s.scalar()}"), ("p, *, r=None", f"{array}, r={s.scalar()}"), ("p, **r", f"{array}, z={s.scalar()}"), ("", "")))
+    form, call = rng.choice(
+        (
+            ("p", f"{array}"),
+            (f"p, r={rng.randint(0, 3)}", f"{array}"),
+            ("p, *r", f"{array}, {s.scalar()}"),
+            ("p, *, r=None", f"{array}, r={s.scalar()}"),
+            ("p, **r", f"{array}, z={s.scalar()}"),
+            ("", ""),
+        )
+    )
     body: list[Node] = []
     known = [n for n, x in s.scope.names.items() if is_array(x) or isinstance(x, (int, float, list))]
     if known and rng.random() < 0.35:

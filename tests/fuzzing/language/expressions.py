@@ -82,7 +82,19 @@ class Expressions:
         value = self.scope.tried(text)
         if not is_array(value):
             return None
-        found = self.rng.choice((self.subscript(value), self.subscript(value), ".T", ".reshape(-1)", ".real", "[None]", ".ravel()", "[...]", "[::-1]"))
+        found = self.rng.choice(
+            (
+                self.subscript(value),
+                self.subscript(value),
+                ".T",
+                ".reshape(-1)",
+                ".real",
+                "[None]",
+                ".ravel()",
+                "[...]",
+                "[::-1]",
+            )
+        )
         return text + found if self.scope.tried(text + found) is not NotImplemented else None
 
     def subscript(self, value: Any, *, fancy: bool = True) -> str:
@@ -102,7 +114,19 @@ class Expressions:
             return self.place(size)
         if roll < 0.8 or not fancy or not size:
             start, stop = self.bound(size), self.bound(size)
-            return rng.choice((f"{start}:", f":{stop}", f"{start}:{stop}", "::2", "::-1", ":", f"{start}:{stop}:2", f"{stop}:{start}:-1", f"-{rng.randint(1, 3)}:"))
+            return rng.choice(
+                (
+                    f"{start}:",
+                    f":{stop}",
+                    f"{start}:{stop}",
+                    "::2",
+                    "::-1",
+                    ":",
+                    f"{start}:{stop}:2",
+                    f"{stop}:{start}:-1",
+                    f"-{rng.randint(1, 3)}:",
+                )
+            )
         if roll < 0.9:
             return f"[{', '.join(self.place(size) for _ in range(rng.randint(1, 3)))}]"
         mask = self.scope.pick(lambda x: is_array(x) and x.dtype == bool and x.shape == (size,))
@@ -164,7 +188,15 @@ class Expressions:
             found = self.scope.pick(lambda x: is_array(x) and x.size > 0 and x.ndim > 0)
             if found is not None:
                 text, x = found
-                return rng.choice((f"{text}.max()", f"{text}[{', '.join('0' * x.ndim)}]", f"{text}.flat[-1]", f"{text}.sum()", f"{text}.item(0)"))
+                return rng.choice(
+                    (
+                        f"{text}.max()",
+                        f"{text}[{', '.join('0' * x.ndim)}]",
+                        f"{text}.flat[-1]",
+                        f"{text}.sum()",
+                        f"{text}.item(0)",
+                    )
+                )
         return rng.choice(rng.choice((NUMBERS, FLOATS, SCALARS)))
 
     def integer(self, low: int, high: int) -> str:
@@ -175,7 +207,9 @@ class Expressions:
         if self.rng.random() < 0.3:
             size = self.scope.pick(lambda x: is_array(x) and x.ndim > 0)
             if size is not None:
-                text = self.rng.choice((f"len({size[0]})", f"{size[0]}.ndim", f"{size[0]}.shape[-1]", f"{size[0]}.size % 3"))
+                text = self.rng.choice(
+                    (f"len({size[0]})", f"{size[0]}.ndim", f"{size[0]}.shape[-1]", f"{size[0]}.size % 3")
+                )
                 if low <= self.scope.tried(text) <= high:
                     return text
         return str(self.rng.randint(low, high))
@@ -239,7 +273,17 @@ class Expressions:
             "n": lambda: self.integer(0, 5),
             "p": lambda: self.integer(1, 4),
             "x": lambda: rng.choice(FLOATS[:6]),
-            "d": lambda: rng.choice((f"np.{self._dtype()}", repr(self._dtype()), f"np.dtype({self._dtype()!r})", "float", "int", "bool", "complex")),
+            "d": lambda: rng.choice(
+                (
+                    f"np.{self._dtype()}",
+                    repr(self._dtype()),
+                    f"np.dtype({self._dtype()!r})",
+                    "float",
+                    "int",
+                    "bool",
+                    "complex",
+                )
+            ),
             "u": lambda: rng.choice(UNARY),
             "t": lambda: rng.choice(BINARY),
             "g": lambda: rng.choice(_LOGICAL),
@@ -293,18 +337,38 @@ class Expressions:
             (2, lambda: f"{array}.{rng.choice(('any', 'all'))}()"),
             (2, lambda: f"({array} {rng.choice(('>', '<', '=='))} {self.scalar()}).{rng.choice(('any', 'all'))}()"),
             (2, lambda: f"{array}.sum() {rng.choice(('>', '<='))} {self.scalar()}"),
-            (1, lambda: f"isinstance({anything}, {rng.choice(('np.ndarray', 'int', 'float', 'np.generic', '(list, tuple)', 'dict', 'Box', 'bool', 'np.floating'))})"),
+            (
+                1,
+                lambda: (
+                    f"isinstance({anything}, {rng.choice(('np.ndarray', 'int', 'float', 'np.generic', '(list, tuple)', 'dict', 'Box', 'bool', 'np.floating'))})"
+                ),
+            ),
             (1, lambda: f"{anything} is {rng.choice(('', 'not '))}{rng.choice(('None', anything))}"),
-            (0.7, lambda: f"type({anything}) is {rng.choice(('np.ndarray', 'int', 'float', 'np.float64', 'Cell', 'Box', 'list'))}"),
+            (
+                0.7,
+                lambda: (
+                    f"type({anything}) is {rng.choice(('np.ndarray', 'int', 'float', 'np.float64', 'Cell', 'Box', 'list'))}"
+                ),
+            ),
             (1, lambda: f"{array}.ndim {rng.choice(('==', '>', '<'))} {rng.randint(0, 2)}"),
             (1, lambda: f"len({array}) {rng.choice(('>', '%'))} {rng.randint(1, 4)}"),
-            (0.7, lambda: f"{array}.dtype {rng.choice(('==', '!=', 'is'))} {rng.choice(('np.float64', 'float', 'np.dtype(np.int64)', 'bool'))}"),
+            (
+                0.7,
+                lambda: (
+                    f"{array}.dtype {rng.choice(('==', '!=', 'is'))} {rng.choice(('np.float64', 'float', 'np.dtype(np.int64)', 'bool'))}"
+                ),
+            ),
             (0.7, lambda: f"{array}.dtype.kind in {rng.choice(KINDS)}"),
             (0.7, lambda: f"{rng.randint(0, 2)} < {self.scalar()} <= {rng.randint(1, 5)}"),
             (0.7, lambda: f"not {self.scalar()}"),
             (0.7, lambda: f"{self.scalar()} in {rng.choice(('(0, 1, 2)', '[1, 3]', '{2: 1}', '{1, 2}', 'range(4)'))}"),
             (0.5, lambda: f"hasattr({anything}, {rng.choice(ATTRIBUTES)})"),
-            (0.7, lambda: f"np.{rng.choice(('array_equal', 'shares_memory', 'allclose'))}({array}, {self.named_array() or array})"),
+            (
+                0.7,
+                lambda: (
+                    f"np.{rng.choice(('array_equal', 'shares_memory', 'allclose'))}({array}, {self.named_array() or array})"
+                ),
+            ),
             (0.3, lambda: f"np.isfinite({array}).all()"),
         )
         text = text or "True"
@@ -327,7 +391,10 @@ class Expressions:
             (2.5 * ("functions" in self.features), self.user_call),
             (0.4, lambda: f"({self.number()} if {self.condition()} else {self.scalar()})"),
             (0.4, lambda: self._path(lambda x: True)),
-            (0.5 * ("prints" in self.features), lambda: f'f"{{{self.scalar()}}} {{{rng.choice(self.scope.paths)[0]}!r:.60}}"'),
+            (
+                0.5 * ("prints" in self.features),
+                lambda: f'f"{{{self.scalar()}}} {{{rng.choice(self.scope.paths)[0]}!r:.60}}"',
+            ),
             (0.3, lambda: f"{self.scalar()} {rng.choice(('and', 'or'))} {self.scalar()}"),
             (0.3, lambda: f"type({rng.choice(self.scope.paths)[0]}).__name__"),
             (0.4, lambda: f"(lambda q, r=2: {self._inside('q', self.array(0))} * r)({self.array(0)})"),
@@ -389,12 +456,25 @@ class Expressions:
         if found is not None and found.startswith("enumerate"):
             names, bound = "j, e", {"j": items[0][0], "e": items[0][1]}
         inner = Expressions(rng, self.scope.with_names(**bound), self.features)
-        element = inner.choose((2, lambda: inner.array(1)), (3, inner.number), (1, lambda: f"e {rng.choice('+-*')} {inner.scalar()}"))
+        element = inner.choose(
+            (2, lambda: inner.array(1)), (3, inner.number), (1, lambda: f"e {rng.choice('+-*')} {inner.scalar()}")
+        )
         if element is None:
             return None
         where = f" if {inner.condition()}" if rng.random() < 0.3 else ""
         body = f"{element} for {names} in {found}{where}"
-        return rng.choice((f"[{body}]", f"[{body}]", f"sum({body})", f"tuple({body})", f"np.array([{body}])", f"{{k: {body}}}".replace("{k:", f"{{{names.split(',')[0]}:"), f"max([{body}], default=0)", f"any(({element}) is None for {names} in {found})"))
+        return rng.choice(
+            (
+                f"[{body}]",
+                f"[{body}]",
+                f"sum({body})",
+                f"tuple({body})",
+                f"np.array([{body}])",
+                f"{{k: {body}}}".replace("{k:", f"{{{names.split(',')[0]}:"),
+                f"max([{body}], default=0)",
+                f"any(({element}) is None for {names} in {found})",
+            )
+        )
 
     def user_call(self) -> str | None:
         """A call of a function or a method of the prelude, or of the program."""
@@ -411,13 +491,30 @@ class Expressions:
             (0.3, lambda: f"functools.reduce(operator.add, [{a}, {s}, {s}])"),
             (0.3, lambda: f"functools.partial(np.add, {a})({s})"),
         ]
-        for name, thing in self.scope.having(lambda x: type(x).__name__ in ("Cell", "Box", "Small", "Frozen", "Pair", "SimpleNamespace")):
+        for name, thing in self.scope.having(
+            lambda x: type(x).__name__ in ("Cell", "Box", "Small", "Frozen", "Pair", "SimpleNamespace")
+        ):
             kind = type(thing).__name__
             if kind == "Cell":
-                ways += [(1, lambda n=name: f"{n}.bump({self.integer(0, 3)})"), (1, lambda n=name: f"{n}.scaled({a})"), (1, lambda n=name: f"{n}.total")]
+                ways += [
+                    (1, lambda n=name: f"{n}.bump({self.integer(0, 3)})"),
+                    (1, lambda n=name: f"{n}.scaled({a})"),
+                    (1, lambda n=name: f"{n}.total"),
+                ]
             elif kind in ("Box", "Small"):
-                ways += [(0.7, lambda n=name: f"{n}.set({a})"), (0.7, lambda n=name: f"{n}({a})"), (0.5, lambda n=name: f"len({n})"), (0.7, lambda n=name: f"{n}[{rng.choice(('0', '1:', '...'))}]")]
-                ways += [(0.4, lambda n=name: f"({n} + {s}).value"), (0.3, lambda n=name: f"{s} in {n}"), (0.3, lambda n=name: f"{n}.twice({a})"), (0.3, lambda n=name: f"{n}.shared"), (0.3, lambda n=name: f"{n}.level")]
+                ways += [
+                    (0.7, lambda n=name: f"{n}.set({a})"),
+                    (0.7, lambda n=name: f"{n}({a})"),
+                    (0.5, lambda n=name: f"len({n})"),
+                    (0.7, lambda n=name: f"{n}[{rng.choice(('0', '1:', '...'))}]"),
+                ]
+                ways += [
+                    (0.4, lambda n=name: f"({n} + {s}).value"),
+                    (0.3, lambda n=name: f"{s} in {n}"),
+                    (0.3, lambda n=name: f"{n}.twice({a})"),
+                    (0.3, lambda n=name: f"{n}.shared"),
+                    (0.3, lambda n=name: f"{n}.level"),
+                ]
             elif kind in ("Frozen", "Cell"):
                 ways += [(0.5, lambda n=name: f"replace({n}, data={a})")]
             elif kind == "Pair":

@@ -368,7 +368,9 @@ def _state(rng: random.Random, made: _Parameters) -> tuple[str, Sequence[str]]:
     parts.append(("K0", made.number(), ["K0 = {1}", "K0 = {2}"]))
     number, inner = made.small(), made.array()
     mapping = [f'{{"k": {number[c]}, "x": {inner[c]}}}' for c in range(CALLS)]
-    parts.append(("D0", mapping, ['D0["k"] = {1}["k"]', 'D0["x"] = {2}["x"]', 'D0["new"] = 1', "D0 = {1}", 'D0["x"][...] = 1']))
+    parts.append(
+        ("D0", mapping, ['D0["k"] = {1}["k"]', 'D0["x"] = {2}["x"]', 'D0["new"] = 1', "D0 = {1}", 'D0["x"][...] = 1'])
+    )
     items = [f"[{a}, {b}]" for a, b in zip(made.small(), made.array())]
     parts.append(("L0", items, ["L0.append(1)", "L0[0] = {2}[0]", "L0 = {1}", "L0[1] = L0[1] * 2"]))
     things = made.thing()

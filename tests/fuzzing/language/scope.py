@@ -45,7 +45,9 @@ def _is_thing(x: Any) -> bool:
 class Scope:
     """Names and values, and every value within reach of them, with the expression that reads it."""
 
-    def __init__(self, rng: random.Random, names: dict[str, Any], module: dict[str, Any], state: tuple[str, ...]) -> None:
+    def __init__(
+        self, rng: random.Random, names: dict[str, Any], module: dict[str, Any], state: tuple[str, ...]
+    ) -> None:
         self.rng = rng
         self.names = {k: v for k, v in names.items() if not k.startswith("_")}
         self.module = module

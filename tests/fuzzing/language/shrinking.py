@@ -65,19 +65,28 @@ def _smaller(source: str) -> Iterator[str]:
             block = getattr(node, name)
             for at in range(len(block) - count, -1, -1):
                 kept = block[:at] + block[at + count :]
-                yield from _with(tree, node, name, kept or ([] if name in ("orelse", "finalbody", "decorator_list") else [ast.Pass()]))
+                yield from _with(
+                    tree,
+                    node,
+                    name,
+                    kept or ([] if name in ("orelse", "finalbody", "decorator_list") else [ast.Pass()]),
+                )
     for node, name in blocks:  # a compound statement becomes its block
         block = getattr(node, name)
         for at, statement in enumerate(block):
             for inner in ("body", "orelse", "finalbody"):
-                if isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With)) and getattr(statement, inner, None):
+                if isinstance(statement, (ast.If, ast.For, ast.While, ast.Try, ast.With)) and getattr(
+                    statement, inner, None
+                ):
                     yield from _with(tree, node, name, block[:at] + getattr(statement, inner) + block[at + 1 :])
     for node in nodes:
         for name, value in ast.iter_fields(node):
             if isinstance(value, ast.expr):
                 for part in _parts(value):
                     yield from _with(tree, node, name, part)
-            elif isinstance(value, list) and value and isinstance(value[0], (ast.expr, ast.keyword, ast.arg, ast.alias)):
+            elif (
+                isinstance(value, list) and value and isinstance(value[0], (ast.expr, ast.keyword, ast.arg, ast.alias))
+            ):
                 for at, item in enumerate(value):
                     if not isinstance(node, (ast.Compare, ast.BoolOp, ast.Dict)) or len(value) > 1:
                         yield from _with(tree, node, name, value[:at] + value[at + 1 :])
@@ -89,13 +98,19 @@ def _smaller(source: str) -> Iterator[str]:
 def _own(tree: ast.Module) -> Iterator[ast.AST]:
     """The nodes of what is written for one program. What the prelude defines stays as it is, or goes."""
     yield tree
-    left = [s for s in tree.body if not isinstance(s, (ast.FunctionDef, ast.ClassDef)) or s.name in ("f", "arguments", "change")]
+    left = [
+        s
+        for s in tree.body
+        if not isinstance(s, (ast.FunctionDef, ast.ClassDef)) or s.name in ("f", "arguments", "change")
+    ]
     for statement in left:
         yield from ast.walk(statement)
 
 
 def _is_block(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], (ast.stmt, ast.ExceptHandler, ast.match_case))
+    return (
+        isinstance(value, list) and bool(value) and isinstance(value[0], (ast.stmt, ast.ExceptHandler, ast.match_case))
+    )
 
 
 def _parts(x: ast.expr) -> Iterator[ast.expr]:

@@ -121,7 +121,9 @@ class Statements(Expressions):
 
     def unpacking(self) -> str | None:
         rng = self.rng
-        found = self.scope.pick(lambda x: (isinstance(x, (list, tuple, deque)) or (is_array(x) and x.ndim)) and 0 < len(x) < 6)
+        found = self.scope.pick(
+            lambda x: (isinstance(x, (list, tuple, deque)) or (is_array(x) and x.ndim)) and 0 < len(x) < 6
+        )
         if found is None:
             return None
         text, value = found
@@ -139,9 +141,33 @@ class Statements(Expressions):
             return None
         text, value = found
         if isinstance(value, list):
-            ways = [f".append({item})", f".extend([{item}, {self.scalar()}])", f".insert(0, {item})", ".pop()", ".reverse()", f"[0] = {item}", f"[{rng.randint(-2, 2)}] = {item}", " += [1]", f"[1:] = [{item}]", ".clear()", ".pop(0)", f"[::2] = {text}[::2]"]
+            ways = [
+                f".append({item})",
+                f".extend([{item}, {self.scalar()}])",
+                f".insert(0, {item})",
+                ".pop()",
+                ".reverse()",
+                f"[0] = {item}",
+                f"[{rng.randint(-2, 2)}] = {item}",
+                " += [1]",
+                f"[1:] = [{item}]",
+                ".clear()",
+                ".pop(0)",
+                f"[::2] = {text}[::2]",
+            ]
         elif isinstance(value, dict):
-            ways = [f'["x"] = {item}', f'["new"] = {item}', f'.update(k={item})', f'.setdefault("k", {item})', '.pop("k", None)', f"[{self.scalar()}] = 1", ".popitem()", f'["k"] += {self.scalar()}', ".clear()", f"[len({text})] = {item}"]
+            ways = [
+                f'["x"] = {item}',
+                f'["new"] = {item}',
+                f".update(k={item})",
+                f'.setdefault("k", {item})',
+                '.pop("k", None)',
+                f"[{self.scalar()}] = 1",
+                ".popitem()",
+                f'["k"] += {self.scalar()}',
+                ".clear()",
+                f"[len({text})] = {item}",
+            ]
         elif isinstance(value, set):
             ways = [f".add({self.integer(0, 9)})", ".discard(1)", " |= {5}", ".update([2, 3])", ".clear()"]
         else:
@@ -157,17 +183,42 @@ class Statements(Expressions):
         text, value = found
         names = list(vars(value))
         name = rng.choice(names)
-        ways = [f"{text}.{name} = {item}", f"{text}.{name} += {self.scalar()}", f"{text}.extra = {item}", f'setattr({text}, "{name}", {item})']
+        ways = [
+            f"{text}.{name} = {item}",
+            f"{text}.{name} += {self.scalar()}",
+            f"{text}.extra = {item}",
+            f'setattr({text}, "{name}", {item})',
+        ]
         if type(value).__name__ in ("Box", "Small"):
-            ways += [f"{text}.set({item})", f"{text}[0] = {self.scalar()}", f"{text}[...] = {self.scalar()}", f"{text}.level += 1", f"{text}.level = {self.scalar()}"]
+            ways += [
+                f"{text}.set({item})",
+                f"{text}[0] = {self.scalar()}",
+                f"{text}[...] = {self.scalar()}",
+                f"{text}.level += 1",
+                f"{text}.level = {self.scalar()}",
+            ]
         elif type(value).__name__ == "Cell":
-            ways += [f"{text}.bump()", f"{text}.bump(by={self.integer(0, 3)})", f"{text}.data = {text}.data * 2", f"{text}.data *= {self.scalar()}"]
+            ways += [
+                f"{text}.bump()",
+                f"{text}.bump(by={self.integer(0, 3)})",
+                f"{text}.data = {text}.data * 2",
+                f"{text}.data *= {self.scalar()}",
+            ]
         return rng.choice(ways)
 
     def printed(self) -> str | None:
         a = self.rng.choice(self.scope.paths)[0] if self.scope.paths else "1"
         s = self.scalar()
-        return self.rng.choice((f"print({a})", f'print(f"{{{s}}} and {{{a}}}")', f'print("value", {s}, sep=":")', f'print("%s" % ({s},))', f"print(type({a}).__name__, {s})", f'print(f"{{{s}!r:>12}}")'))
+        return self.rng.choice(
+            (
+                f"print({a})",
+                f'print(f"{{{s}}} and {{{a}}}")',
+                f'print("value", {s}, sep=":")',
+                f'print("%s" % ({s},))',
+                f"print(type({a}).__name__, {s})",
+                f'print(f"{{{s}!r:>12}}")',
+            )
+        )
 
     def deletion(self) -> str | None:
         names = self.names_of(lambda x: True)
@@ -191,7 +242,11 @@ class Statements(Expressions):
     def function(self) -> str | None:
         """A function of the program: a lambda that reads what is around it."""
         inside = Expressions(self.rng, self.scope.with_names(q=self.scope.tried(self.array(0) or "1")), self.features)
-        body = inside.choose((2, lambda: inside.array(1)), (1, inside.number), (1, lambda: f"q {self.rng.choice('+-*')} {inside.scalar()}"))
+        body = inside.choose(
+            (2, lambda: inside.array(1)),
+            (1, inside.number),
+            (1, lambda: f"q {self.rng.choice('+-*')} {inside.scalar()}"),
+        )
         if body is None:
             return None
         return f"{self.fresh()} = lambda q{self.rng.choice(('', f', r={self.scalar()}'))}: {body}"
@@ -201,4 +256,6 @@ class Statements(Expressions):
         text = self.rng.choice(RAISING)
         integers = self.scope.having(lambda x: type(x) is int)
         n = self.rng.choice(integers)[0] if integers and self.rng.random() < 0.7 else self.rng.choice(NUMBERS)
-        return text.format(a=self.named_array() or "np.zeros(2)", big=self.rng.choice((50, 99, -60)), n=n, x=self.rng.choice(FLOATS))
+        return text.format(
+            a=self.named_array() or "np.zeros(2)", big=self.rng.choice((50, 99, -60)), n=n, x=self.rng.choice(FLOATS)
+        )

@@ -77,7 +77,13 @@ class World:
             tree = transformed(ast.parse(source))
             exec(compile(ast.fix_missing_locations(tree), str(path), "exec"), vars(self.module))
         self.through = through(self.module.f)
-        self.state = [t.id for s in ast.parse(source).body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name) and t.id[1:].isdigit()]
+        self.state = [
+            t.id
+            for s in ast.parse(source).body
+            if isinstance(s, ast.Assign)
+            for t in s.targets
+            if isinstance(t, ast.Name) and t.id[1:].isdigit()
+        ]
 
     def close(self) -> None:
         sys.modules.pop(self.module.__name__, None)
@@ -172,7 +178,9 @@ class _Walk:
 
     def compare(self, a: Any, e: Any, where: str) -> None:
         if type(a).__qualname__ != type(e).__qualname__:
-            return self.add("type", where, f"{type(a).__qualname__} {_short(a)} instead of {type(e).__qualname__} {_short(e)}")
+            return self.add(
+                "type", where, f"{type(a).__qualname__} {_short(a)} instead of {type(e).__qualname__} {_short(e)}"
+            )
         if isinstance(e, (np.ndarray, list, dict, set, deque, FunctionType)) or hasattr(e, "__dict__"):
             first = [ids.setdefault(id(x), where) for ids, x in zip(self.ids, (a, e))]
             if first[0] != first[1]:
@@ -188,7 +196,9 @@ class _Walk:
             self.compare_values(np.asarray(a), np.asarray(e), where)
         elif isinstance(e, (tuple, list, deque)):
             if len(a) != len(e):
-                return self.add("container", where, f"{len(a)} items instead of {len(e)}: {_short(a)} instead of {_short(e)}")
+                return self.add(
+                    "container", where, f"{len(a)} items instead of {len(e)}: {_short(a)} instead of {_short(e)}"
+                )
             for i, (x, y) in enumerate(zip(a, e)):
                 self.compare(x, y, f"{where}[{i}]")
         elif isinstance(e, dict):
@@ -235,7 +245,12 @@ class _Walk:
                 if size <= 8:
                     return
             at = tuple(int(i) for i in np.argwhere(~same)[0])
-            self.add("value", where, f"{a[at]!r} instead of {e[at]!r} at {list(at)}, {np.count_nonzero(~same)} of {same.size} ({e.dtype}, {size:.3g} ulp)", size)
+            self.add(
+                "value",
+                where,
+                f"{a[at]!r} instead of {e[at]!r} at {list(at)}, {np.count_nonzero(~same)} of {same.size} ({e.dtype}, {size:.3g} ulp)",
+                size,
+            )
 
     def sharing(self) -> None:
         """Which arrays share memory with which others."""
@@ -329,7 +344,10 @@ def _wobble(x: Any, rng: random.Random) -> Any:
 def _moved(x: np.ndarray, rng: random.Random) -> np.ndarray:
     with np.errstate(all="ignore"):
         eps = np.finfo(x.dtype).eps
-        by = np.asarray(rng.choice((1, 2, 4)) * eps * np.where(np.arange(x.size).reshape(x.shape) % 2, 1, -rng.choice((1, -1))), x.real.dtype)
+        by = np.asarray(
+            rng.choice((1, 2, 4)) * eps * np.where(np.arange(x.size).reshape(x.shape) % 2, 1, -rng.choice((1, -1))),
+            x.real.dtype,
+        )
         is_simple = (x * 16 == np.round(x * 16)) & (np.abs(x) < 2**10)
         return np.where(is_simple, x, x * (1 + by)).astype(x.dtype)
 

@@ -70,7 +70,7 @@ class _Writing:
             return None
         ended = self.fill(place, scope, Around(), self.left)
         if not ended:
-            scope, error = self.scope(place)
+            scope, _error = self.scope(place)
             if scope is not None:
                 self.draft.body.append(Node(f"return {self.result(scope)}"))
         if sum(node.count() for node in self.draft.body) < 3:

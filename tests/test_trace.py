@@ -151,9 +151,10 @@ def test_sizes_answer_yes_no_or_not_known():
     assert sizes.shapes_equal((n, 3), (m, 3)) is None
     assert sizes.broadcast((n, 1), (1, 4)) == (n, 4)
     assert sizes.broadcast((n,), (5,)) == (5,)
+    assert sizes.broadcast((n,), (9,)) == sizes.broadcast((9,), (n,)) == (9,), "it may be 1"
     assert sizes.bound(n) == 5 and sizes.is_known((2, 3)) and not sizes.is_known((n,))
-    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(n,\) \(9,\)"):
-        sizes.broadcast((n,), (9,))
+    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(n,8\) \(9,\)"):
+        sizes.broadcast((n, 8), (9,))
     with pytest.raises(NeedsConcreteSize, match=r"sorting needs sizes that are known before it runs, not \(n,2\)"):
         sizes.concrete((n, 2), "sorting")
 

@@ -14,6 +14,8 @@ __all__ = ["current_trace", "registrations", "state"]
 
 class _State(threading.local):
     trace: Trace | None = None
+    #: the shape of the array that what is computed now will be stored in, if it decides something
+    stored_in: tuple[Any, ...] | None = None
 
 
 state = _State()

@@ -67,9 +67,9 @@ def linear(x: int | NumberProxy) -> Linear:
     """An integer as a linear form. One that the trace depends on already is the value that it has."""
     if isinstance(x, int):
         return Linear({}, int(x))
-    form = x.form if x.form is not None else Linear({x.name: (x, 1)}, 0)
     trace = current_trace()
     known = trace.value_guards if trace is not None else {}
+    form = x.form if x.form is not None and x.name not in known else Linear({x.name: (x, 1)}, 0)
     result = form
     for name, (number, k) in form.terms.items():
         if name in known and number.value is not None:

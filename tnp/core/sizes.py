@@ -13,10 +13,12 @@ run time what eager would raise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tnp.core import intervals
+from tnp.core.current import state
 from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:
@@ -30,10 +32,12 @@ __all__ = [
     "broadcast",
     "concrete",
     "equal",
+    "fits",
     "is_known",
     "normalize_shape",
     "product",
     "shapes_equal",
+    "stored_in",
 ]
 
 Dim: TypeAlias = "int | NumberProxy"
@@ -101,11 +105,20 @@ def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
     return answer
 
 
+def fits(d: Dim, wanted: Dim) -> bool | None:
+    """Whether a dimension can be repeated to ``wanted``, because it is that or 1; ``None`` if it is known only at run time."""
+    if isinstance(d, int) and d == 1:
+        return True
+    same = equal(d, wanted)
+    return None if same is False and not isinstance(d, int) else same
+
+
 def broadcast(*shapes: Sequence[Dim]) -> Shape:
     """The shape that ``shapes`` broadcast to, by NumPy's rule.
 
     Raises ``ValueError`` where two dimensions surely differ and neither is 1. A size against an ``int`` other than
-    1 gives the ``int``: at run time the size is that or 1, or the operation raises.
+    1 gives the ``int``: at run time the size is that or 1, or the operation raises. Two sizes of which it is not known that they are
+    equal give a third one, computed when the program runs.
     """
     rank = max((len(s) for s in shapes), default=0)
     result: list[Dim] = [1] * rank
@@ -118,15 +131,40 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
             if isinstance(current, int) and current == 1:
                 result[offset + i] = d
                 continue
-            same = equal(current, d)
-            if same is False:
+            if equal(current, d) is True:
+                continue
+            if isinstance(current, int) and isinstance(d, int):
                 described = " ".join(show(x) for x in shapes)
                 raise ValueError(
                     f"operands could not be broadcast together with shapes {described} "
                 )  # as NumPy: a space
-            if same is None and isinstance(d, int):
+            if isinstance(d, int):
                 result[offset + i] = d
+            elif not isinstance(current, int):
+                wanted = (state.stored_in or ())[offset + i - rank :][:1]
+                known = [x for x in (current, d) for w in wanted if equal(x, w) is True]
+                result[offset + i] = known[0] if known else _other_than_one(current, d)
     return tuple(result)
+
+
+@contextmanager
+def stored_in(shape: Sequence[Dim]) -> Iterator[None]:
+    """What is computed inside is stored in an array of that shape: it is broadcast to nothing else, or the program raises."""
+    before = state.stored_in
+    state.stored_in = tuple(shape)
+    try:
+        yield
+    finally:
+        state.stored_in = before
+
+
+def _other_than_one(a: NumberProxy, b: NumberProxy) -> NumberProxy:
+    """The size that two sizes broadcast to: ``a`` where ``b`` is 1, else ``b``."""
+    result = cast("NumberProxy", (cast("Any", b) == 1) * (cast("Any", a) - b) + b)
+    result.form = None
+    result.low = 0
+    result.bound = None if a.bound is None or b.bound is None else max(a.bound, b.bound)
+    return result
 
 
 def product(shape: Sequence[Dim]) -> Dim:

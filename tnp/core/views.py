@@ -298,8 +298,7 @@ def fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
     if sizes.shapes_equal(value.shape, shape):
         return value
     fits = value.ndim <= len(shape) and all(
-        (type(n) is int and n == 1) or sizes.equal(n, m) is not False
-        for n, m in zip(value.shape, shape[len(shape) - value.ndim :])
+        sizes.fits(n, m) is not False for n, m in zip(value.shape, shape[len(shape) - value.ndim :])
     )
     check(
         fits,

@@ -6,6 +6,7 @@ position or keyword, as an array or a tuple, it is taken out of the arguments he
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,7 +72,9 @@ def call_with_out(
     where = kwargs.get("where", True) if out.converts else True
     if where is not True:
         args, kwargs = _computed_everywhere(tracer, symbol, where, args, kwargs)
-    result = tracer.call(symbol, args, kwargs)
+    shape = arrays[0].shape_ if len(arrays) == 1 and type(arrays[0]) is TracedArray else ()
+    with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
+        result = tracer.call(symbol, args, kwargs)
     results = result if isinstance(result, tuple) else (result,)
     targets = [None if a is None else tracer.array_handle(a) for a in arrays]
     if len(targets) != len(results):

@@ -61,6 +61,8 @@ def setitem(tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
     key_value = tracer.value(key, {})
     if clang.is_basic(key_value):
         if _is_one_element(a, key_value) and _rank(value):
+            if a._element_type.kind == "b":
+                raise NeedsEager("it stores the truth of an array or a sequence")
             raise ValueError("setting an array element with a sequence.")
         parts = key_value if type(key_value) is tuple else (key_value,)
         _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))

@@ -65,12 +65,12 @@ class _Writing:
 
     def program(self) -> str | None:
         place = Place(self.draft.body)
-        scope, _ = self.scope(place)
+        scope, error = self.scope(place)
         if scope is None:
             return None
         ended = self.fill(place, scope, Around(), self.left)
         if not ended:
-            scope, _ = self.scope(place)
+            scope, _error = self.scope(place)
             if scope is not None:
                 self.draft.body.append(Node(f"return {self.result(scope)}"))
         if sum(node.count() for node in self.draft.body) < 3:

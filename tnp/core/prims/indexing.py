@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, sizes
+from tnp.core.current import current_trace
 from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.sizes import Dim
 from tnp.core.symbol import OpTags
 
@@ -147,8 +148,28 @@ def nonzero(a: TensorProxy, /) -> tuple[TensorProxy, ...]:
     bound = 1
     for n in a.shape:
         bound *= sizes.bound(n)
-    length: Dim = size_proxy(bound)
+    length = size_proxy(bound)
+    count = NumberProxy(f"nonzero({_text(a)})", int, bound=bound, low=0)
+    length.form = intervals.Linear(
+        {count.name: (count, 1)}, 0
+    )  # one mask has one count, and so have two computed alike
     return tuple(TensorProxy(like=a, shape=(length,), dtype=dtypes.int64) for _ in range(a.ndim))
+
+
+#: how far back, in statements, and how deep it is looked for what a mask is computed of
+_BACK, _DEEP = 64, 4
+
+
+def _text(x: Any, depth: int = _DEEP) -> str:
+    """How a mask is computed, as text: the same of two masks that are equal for certain."""
+    trace = current_trace()
+    if not isinstance(x, TensorProxy) or trace is None or depth == 0:
+        return x.name if isinstance(x, Proxy) else repr(x)
+    for body in reversed([trace.bound_symbols, *trace.open_bodies]):
+        for b in body[: -_BACK - 1 : -1]:
+            if b.output is x and OpTags.ELEMENTWISE in b.sym.tags and not b.kwargs:
+                return f"{b.sym.id}({', '.join(_text(a, depth - 1) for a in b.args)})"
+    return x.name
 
 
 @prim()

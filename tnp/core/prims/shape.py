@@ -42,7 +42,7 @@ def broadcast_in_dim(a: TensorProxy, /, shape: Sequence[Dim], dims: Sequence[int
     check(all(x < y for x, y in pairwise(dims)), lambda: f"dimensions must increase, not {tuple(dims)}")
     for own, dim in zip(a.shape, dims):
         check(0 <= dim < len(shape), lambda: f"dimension {dim} is not one of {len(shape)}")
-        fits = True if type(own) is int and own == 1 else sizes.equal(own, shape[dim])
+        fits = sizes.fits(own, shape[dim])
         check(fits, lambda: f"cannot broadcast {sizes.show(a.shape)} to {sizes.show(shape)} along {tuple(dims)}")
     return TensorProxy(like=a, shape=shape)
 

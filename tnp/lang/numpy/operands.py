@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, devices, dtypes, prims
+from tnp.core import clang, devices, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
@@ -119,9 +119,8 @@ def _stack(items: list[Any], dtype: DType | None) -> TensorProxy:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     wanted = _nested_dtype(items) if dtype is None else dtype
     arrays = [as_item(x, wanted) for x in items]
-    shapes = {a.shape for a in arrays}
     check(
-        len(shapes) == 1,
+        all(sizes.shapes_equal(a.shape, arrays[0].shape) is not False for a in arrays),
         lambda: (
             "setting an array element with a sequence. The requested array has an inhomogeneous shape after "
             f"1 dimensions. The detected shape was ({len(items)},) + inhomogeneous part."

@@ -18,7 +18,7 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.printing import name_of, register_printer
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
@@ -297,8 +297,20 @@ def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> Tenso
     name = ufunc.__name__
     if getattr(np, name, None) is not ufunc:
         return _call["at"](a, ufunc, indices, b)
-    loop = resolve_ufunc(name, tuple(weak_type(x) for x in operands), None, "same_kind")
-    if name in ("add", "subtract") and a.dtype.kind in "iufc" and all(d is a.dtype for d in loop):
+    if name in ("add", "subtract") and a.dtype.kind in "iufc" and _adds_in_own_dtype(name, a, operands[1]):
         value = clang.convert(as_array(operands[1]), a.dtype)  # also of an integer that the dtype does not hold
         return clang.add_at(a, index_key(indices), value if name == "add" else clang.neg(value))
     return _call["at"](a, ufunc, indices, *operands[1:])
+
+
+def _adds_in_own_dtype(name: str, a: TensorProxy, b: Any) -> bool:
+    """Whether what ``at`` adds to elements of ``a`` is what adding in its dtype gives. NumPy takes Python's numbers for arrays there, and
+    casts back what the loop gives."""
+    own = to_numpy_dtype(a.dtype)
+    kind = np.dtype(b.python_type if isinstance(b, NumberProxy) else type(b)) if is_number(b) else weak_type(b)
+    loop = resolve_ufunc(name, (own, kind), None, "unsafe")
+    if all(d is a.dtype for d in loop):
+        return True
+    if own.kind in "iu":
+        return all(d.kind in "iu" for d in loop)
+    return is_number(b) and not isinstance(b, NumberProxy) and bool(own.type(b) == b)

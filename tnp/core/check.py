@@ -42,11 +42,13 @@ class ResultCheck:
         self.dtype: Any = None
 
     def __call__(self, results: Any) -> Any:
-        if type(results) is self.kind and results.shape == self.shape and results.dtype == self.dtype:
-            return results
+        if type(results) is self.kind:
+            array: Any = results
+            if array.shape == self.shape and array.dtype == self.dtype:
+                return results
         self.compare(self.expected, results)
         if self.shape is not None:
-            self.kind, self.dtype = type(results), results.dtype
+            self.kind, self.dtype = type(results), getattr(results, "dtype", None)
         return results
 
     def compare(self, expected: Any, results: Any) -> None:

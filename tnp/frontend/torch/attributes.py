@@ -141,7 +141,9 @@ def _grad(tracer: Tracer, a: TracedArray) -> Any:
     if found is None:
         return _unless_required("grad", None)(tracer, a)
     value, expression = found
-    return tracer.inputs.lift(value.grad, Source(f"{expression}.grad", f"the gradient of {expression}"))
+    with torch._C.DisableTorchFunction():
+        gradient = value.grad
+    return tracer.inputs.lift(gradient, Source(f"{expression}.grad", f"the gradient of {expression}"))
 
 
 def _argument(tracer: Tracer, a: TracedArray) -> tuple[Any, str] | None:

@@ -31,6 +31,13 @@ __all__ = ["drawing", "function_of", "is_contiguous_as", "known_strides", "lay_o
 MOST = 1 << 22
 
 
+#: how functions are called that lay out images by what strides tell, those along dimensions of 1 included
+_BY_FORMAT = (
+    "conv", "max_pool", "avg_pool", "adaptive", "batch_norm", "_batch_norm", "group_norm", "instance_norm", "interpolate", "upsample",
+    "pixel", "channel_shuffle", "boolean_dispatch", "fn", "max_unpool", "grid_sample",
+)  # fmt: skip
+
+
 def _batch_norm(input: torch.Tensor, mean: Any, var: Any, *others: Any) -> tuple[torch.Tensor, ...]:
     weight, bias, momentum, eps = others
     return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, var
@@ -57,12 +64,18 @@ def function_of(symbol: Symbol) -> Callable[..., Any] | None:
 
 def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
     """Says of the arrays of ``result`` whose strides are not known that they are those which ``function`` gives."""
-    if type(result) is TracedArray and result._strides is not None:  # nearly always
+    by_format = getattr(function, "__name__", "").startswith(_BY_FORMAT)
+    if type(result) is TracedArray and result._strides is not None and not by_format:  # nearly always
         return
     made = list(_arrays_in(result))
+    given = list(_arrays_in((args, kwargs)))
+    if by_format and any(
+        a.ndim > 3 and a._strides is not ROW_MAJOR and a.strides_ != row_major(a.shape_) for a in given
+    ):
+        for a in made:
+            a._strides = None
     if function is None or all(a._strides is not None for a in made):
         return
-    given = list(_arrays_in((args, kwargs)))
     if any(a.library is None for a in given) or not all(sizes.is_known(a.shape_) for a in (*given, *made)):
         return
     found: list[list[torch.Tensor]] = []
@@ -84,7 +97,8 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
 def is_contiguous_as(a: TracedArray, memory_format: torch.memory_format) -> bool:
     """Whether an array whose strides are known is contiguous in a format of torch's."""
     assert a.strides_ is not None
-    return torch.empty_strided(a.shape_, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
+    with torch._C.DisableTorchFunction():
+        return torch.empty_strided(a.shape_, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
 
 
 def known_strides(a: TracedArray) -> tuple[int, ...]:
@@ -97,8 +111,9 @@ def known_strides(a: TracedArray) -> tuple[int, ...]:
 
 def strides_of_like(a: TracedArray) -> tuple[int, ...]:
     """The strides of ``torch.empty_like(a)``."""
-    like = torch.empty_strided(a.shape_, known_strides(a), device="meta")
-    return tuple(torch.empty_like(like).stride())
+    with torch._C.DisableTorchFunction():
+        like = torch.empty_strided(a.shape_, known_strides(a), device="meta")
+        return tuple(torch.empty_like(like).stride())
 
 
 def drawing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:

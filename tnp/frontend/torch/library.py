@@ -48,6 +48,8 @@ __all__ = ["TorchLibrary"]
 
 Tensor = torch.Tensor
 
+#: functions that give whatever memory holds
+_UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"))
 #: functions that make tensors of arrays, which torch refuses if they run backwards in memory
 _FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
@@ -198,6 +200,8 @@ class TorchLibrary(Library):
             return questions.call(tracer, function, args, kwargs)
         guard_state(tracer.inputs)
         args, kwargs = self._lifted(tracer, args), self._lifted(tracer, kwargs)
+        if name in _UNINITIALISED and questions.call(tracer, torch.are_deterministic_algorithms_enabled, (), {}):
+            raise NeedsEager(f"it calls torch.{name} under deterministic algorithms, which fill what that gives")
         if name in _FROM_NUMPY:
             _check_memory(args[0] if args else None)
         if function in _QUESTIONS and args and type(args[0]) is TracedArray:
@@ -236,8 +240,8 @@ class TorchLibrary(Library):
         if name == "copy_":
             return self._copied(tracer, *args, **kwargs)
         if name in ("fill_", "zero_"):
-            value = args[1] if name == "fill_" else 0
-            return tracer.call(by_id["torch.full_like"].symbol, (args[0], value), kwargs)
+            value = (*args[1:], *kwargs.values())[0] if name == "fill_" else 0
+            return tracer.call(by_id["torch.full_like"].symbol, (args[0], value), {})
         in_training = TRAINING.get(function)
         if in_training is not None:
             found = in_training(self, tracer, *args, **kwargs)

@@ -58,6 +58,11 @@ def _tensor_split(library: TorchLibrary, tracer: Tracer, input: Any, sections: A
     return tracer.call(symbol_of(torch.tensor_split), (input, known, dim), {})
 
 
+def _split(library: TorchLibrary, tracer: Tracer, tensor: Any, split_size: Any, dim: Any = 0) -> Any:
+    """``x.split(…)``, whose parameter has another name than that of ``torch.split``."""
+    return tracer.call(symbol_of(torch.split), (tensor, split_size, dim), {})
+
+
 def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: Any = -1) -> Any:
     """``F.one_hot`` of as many classes as there are, which tracing has to know; ``NotImplemented`` for others."""
     if tracer.known(num_classes) != -1 or type(tensor) is not TracedArray or 0 in tensor.shape_:
@@ -112,6 +117,7 @@ TRAINING: dict[Any, Any] = {
     F.one_hot: _one_hot,
     torch.tensor_split: _tensor_split,
     torch.Tensor.tensor_split: _tensor_split,
+    torch.Tensor.split: _split,
     torch.ravel: _ravel,
     torch.Tensor.ravel: _ravel,
 }

@@ -429,17 +429,17 @@ def dropout_mask(
     return made.bernoulli_(1 - p)
 
 
-def _dropout(name: str, by_default: bool, unbatched: int | None = None) -> None:
+def _dropout(name: str, by_default: bool, rank: int | None = None) -> None:
     @torchsymbol(getattr(F, name), returns="argument")
     def dropout(input: Any, p: Any = 0.5, training: Any = by_default) -> TensorProxy:
         """The tensor itself outside of training, or a view of one that is no batch; in training torch draws."""
         tensor_only(input)
         if training and known(p) != 0:
             raise NeedsOpaque("dropout in training")
-        return prims.reshape(input, input.shape) if input.ndim == unbatched else input
+        return input if rank in (None, input.ndim) else prims.reshape(input, input.shape)
 
 
-for _name, _rank in (("dropout", None), ("dropout1d", 2), ("dropout2d", None), ("dropout3d", 4)):
+for _name, _rank in (("dropout", None), ("dropout1d", 3), ("dropout2d", None), ("dropout3d", 5)):
     _dropout(_name, True, _rank)
 for _name in ("alpha_dropout", "feature_alpha_dropout"):
     _dropout(_name, False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tnp.core import prims
+from tnp.core import prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
@@ -81,7 +81,9 @@ def view_handle(
 
 def _is_same_view(result: TensorProxy, source: TensorProxy, strides: Strides, before: Strides) -> bool:
     """Whether a view shows all of an array as it is. The strides of dimensions of length 1 are of no account."""
-    if strides is None or before is None or result.shape != source.shape or result.dtype is not source.dtype:
+    if strides is None or before is None or result.dtype is not source.dtype or result.lang is not source.lang:
+        return False
+    if sizes.shapes_equal(result.shape, source.shape) is not True:
         return False
     return 0 in result.shape or all(n == 1 or s == t for n, s, t in zip(result.shape, strides, before))
 

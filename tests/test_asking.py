@@ -352,3 +352,45 @@ def test_what_computes_a_value_leaves_the_arguments_alone():
     with warnings.catch_warnings():  # in the end it runs eagerly, of an array that may share memory
         warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
         same_as_eager(f, lambda: (np.random.default_rng(0).normal(size=14), 0.2))
+
+
+WITHOUT_SOURCE = {
+    "kmeans": """
+def program(a):
+    c = a[:1].copy()
+    for _ in range(3):
+        m = a > c[0]
+        if m.any():
+            c[0] = a[m].mean()
+    return c""",
+    "comprehension": """
+def program(a):
+    return [a[a > t].mean() if (a > t).any() else 0.0 for t in (0, 1, 5)]""",
+    "positions": """
+def program(a):
+    for i in range(2):
+        if np.argwhere(a).min() < 1:
+            break
+    return i""",
+    "mask": """
+def program(a):
+    c, m = 0, a > 0
+    a[m] -= 1
+    while c < 6 and np.all(a[m] == a[m]):
+        c += 1
+    return c""",
+    "shrinking": """
+def program(a):
+    w = a[a > 0]
+    while w.size > 1 and w.sum() > 1:
+        w = w[w > w.min()]
+    return w""",
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_SOURCE)
+def test_questions_about_lengths_in_functions_without_source(name):
+    """Loops of such functions are run as Python runs them, so each round asks."""
+    scope = {"np": np}
+    exec(WITHOUT_SOURCE[name], scope)
+    run(scope["program"], *arrays([1.0, -1.0, 2.0, 3.0], [0.0, 3.0, 3.0, 7.0], [5.0, 0.5, 4.0, 1.0]))

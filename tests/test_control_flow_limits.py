@@ -118,6 +118,32 @@ def test_objects_that_loops_change():
     assert "for " not in source(same_as_eager(f, lambda: (np.ones(12),)))
 
 
+class Perceptron:
+    def fit(self, x, y):
+        self.errors = []
+        self.parts = ({}, [[]])
+        self.w = np.zeros(x.shape[1])
+        for i in range(12):
+            e = y - x @ self.w
+            self.errors.append((e**2).mean())
+            self.parts[0][i] = self.errors[-1]
+            self.parts[1][0].append(e[0])
+            self.w += 0.1 * x.T @ e
+        return sum(self.errors)
+
+
+def test_lists_of_attributes_are_as_before_an_attempt():
+    """Those that the program has stored, too: nothing in them is of a round that was traced on trial."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(10, 2)), rng.normal(size=10)
+    for executors in (None, ["numpy"], ["numpy_prims"]):
+        eager, traced = Perceptron(), Perceptron()
+        jitted = tnp.jit(traced.fit, executors=executors)
+        for _ in range(2):
+            assert_same(jitted(x, y), eager.fit(x, y))
+            assert_same(vars(traced), vars(eager))
+
+
 def test_what_a_library_does_on_one_side_is_not_done_on_trial():
     kept = array.array("d", [0.0])
 

@@ -23,7 +23,7 @@ M = np.arange(24).reshape(2, 3, 4) % 3 == 0
 def compare(function, *args, executors=EXECUTORS, calls=2):
     """Calls ``function`` eagerly and compiled on copies of the arguments: results, errors and arguments must agree."""
     for executor in executors:
-        jitted = tnp.jit(function, executors=EXECUTORS[executor])
+        jitted = tnp.jit(function, executors=ALL_EXECUTORS[executor])
         for _ in range(calls):
             expected_args, actual_args = copy.deepcopy(args), copy.deepcopy(args)
             try:
@@ -361,3 +361,31 @@ def test_random_writes(executor, shape_and_key, wide):
     jitted = tnp.jit(store, executors=EXECUTORS[executor])
     assert_same(jitted(actual, key, value), expected_sum, exact=True)
     assert_same(actual, expected, exact=True)
+
+
+#: masks of known length, on arrays whose length only the program knows: 3, 3 and 2
+OF_POSITIVE = [lambda a: a[a > 0], lambda a: np.unique(np.abs(a)), lambda a: np.flatnonzero(a > 0)]
+MASKS = [np.array(m) for m in ([True, False, True], [True, True], [False] * 3)]
+
+
+@pytest.mark.parametrize("mask", MASKS, ids=str)
+@pytest.mark.parametrize("make", OF_POSITIVE)
+def test_masks_of_known_length_on_arrays_of_unknown_length(make, mask):
+    """The lengths are compared when the program runs."""
+
+    def read(a, m):
+        return make(a)[m] * 2
+
+    def write(a, m):
+        w = make(a)
+        w[m] = 0
+        return w
+
+    def update(a, m):
+        w = make(a)
+        w[m] += w[m] ** 2
+        return w, w[m].sum()
+
+    for a in (np.array([1.0, -1, 2, 1]), np.array([1.0, -1, -1])):
+        for function in (read, write, update):
+            compare(function, a, mask, executors=(*EXECUTORS, "llvm"), calls=1)

@@ -34,6 +34,7 @@ __all__ = [
     "equal",
     "fits",
     "is_known",
+    "most",
     "normalize_shape",
     "product",
     "shapes_equal",
@@ -71,6 +72,18 @@ def bound(d: Dim) -> int:
 def bound_or_none(d: Dim) -> int | None:
     """The largest value that ``d`` can have; ``None`` for a size without one."""
     return d if isinstance(d, int) else d.bound
+
+
+def most(shape: Sequence[Dim]) -> int | None:
+    """The largest number of elements that an array of ``shape`` can have; ``None`` if a size has no bound. Passes ask this, since
+    nothing can be computed where no program is being recorded."""
+    result = 1
+    for d in shape:
+        limit = bound_or_none(d)
+        if limit is None:
+            return None
+        result *= limit
+    return result
 
 
 def equal(a: Dim, b: Dim) -> bool | None:

@@ -173,6 +173,10 @@ class Symbol:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         trace = state.trace
         if trace is None:
+            if any(
+                True for _ in flat_proxies((args, kwargs))
+            ):  # a pass that compares or multiplies sizes known at run time only
+                raise AssertionError(f"{self.qualified_name} is called with a program's values where none is recorded")
             return _outside_trace[0](self, args, kwargs)
         language = _language_of((args, kwargs)) if self.follows_arguments else self.language
         if self.is_prim:

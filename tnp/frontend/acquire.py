@@ -13,7 +13,7 @@ import numpy as np
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
 from tnp.core.errors import NeedsEager, NeedsValue
-from tnp.core.proxies import Proxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
@@ -218,14 +218,14 @@ def _check_reshapes(tracer: Tracer) -> None:
 
 
 def _check_scopes(trace: Trace, output: Any) -> None:
-    """Raises :class:`NeedsEager` if the program reads what only the inside of a loop or a branch defines."""
+    """Raises :class:`NeedsEager` if the program reads what only the inside of a loop or a branch defines, or what was traced on trial and
+    is not there any more."""
     inside = {p.name for b in trace.bound_symbols for body in bodies_of(b) for p in _defined_in(body)}
-    if not inside:
-        return
-    defined = {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    defined = {p.name for p in trace.args} | {p.name for b in trace.bound_symbols for p in b.flat_outputs}
     read = [*flat_proxies(output), *(p for b in trace.bound_symbols for p in b.flat_inputs)]
-    if any(p.name in inside and p.name not in defined for p in read):
-        raise NeedsEager("it keeps an array of the inside of a loop or a branch where tnp does not see it")
+    for p in read:  # sizes have no definition of their own
+        if p.name not in defined and (p.name in inside or isinstance(p, TensorProxy)):
+            raise NeedsEager("it keeps an array of the inside of a loop or a branch where tnp does not see it")
 
 
 def _defined_in(body: Body) -> Iterator[Proxy]:

@@ -72,7 +72,7 @@ class Asked:
         for b in self.trace.body:
             if is_control_flow(b):
                 return False
-            counts = [sizes.bound_or_none(p.numel) for p in b.flat_inputs if isinstance(p, TensorProxy)]
+            counts = [sizes.most(p.shape) for p in b.flat_inputs if isinstance(p, TensorProxy)]
             large += OpTags.VIEW not in b.sym.tags and any(n is None or n > self.MANY for n in counts)
         return large <= 1
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, serials
-from tnp.frontend.objects import is_plain_object, is_shadow
+from tnp.frontend.objects import is_plain_object, is_shadow, stored_attributes
 
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
@@ -78,7 +78,9 @@ class Region:
         self.tracer = tracer
         self.variables = variables
         self.values = variables.values()
-        self.contents = _Contents([*self.values.values(), *(c.made for c in tracer.inputs.containers)])
+        inputs = tracer.inputs
+        lifted = (*(c.made for c in inputs.containers), *inputs.shadows, *inputs.copies)
+        self.contents = _Contents([*self.values.values(), *lifted])
         self.serial = next(serials)
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
         #: arrays whose present value was looked up in the region, as a value of its own
@@ -239,7 +241,9 @@ class _Contents:
             return [c.cell_contents for c in x.__closure__ or () if _is_bound(c)]
         if kind is types.MethodType:
             return [x.__self__]
-        if not is_shadow(x) and is_plain_object(x) and hasattr(x, "__dict__"):
+        if is_shadow(x):  # what it reads is lifted, so among the roots
+            return list(stored_attributes(x)[2].values())
+        if is_plain_object(x) and hasattr(x, "__dict__"):
             self.found.append((x.__dict__, dict(x.__dict__)))
             return list(x.__dict__.values())
         return []

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import prims
+from tnp.core import prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
@@ -92,7 +92,9 @@ def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:
 
 def _is_same_view(result: TensorProxy, source: TensorProxy, strides: Strides, before: Strides) -> bool:
     """Whether a view shows all of an array as it is. The strides of dimensions of length 1 are of no account."""
-    if strides is None or before is None or result.shape != source.shape or result.dtype is not source.dtype:
+    if strides is None or before is None or result.dtype is not source.dtype or result.lang is not source.lang:
+        return False
+    if sizes.shapes_equal(result.shape, source.shape) is not True:
         return False
     return 0 in result.shape or all(n == 1 or s == t for n, s, t in zip(result.shape, strides, before))
 

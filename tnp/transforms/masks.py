@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tnp.core import dtypes, prims
+from tnp.core import dtypes, prims, sizes
 from tnp.core.bodies import in_bodies
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
@@ -284,7 +284,7 @@ def _index_get(attempt: _Attempt, b: BoundSymbol) -> None:
 
 def _select(attempt: _Attempt, b: BoundSymbol, a: TensorProxy, indices: Sequence[Any]) -> None:
     mask = attempt.mask_of(indices)
-    if mask is None or tuple(a.shape[: mask.ndim]) != tuple(mask.shape):
+    if mask is None or sizes.shapes_equal(a.shape[: mask.ndim], mask.shape) is not True:
         raise _Gather
     attempt.masked[b.output.name] = _Masked(mask, a)
 
@@ -293,7 +293,7 @@ def _select(attempt: _Attempt, b: BoundSymbol, a: TensorProxy, indices: Sequence
 def _index_put(attempt: _Attempt, b: BoundSymbol) -> None:
     a, indices, values, accumulate = b.args
     mask = attempt.mask_of(indices)
-    if mask is None or tuple(a.shape[: mask.ndim]) != tuple(mask.shape):
+    if mask is None or sizes.shapes_equal(a.shape[: mask.ndim], mask.shape) is not True:
         raise _Gather
     full = attempt.operand(values, mask)
     if accumulate:  # each position is there once

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from tnp.core import sizes
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
@@ -72,7 +73,7 @@ _DEAR = (OpTags.EFFECT, OpTags.RANDOM, OpTags.MAY_RAISE, OpTags.CONTROL_FLOW, Op
 
 
 def _bytes(p: Proxy) -> int:
-    if not isinstance(p, TensorProxy) or not isinstance(p.numel, int):
+    if not isinstance(p, TensorProxy) or not sizes.is_known(p.shape):
         return _FREE
     return max(_FREE, p.numel * p.dtype.itemsize)
 

@@ -138,11 +138,13 @@ def _positions(a: TensorProxy, mask: Any, dim: int) -> list[Any]:
     if not isinstance(mask, TensorProxy) or mask.ndim == 0:
         return [_truth_axis(mask)]
     for at, (n, m) in enumerate(zip(a.shape[dim:], mask.shape), dim):
-        if sizes.equal(n, m) is False:
-            raise IndexError(
-                f"boolean index did not match indexed array along axis {at}; "
-                f"size of axis is {n} but size of corresponding boolean axis is {m}"
-            )
+        fits = sizes.equal(n, m)
+        message = f"boolean index did not match indexed array along axis {at}"
+        if fits is False:
+            raise IndexError(f"{message}; size of axis is {n} but size of corresponding boolean axis is {m}")
+        if fits is None:
+            lengths = prims.size(a, at), prims.size(mask, at - dim)
+            mask = prims.require(mask, convert(prims.eq(*lengths), dtypes.bool8), IndexError, message)
     return list(prims.nonzero(mask))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import clang
+from tnp.core import clang, sizes
 from tnp.core.langs import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -47,7 +47,7 @@ def with_biases_apart(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 def _has_bias(b: BoundSymbol) -> bool:
     out = b.output
-    is_large = isinstance(out, TensorProxy) and out.ndim > 1 and isinstance(out.numel, int) and out.numel >= _LARGE
+    is_large = isinstance(out, TensorProxy) and out.ndim > 1 and sizes.is_known(out.shape) and out.numel >= _LARGE
     return is_large and out.dtype.bits >= 32 and isinstance(_bias(b), TensorProxy)
 
 

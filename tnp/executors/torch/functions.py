@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from tnp.core import prims
+from tnp.core import prims, sizes
 from tnp.core.errors import TraceError
 from tnp.core.printing import add_import, literal, name_of, targets
 from tnp.core.proxies import TensorProxy
@@ -142,8 +142,10 @@ def _is_large_product(bsym: BoundSymbol, trains: bool) -> bool:
     out = bsym.output
     if out.ndim < 2 or [a.ndim for a in arrays[:2]] != [out.ndim, 2]:
         return False
-    sizes = (out.numel // max(out.shape[-1], 1), *arrays[1].shape) if isinstance(out.numel, int) else ()
-    return (trains and products.goes_to_pool(out.shape, *arrays)) or (bool(sizes) and products.is_own(*sizes, *arrays))
+    lengths = (out.numel // max(out.shape[-1], 1), *arrays[1].shape) if sizes.is_known(out.shape) else ()
+    return (trains and products.goes_to_pool(out.shape, *arrays)) or (
+        bool(lengths) and products.is_own(*lengths, *arrays)
+    )
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

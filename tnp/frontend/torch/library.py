@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
-from tnp.core import langs, prims
+from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
@@ -384,7 +384,7 @@ class TorchLibrary(Library):
         """``result`` stored into ``target``, as functions do that change their argument."""
         if type(target) is not TracedArray or type(result) is not TracedArray or target.library is not self:
             raise NeedsEager("it changes something that is not a tensor of the program")
-        if result.shape_ != target.shape_:
+        if sizes.shapes_equal(result.shape_, target.shape_) is False:
             raise RuntimeError(f"output with shape {target.shape_} doesn't match the broadcast shape {result.shape_}")
         dtypes = to_torch_dtype(result._element_type), to_torch_dtype(target._element_type)
         if not torch.can_cast(*dtypes):
@@ -396,7 +396,11 @@ class TorchLibrary(Library):
         targets = out if isinstance(out, (tuple, list)) else (out,)
         results = result if isinstance(result, (tuple, list)) else (result,)
         for a, r in zip(targets, results, strict=True):
-            if type(a) is not TracedArray or a.shape_ != r.shape_ or a._element_type is not r._element_type:
+            if (
+                type(a) is not TracedArray
+                or sizes.shapes_equal(a.shape_, r.shape_) is not True
+                or a._element_type is not r._element_type
+            ):
                 raise NeedsEager("out= is not a tensor of the result's shape and dtype")
             self._store(tracer, a, r)
         return out

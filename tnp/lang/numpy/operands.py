@@ -12,7 +12,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
-from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 
 __all__ = [
     "as_array",
@@ -49,11 +49,11 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, (tuple, list)):
         return _stack(list(x), dtype)
     if is_number(x):
-        wanted = dtype_argument(np.asarray(x).dtype) if dtype is None else dtype
+        wanted = result_of(np.asarray(x).dtype) if dtype is None else dtype
         check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
-        return clang.full((), x.item(), dtype=dtype_argument(x.dtype) if dtype is None else dtype)
+        return clang.full((), x.item(), dtype=result_of(x.dtype) if dtype is None else dtype)
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
@@ -91,7 +91,7 @@ def _progression(x: range, dtype: DType | None) -> TensorProxy:
     if not x:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     ends = (x[0], x[-1])
-    own = dtype_argument(np.asarray(ends).dtype)
+    own = result_of(np.asarray(ends).dtype)
     wanted = own if dtype is None else dtype
     if own is not dtypes.int64:
         return _stack(list(x), wanted)
@@ -150,7 +150,7 @@ def _nested_dtype(items: list[Any]) -> DType:
             strong.append(x.dtype)
         else:
             raise NeedsEager(f"it makes an array of a {type(x).__name__}")
-    return dtype_argument(np.result_type(*strong))
+    return result_of(np.result_type(*strong))
 
 
 def is_scalar_like(x: Any) -> bool:

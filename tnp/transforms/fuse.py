@@ -252,12 +252,14 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
         b = trace.bound_symbols[i]
         if not isinstance(b, Fusable) or not is_view(b):
             continue
-        using = [j for p in b.flat_outputs for j in readers.get(p.name, ())]
+        came = {p.name for p in b.flat_inputs}  # what it gives back as it came is made elsewhere
+        views = [p for p in b.flat_outputs if p.name not in came]
+        using = [j for p in views for j in readers.get(p.name, ())]
         if all(inside[j] for j in using):
             continue
         plain = claim(Trace.like(trace, _plain([b])), rest).bound_symbols
         if any(inside[j] for j in using):
-            for p in b.flat_outputs:
+            for p in views:
                 assert isinstance(p, TensorProxy)
                 names[p.name] = TensorProxy(made.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
             new[i] = [*plain, b]

@@ -1,6 +1,7 @@
 """NumPy's functions, methods and operators where its own tests, and calls with odd arguments, found that tnp did otherwise: each case is
 the eager call against the jitted one."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -366,3 +367,55 @@ def test_choices_one_by_one():
 def test_arrays_of_other_things_run_eagerly(items):
     with pytest.warns(tnp.EagerFallbackWarning, match="it makes an array of a"):
         assert tnp.jit(lambda: np.asarray(items).shape)() == np.asarray(items).shape
+
+
+# Views that come back as they are
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: np.interp(a + b * 2, *np.broadcast_arrays(a, b * 2)),
+        lambda a, b: [(np.roots(x), a + x) for x in np.broadcast_arrays(a, b * 2)],
+    ],
+)
+def test_one_of_broadcast_arrays_is_the_array_itself(function):
+    check(function, np.ones(1), np.arange(1.0, 4))
+
+
+# Decorators
+
+
+def scaled(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        kwargs.setdefault("scale", 10.0)
+        return f(*args, **kwargs) + len(args) + len(kwargs)
+
+    return wrapper
+
+
+def given_three(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        return f(*args, 3.0, **kwargs)
+
+    return wrapper
+
+
+def test_decorated_functions_are_called_as_they_are_written():
+    @scaled
+    def f(x, y=1.0, scale=1.0):
+        return x * y * scale
+
+    @given_three
+    def g(x, y):
+        return x * y
+
+    jitted = tnp.jit(f)
+    x = np.ones(2)
+    for args, kwargs in (((x,), {}), ((x, 2.0), {}), ((x,), {"y": 2.0}), ((), {"x": x, "scale": 3.0})):
+        np.testing.assert_array_equal(jitted(*args, **kwargs), f(*args, **kwargs))
+    np.testing.assert_array_equal(tnp.jit(g)(x), g(x))
+    with pytest.raises(TypeError):
+        tnp.jit(g)(x, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,13 @@ def check_compilable(function: Any) -> None:
 
 def signature_of(function: Any) -> inspect.Signature:
     """Its signature, or ``(*args, **kwargs)`` if it has none, or defaults that are not to be passed: those of functions written in
-    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value."""
+    C may mean something else than nothing (``np.where(c, None, None)``), and ``np.sum`` has one that is no value.
+
+    Of what a decorator made it is its own, not that of the function within: the two may be called differently."""
+    if type(function) is types.FunctionType and {"__wrapped__", "__signature__"} & vars(function).keys():
+        own = types.FunctionType(function.__code__, {}, function.__name__, function.__defaults__, function.__closure__)
+        own.__kwdefaults__ = function.__kwdefaults__
+        return inspect.signature(own)
     behind = inspect.unwrap(function)
     while isinstance(behind, functools.partial):
         behind = inspect.unwrap(behind.func)

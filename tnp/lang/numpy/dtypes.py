@@ -18,7 +18,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import NumberProxy, TensorProxy
 
-__all__ = ["dtype_argument", "resolve_ufunc", "result_dtype", "to_dtype", "to_numpy_dtype", "weak_type"]
+__all__ = ["dtype_argument", "resolve_ufunc", "result_dtype", "result_of", "to_dtype", "to_numpy_dtype", "weak_type"]
 
 _FROM_NUMPY = {np.dtype(d.name): d for d in dtypes.ALL if d is not dtypes.bfloat16}
 _TO_NUMPY = {d: n for n, d in _FROM_NUMPY.items()}
@@ -42,7 +42,7 @@ def to_dtype(dtype: Any) -> DType:
 
 
 def dtype_argument(dtype: Any) -> DType:
-    """The dtype that an argument ``dtype=`` names, or that NumPy's own result has.
+    """The dtype that an argument ``dtype=`` names.
 
     One that tnp does not compile, or of foreign byte order, makes the program run eagerly; so does a second one of the same elements
     (``longlong``, or one with metadata), which results would not have. Raises ``TypeError`` for what is no dtype.
@@ -50,9 +50,17 @@ def dtype_argument(dtype: Any) -> DType:
     if isinstance(dtype, DType):
         return dtype
     wanted = np.dtype(dtype)
-    found = _FROM_NUMPY.get(wanted)
-    if found is None or wanted.char != _TO_NUMPY[found].char or wanted.metadata is not None:
+    found = result_of(wanted)
+    if wanted.char != _TO_NUMPY[found].char or wanted.metadata is not None:
         raise NeedsEager(f"it asks for dtype {wanted}, which tnp does not compile")
+    return found
+
+
+def result_of(dtype: np.dtype[Any]) -> DType:
+    """The dtype that NumPy says a result to have. One that tnp does not compile makes the program run eagerly."""
+    found = _FROM_NUMPY.get(dtype)
+    if found is None:
+        raise NeedsEager(f"it asks for dtype {dtype}, which tnp does not compile")
     return found
 
 
@@ -97,12 +105,12 @@ def resolve_ufunc(name: str, operands: tuple[Any, ...], dtype: Any, casting: str
             # Which numbers are cast so differs from version to version: the call itself raises where they are not.
             examples = [_SAMPLES[o] if isinstance(o, type) else np.empty(0, o) for o in operands]
             ufunc(*examples, **{**keywords, "casting": casting})
-    return tuple(dtype_argument(d) for d in found)
+    return tuple(map(result_of, found))
 
 
 @cache
 def _result_dtype(operands: tuple[Any, ...]) -> DType:
-    return to_dtype(np.result_type(*(_SAMPLES[o] if isinstance(o, type) else o for o in operands)))
+    return result_of(np.result_type(*(_SAMPLES[o] if isinstance(o, type) else o for o in operands)))
 
 
 def result_dtype(*operands: Any) -> DType:

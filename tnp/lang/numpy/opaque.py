@@ -17,7 +17,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.quiet import quiet
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
-from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
+from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.registry import called_opaquely, language
 
 __all__ = [
@@ -72,9 +72,9 @@ def _fresh_generator(kind: type) -> Any:
 def proxy_of(x: Any, name: str) -> Any:
     """The proxy of a result of a dry run. Raises :class:`NeedsEager` for kinds that a trace cannot hold."""
     if isinstance(x, np.ndarray) and type(x) is np.ndarray:
-        return TensorProxy(shape=x.shape, dtype=dtype_argument(x.dtype))
+        return TensorProxy(shape=x.shape, dtype=result_of(x.dtype))
     if isinstance(x, np.generic):
-        return TensorProxy(shape=(), dtype=dtype_argument(x.dtype), scalar=True)
+        return TensorProxy(shape=(), dtype=result_of(x.dtype), scalar=True)
     if type(x) in (bool, int, float, complex):
         return NumberProxy(None, type(x))
     if isinstance(x, (tuple, list)):

@@ -12,7 +12,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.trace import current_trace
-from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 
 __all__ = [
     "as_array",
@@ -49,13 +49,13 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, (tuple, list)):
         return _stack(list(x), dtype)
     if is_number(x):
-        wanted = dtype_argument(np.asarray(x).dtype) if dtype is None else dtype
+        wanted = result_of(np.asarray(x).dtype) if dtype is None else dtype
         check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
         if dtype is not None and not (x.dtype.kind == "c" and dtype.kind in "biuf"):
             x = _stored(x, dtype)
-        own = clang.full((), x.item(), dtype=dtype_argument(x.dtype))
+        own = clang.full((), x.item(), dtype=result_of(x.dtype))
         return own if dtype is None else clang.convert(own, dtype)  # which warns of an imaginary part
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
@@ -102,7 +102,7 @@ def _progression(x: range, dtype: DType | None) -> TensorProxy:
     if not x:
         return clang.full((0,), 0, dtype=dtypes.float64 if dtype is None else dtype)
     ends = (x[0], x[-1])
-    own = dtype_argument(np.asarray(ends).dtype)
+    own = result_of(np.asarray(ends).dtype)
     wanted = own if dtype is None else dtype
     if own is not dtypes.int64:
         return _stack(list(x), wanted)
@@ -160,7 +160,7 @@ def _nested_dtype(items: list[Any]) -> DType:
             strong.append(x.dtype)
         else:
             raise NeedsEager(f"it makes an array of a {type(x).__name__}")
-    return dtype_argument(np.result_type(*strong))
+    return result_of(np.result_type(*strong))
 
 
 def is_scalar_like(x: Any) -> bool:

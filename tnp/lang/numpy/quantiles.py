@@ -18,7 +18,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy import reductions
-from tnp.lang.numpy.dtypes import dtype_argument
+from tnp.lang.numpy.dtypes import result_of
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, reduced_dims, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
@@ -104,7 +104,7 @@ class Quantiles:
         """The dtype of ``np.quantile``'s result, found on two elements. Raises what it raises for ``q`` or ``method``."""
         q = self.array.item() if self.weak else self.array
         with np.errstate(all="ignore"):
-            return dtype_argument(getattr(np, function)(np.array([0, 1], dtype), q, method=method).dtype)
+            return result_of(getattr(np, function)(np.array([0, 1], dtype), q, method=method).dtype)
 
 
 def _known(q: Any) -> Any:

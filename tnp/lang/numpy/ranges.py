@@ -13,7 +13,7 @@ from tnp.core.errors import NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.lang.numpy.creation import cpu_device, dtype_or, sample
-from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
@@ -56,7 +56,7 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
         if isinstance(x, TensorProxy):
             raise NeedsValue("the length of np.arange depends on a value that is known only when the program runs")
     with np.errstate(all="ignore"):
-        own = dtype_argument(np.arange(*(sample(x) for x in (start, stop, step))).dtype)
+        own = result_of(np.arange(*(sample(x) for x in (start, stop, step))).dtype)
         kind = dtype_or(dtype, own)
         first, last, by = (pyval(x) for x in (start, stop, step))
         return _progression(first, by, _arange_length(first, last, by), kind)

@@ -20,7 +20,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import Symbol
-from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -52,7 +52,7 @@ NoValue: Any = np._NoValue
 @cache
 def _example(name: str, dtype: np.dtype[Any], options: tuple[tuple[str, Any], ...]) -> DType:
     with np.errstate(all="ignore"):
-        return dtype_argument(getattr(np, name)(np.ones(1, dtype), **dict(options)).dtype)
+        return result_of(getattr(np, name)(np.ones(1, dtype), **dict(options)).dtype)
 
 
 def dtype_by_example(name: str, a: TensorProxy, dtype: Any = None, **options: Any) -> DType:

@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
-from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
+from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
@@ -299,7 +299,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> TensorProxy:
         choices = [prims.select(choices, 0, i) for i in range(count)]
     arrays = [as_array(c) for c in choices]
     check(len(arrays) > 0, lambda: "need at least one array to choose from")
-    wanted = dtype_argument(ask_numpy(np.choose, 0, [normalize_operand(c) for c in choices]).dtype)
+    wanted = result_of(ask_numpy(np.choose, 0, [normalize_operand(c) for c in choices]).dtype)
     index, *arrays = clang.broadcast(indices_of(a), *(clang.convert(c, wanted) for c in arrays))
     index = _in_bounds(index, len(arrays), mode)
     if mode == "raise":

@@ -20,7 +20,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import Namespace, OpTags, Symbol
-from tnp.lang.numpy.dtypes import dtype_argument, resolve_ufunc, to_numpy_dtype, weak_type
+from tnp.lang.numpy.dtypes import resolve_ufunc, result_of, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
 from tnp.lang.numpy.indexing import index_key
 from tnp.lang.numpy.operands import as_array, check_order, normalize_operand, static_axis, ufunc_axes
@@ -104,7 +104,7 @@ def _probe(
 ) -> DType:
     """The dtype that a method's result has, found on an array of ones. Raises what NumPy raises for the arguments."""
     with np.errstate(all="ignore"):
-        return dtype_argument(getattr(ufunc, method)(np.ones(shape, dtype), *rest, **dict(options)).dtype)
+        return result_of(getattr(ufunc, method)(np.ones(shape, dtype), *rest, **dict(options)).dtype)
 
 
 def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any, ...] = (), **options: Any) -> DType:

@@ -171,6 +171,12 @@ class _Check:
         import tnp
 
         points = [self.arguments(k)[0] for k in range(3)]
+        try:
+            values = [float(self.f(*self.arguments(k)[0])) for k in range(3)]
+        except Exception:
+            raise _Stop("right", "it raises elsewhere") from None
+        if not np.all(np.isfinite(values)):
+            raise _Stop("right", "it is not finite elsewhere")
         single = [tuple(self.run("grad, elsewhere", both, *self.arguments(k)[0])[1]) for k in range(3)]
         rest = points[0][3:]
         batched = _mapped(lambda *xs: np.stack([np.asarray(x, float) for x in xs]), *(q[:3] for q in points))

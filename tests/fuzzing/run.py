@@ -1,7 +1,8 @@
-"""Runs random programs of :mod:`fuzzing.language` under tnp and prints what became of them.
+"""Runs random programs under tnp and prints what became of them.
 
-``python tests/fuzzing/run.py --programs 10000 --seed 0``: on two processes; a program that does not end, and one that ends its process,
-count as such. ``--replay 17`` runs that one program and prints it, made smaller if it fails.
+``python tests/fuzzing/run.py --programs 10000 --seed 0``: programs of :mod:`fuzzing.language`, on two processes; one that does not end, and
+one that ends its process, count as such. ``--gradients``: differentiable ones, of :mod:`fuzzing.gradients`, and their derivatives.
+``--replay 17`` runs one program and prints it, made smaller if it fails.
 """
 
 from __future__ import annotations
@@ -27,10 +28,21 @@ FAILURES = ("wrong", "internal error", "hang", "crash", "generator")
 A_PROCESS = 250
 
 
-def worker(seeds: list[int], executors: list[str] | None) -> None:
-    """Runs programs, and writes a line of JSON before and after each."""
-    from fuzzing.language import Verdict, judged, program
+def generator(gradients: bool) -> tuple[Any, Any]:
+    """What writes a program, and what judges one."""
+    if gradients:
+        from fuzzing.gradients import judged, program
+    else:
+        from fuzzing.language import judged, program
+    return program, judged
 
+
+def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
+    """Runs programs, and writes a line of JSON before and after each."""
+    from fuzzing.language import Verdict
+
+    program, judged = generator(arguments.gradients)
+    executors = arguments.executors.split(",") if arguments.executors else None
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             print(json.dumps({"seed": seed}), flush=True)
@@ -66,6 +78,7 @@ class Worker:
         command = [sys.executable, __file__, "--worker", json.dumps(seeds)]
         if self.arguments.executors:
             command += ["--executors", self.arguments.executors]
+        command += ["--gradients"] * self.arguments.gradients
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         lines: queue.Queue[str | None] = queue.Queue()
@@ -139,11 +152,11 @@ def table(found: list[dict[str, Any]]) -> str:
     counts = Counter(m["outcome"] for m in found)
     for outcome, n in counts.most_common():
         lines.append(f"{n:7}  {n / len(found):6.1%}  {outcome}")
-        if outcome in ("eager", "raises", "ill-conditioned"):
+        if outcome in ("eager", "raises", "ill-conditioned", "refused", "not smooth"):
             details = Counter(m["detail"] for m in found if m["outcome"] == outcome)
             lines += [f"                   {k:5}  {detail}" for detail, k in details.most_common(25)]
         elif outcome == "wrong":
-            details = Counter(m["detail"].split(": ")[1].split(" at ")[0] for m in found if m["outcome"] == outcome)
+            details = Counter(_class_of(m["detail"]) for m in found if m["outcome"] == outcome)
             lines += [f"                   {k:5}  {detail}" for detail, k in details.most_common()]
     minor = Counter(text.split(" at ")[0] for m in found for text in m["minor"])
     lines += [f"{n:7}           of words only: {kind}" for kind, n in minor.most_common()]
@@ -153,10 +166,17 @@ def table(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _class_of(detail: str) -> str:
+    """Of what is wrong in a call, or of a derivative, the kind."""
+    what, _, rest = detail.partition(": ")
+    return rest.split(" at ")[0] if what.startswith("call ") else what
+
+
 def replay(seed: int, arguments: argparse.Namespace) -> None:
     """One program, what became of it, and, of one that fails, a smaller one that fails alike."""
-    from fuzzing.language import judged, minimised, program
+    from fuzzing.language import minimised
 
+    program, judged = generator(arguments.gradients)
     executors = arguments.executors.split(",") if arguments.executors else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(arguments.file) if arguments.file else Path(folder) / "program.py"
@@ -165,7 +185,7 @@ def replay(seed: int, arguments: argparse.Namespace) -> None:
         found = judged(path, executors)
         source = path.read_text()
         if found.outcome in FAILURES:
-            source, found = minimised(source, found, executors, arguments.seconds)
+            source, found = minimised(source, found, lambda path: judged(path, executors), arguments.seconds)
     print(source)
     print(f"# {found.outcome}: {found.detail}")
     for text in found.minor:
@@ -179,6 +199,7 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a program hangs")
     parser.add_argument("--executors", help="names, separated by commas; the default ones if not given")
+    parser.add_argument("--gradients", action="store_true", help="differentiable programs")
     parser.add_argument("--out", help="a file for a line of JSON a program")
     parser.add_argument("--replay", type=int, help="a program's seed")
     parser.add_argument("--file", help="a program's file, with --replay")
@@ -187,7 +208,7 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ.setdefault("TNP_CHECK", "1")
     if arguments.worker is not None:
-        worker(json.loads(arguments.worker), arguments.executors.split(",") if arguments.executors else None)
+        worker(json.loads(arguments.worker), arguments)
         return 0
     if arguments.replay is not None or arguments.file:
         replay(arguments.replay or 0, arguments)

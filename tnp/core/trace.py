@@ -51,6 +51,8 @@ class Trace:
         self.value_guards: dict[str, NumberProxy] = {}
         #: how passes behind acquisition computed numbers that they asked for
         self.asked_numbers: list[BoundSymbol] = []
+        #: what made each number, also one that stood in the body of a branch or a function that a transform then replaced
+        self.number_definitions: dict[str, BoundSymbol] = {}
         #: of NumPy scalars that are arguments, how to get the value, which the trace then depends on
         self.scalar_values: dict[str, Callable[[], Any]] = {}
         #: arguments that are C-contiguous in memory
@@ -88,6 +90,7 @@ class Trace:
         new.bound_symbols.extend(bound_symbols)
         new.output = other.output
         new.value_guards, new.asked_numbers = other.value_guards, other.asked_numbers
+        new.number_definitions = other.number_definitions
         new.row_major = other.row_major
         new.read_only = other.read_only
         new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
@@ -128,6 +131,8 @@ class Trace:
         if scope is self._bodies[-1] and bsym.location is None:
             bsym.location = user_location()
         scope.append(bsym)
+        if type(bsym.output) is NumberProxy:
+            self.number_definitions[bsym.output.name] = bsym
 
     def push_scope(self) -> list[BoundSymbol]:
         """Bound symbols go to the list returned, until ``pop_scope``."""

@@ -68,7 +68,7 @@ class Acquired:
     def guard_numbers(self, known: int) -> None:
         """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
         numbers = list(self.trace.value_guards.values())[known:]
-        guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
+        guard_numbers(self.trace, numbers, self.inputs)
 
 
 #: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
@@ -195,7 +195,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
     differentiated = None
     if differentiate is not None and gradients is not None and gradients.roots:
         differentiated = differentiate(trace, gradients.roots)
-    guard_numbers(trace.bound_symbols, trace.value_guards.values(), inputs)
+    guard_numbers(trace, trace.value_guards.values(), inputs)
     return differentiated
 
 

@@ -63,7 +63,7 @@ class Asked:
         """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
         numbers = list(self.trace.value_guards.values())[known:]
         with _guarding_in(self.inputs, self.prologue):
-            guard_numbers([*self.trace.bound_symbols, *self.trace.asked_numbers], numbers, self.inputs)
+            guard_numbers(self.trace, numbers, self.inputs)
 
     @property
     def is_light(self) -> bool:
@@ -169,7 +169,7 @@ class Asking:
         inputs = self.tracer.inputs
         with _guarding_in(inputs, inputs.prologue.copy()):
             inputs.finish(used)
-            guard_numbers(self.tracer.trace.bound_symbols, self.tracer.trace.value_guards.values(), inputs)
+            guard_numbers(self.tracer.trace, self.tracer.trace.value_guards.values(), inputs)
             return inputs.prologue
 
 

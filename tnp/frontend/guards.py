@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tnp.core.bodies import bodies_of
@@ -11,15 +11,16 @@ from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Trace
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.sources import Source
 
 __all__ = ["guard_numbers"]
 
 
-def guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProxy], inputs: Inputs) -> None:
+def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs) -> None:
     """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
-    producers: dict[str, BoundSymbol] = {}
+    producers = dict(trace.number_definitions)
 
     def collect(bsyms: Any) -> None:
         for b in bsyms:
@@ -31,7 +32,7 @@ def guard_numbers(program: Sequence[BoundSymbol], numbers: Collection[NumberProx
                     producers.setdefault(p.name, b)
 
     if numbers:
-        collect(program)
+        collect([*trace.bound_symbols, *trace.asked_numbers])
     expressions = dict(inputs.expressions)
 
     def describe(x: Any) -> str:

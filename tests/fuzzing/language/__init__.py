@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from .judging import Verdict, judged
@@ -19,9 +20,9 @@ __all__ = ["Verdict", "judged", "minimised", "program"]
 
 
 def minimised(
-    source: str, found: Verdict, executors: list[str] | None = None, seconds: float = 60.0
+    source: str, found: Verdict, judge: Callable[[Path], Verdict] = judged, seconds: float = 60.0
 ) -> tuple[str, Verdict]:
-    """A smaller program that fails alike, and how it fails."""
+    """A smaller program that fails alike, and how it fails; ``judge`` runs one."""
     kind, number = _kind(found), 0
     with tempfile.TemporaryDirectory() as folder:
 
@@ -31,7 +32,7 @@ def minimised(
             path = Path(folder) / f"smaller_{number}.py"
             path.write_text(text)
             try:
-                again = judged(path, executors)
+                again = judge(path)
             except Exception:
                 return False
             if _kind(again) != kind:
@@ -45,11 +46,9 @@ def minimised(
 def _kind(found: Verdict) -> str:
     """What must stay as it is while a program is made smaller."""
     detail = re.sub(r"\d+", "#", found.detail.partition(": ")[2])
-    words = (
-        detail.split(" at ")[0]
-        if found.outcome == "wrong"
-        else detail.partition("tracing raised ")[2][:40] or detail[:40]
-    )
+    words = detail.partition("tracing raised ")[2][:40] or detail[:40]
+    if found.outcome == "wrong":
+        words = detail.split(" at ")[0] if found.detail.startswith("call ") else found.detail.partition(": ")[0]
     if words in ("warning", "exception", "type"):
         words = detail[:80]
     return f"{found.outcome} {words}"

@@ -65,7 +65,7 @@ class _Writing:
 
     def program(self) -> str | None:
         place = Place(self.draft.body)
-        scope, error = self.scope(place)
+        scope, _error = self.scope(place)
         if scope is None:
             return None
         ended = self.fill(place, scope, Around(), self.left)

@@ -47,8 +47,9 @@ def text_of(error: BaseException) -> str:
 
 
 def passed_on(error: Exception) -> bool:
-    """Whether an error of a program that runs is the caller's to see as it is."""
-    return isinstance(error, _OWN_WORDS)
+    """Whether an error of a program that runs is the caller's to see as it is: that there is no memory may hold at another time."""
+    no_memory = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)  # PyTorch's, and CuPy's
+    return no_memory or isinstance(error, _OWN_WORDS)
 
 
 def is_certain(error: Exception) -> bool:

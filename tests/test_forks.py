@@ -106,6 +106,7 @@ def test_threads_may_fork_at_once():
     assert forked == [True] * 8
 
 
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")  # os.fork acts on the outside
 def test_a_function_may_fork_while_it_is_traced():
     children = []
 

@@ -153,11 +153,17 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
                 )  # as NumPy: a space
             if isinstance(d, int):
                 result[offset + i] = d
-            elif not isinstance(current, int):
+            elif not isinstance(current, int) and not _is_several(current):
                 wanted = (state.stored_in or ())[offset + i - rank :][:1]
                 known = [x for x in (current, d) for w in wanted if equal(x, w) is True]
-                result[offset + i] = known[0] if known else _other_than_one(current, d)
+                result[offset + i] = known[0] if known else d if _is_several(d) else _other_than_one(current, d)
     return tuple(result)
+
+
+def _is_several(a: NumberProxy) -> bool:
+    """Whether a size is surely more than 1: what broadcasts with it has its size, or the program raises."""
+    low, _ = intervals.bounds(a)
+    return low is not None and low > 1
 
 
 @contextmanager
@@ -172,8 +178,8 @@ def stored_in(shape: Sequence[Dim]) -> Iterator[None]:
 
 
 def _other_than_one(a: NumberProxy, b: NumberProxy) -> NumberProxy:
-    """The size that two sizes broadcast to: ``a`` where ``b`` is 1, else ``b``."""
-    result = cast("NumberProxy", (cast("Any", b) == 1) * (cast("Any", a) - b) + b)
+    """The size that two sizes broadcast to: ``b`` where ``a`` is 1, else ``a``. Of two that do not fit the second is named as the wrong one."""
+    result = cast("NumberProxy", (cast("Any", a) == 1) * (cast("Any", b) - a) + a)
     result.form = None
     result.low = 0
     result.bound = None if a.bound is None or b.bound is None else max(a.bound, b.bound)

@@ -79,7 +79,8 @@ def is_compiled_array(x: Any) -> bool:
         compiled = to_numpy_dtype(to_dtype(x.dtype))
     except TraceError:
         return False
-    return x.dtype.isnative and x.dtype.char == compiled.char  # longlong is equal to int64, and another type
+    # longlong is equal to int64, and another type; what PyTorch gives as uint64 is its like
+    return x.dtype.isnative and x.dtype.char in (compiled.char, "Q")
 
 
 def _is_constant(x: Any) -> bool:

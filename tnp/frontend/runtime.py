@@ -162,7 +162,7 @@ class Runtime(ControlFlow):
         if kind is types.FunctionType:
             symbol = symbol_of(f)
             if symbol is None:
-                return _call_user(f, args, kwargs) if is_followed(f) else self._call_library(f, args, kwargs)
+                return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
         if kind is types.MethodType and _is_traced_method(f):
             return _call_user(f.__func__, (f.__self__, *args), kwargs)
@@ -387,6 +387,15 @@ def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, A
     if f.__kwdefaults__:
         made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
     return made(*args, **kwargs)
+
+
+def _is_traced(f: types.FunctionType) -> bool:
+    """Whether a function is traced: also one that an array library has wrapped around one that is."""
+    if is_followed(f):
+        return True
+    return (
+        is_followed(getattr(f, "__wrapped__", None)) and f.__globals__.get("__name__", "").partition(".")[0] == "torch"
+    )
 
 
 def _is_traced_method(f: types.MethodType) -> bool:

@@ -136,10 +136,6 @@ def _cross_samples(info: OpInfo, device: str, dtype: DType, requires_grad: bool)
     yield SampleInput(a, b, axisa=0)
     yield SampleInput(a, b, 0, 1, 0)
     yield SampleInput(a, b.T, axis=0)
-    if np.lib.NumpyVersion(np.__version__) < "2.5.0":  # which took vectors of two components
-        for m, n in ((2, 2), (2, 3), (3, 2)):
-            yield SampleInput(b[:, :m], make_array((4, n), dtype=dtype, seed=2))
-        yield SampleInput(b[0, :2], b[1, :2])
 
 
 def _cross_errors(info: OpInfo, device: str) -> Iterator[Any]:

@@ -19,7 +19,6 @@ from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.symbol import Symbol
 from tnp.frontend import state
-from tnp.frontend.handles import TracedNumber
 from tnp.testing.arrays import make_array, special_values, variants
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
@@ -40,7 +39,7 @@ def _static(x: Any) -> Any:
     """``x`` with traced integers made those that they are, as the parameters of prims must be."""
     if isinstance(x, (tuple, list)):
         return type(x)(map(_static, x))
-    return operator.index(x) if type(x) is TracedNumber and isinstance(x.proxy.value, int) else x
+    return operator.index(x) if isinstance(x, int) and not isinstance(x, bool) else x
 
 
 def use(symbol: Symbol, *args: Any, **kwargs: Any) -> Any:

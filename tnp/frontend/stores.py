@@ -25,15 +25,26 @@ class AttributeStores:
         #: by the object's place and the attribute's name: the value that was stored early, and what it held then
         self.early: dict[tuple[int, str], tuple[Any, Any]] = {}
 
-    def flush(self) -> None:
-        """Stores what was assigned since the last time, so that an error that comes next finds it done."""
+    def flush(self, *, containers: bool) -> None:
+        """Stores what was assigned since the last time, so that an error that comes next finds it done. Lists and dicts, which the program
+        may fill after that, only with ``containers``."""
         for at, shadow in enumerate(self.inputs.shadows):
             for name, value in stored_attributes(shadow)[2].items():
                 known = self.early.get((at, name))
-                if known is None or known[0] is not value:
+                if (known is None or known[0] is not value) and (containers or not isinstance(value, _CONTAINERS)):
                     self._check_replaced(known)
                     self._store(shadow, name, value)
                     self.early[at, name] = value, _contents(value)
+
+    def check_pending(self) -> None:
+        """Raises :class:`NeedsEager` where a list or dict is assigned and not stored, before what may raise in a loop or a branch."""
+        for at, shadow in enumerate(self.inputs.shadows):
+            for name, value in stored_attributes(shadow)[2].items():
+                known = self.early.get((at, name))
+                if isinstance(value, _CONTAINERS) and (known is None or known[0] is not value):
+                    raise NeedsEager(
+                        f"it assigns a {type(value).__name__} to .{name} before a loop or a branch that may raise"
+                    )
 
     def finish(self) -> None:
         """Stores all that was assigned. Arrays are stored again, so that nothing reuses their memory before."""

@@ -376,8 +376,10 @@ class Tracer:
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.flush()
-        if not self.regions:  # before a loop or a branch, all is stored
-            self.stores.flush()
+        if self.regions:
+            self.stores.check_pending()
+        else:
+            self.stores.flush(containers=True)
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

@@ -181,8 +181,6 @@ class Trial:
                 if region.contents.too_many:
                     raise Failure("it can reach large lists or dicts")
                 self.tracer.flush()
-                if not self.tracer.regions:
-                    self.tracer.stores.flush()
                 return self.once(region)
             except Retrace as found:
                 region.undo()

@@ -38,7 +38,6 @@ from tnp.frontend.results import is_sealed
 from tnp.frontend.rounds import TracedRange
 from tnp.frontend.runtime import Runtime
 from tnp.frontend.sources import Prologue, Source
-from tnp.frontend.stores import AttributeStores
 from tnp.frontend.tracer import Tracer, is_traced
 from tnp.frontend.twins import class_of
 from tnp.lang import numpy as lnp
@@ -140,7 +139,6 @@ def _acquire(
 ) -> Acquired:
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
-    tracer.stores = AttributeStores(inputs, _output)
     before = state.set_current(tracer)
     language = langs.set_current(lnp.language)
     try:
@@ -181,7 +179,12 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         if library is not None:
             library.written(storage.value)
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
-    tracer.stores.finish()
+    for shadow in inputs.shadows:
+        source, kind, stored = stored_attributes(shadow)
+        if stored:
+            obj = inputs.object_proxy(source, kind)
+            for name, value in stored.items():
+                prims.set_attribute(obj, name, _output(value))
     output = _output(result)
     _check_reshapes(tracer)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}

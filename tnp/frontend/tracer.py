@@ -30,7 +30,6 @@ from tnp.frontend.foreign import Foreign, refuse
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
-from tnp.frontend.objects import stored_attributes
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.frontend.rewriter import RUNTIME
@@ -41,7 +40,6 @@ from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 
 if TYPE_CHECKING:
     from tnp.frontend.regions import Region
-    from tnp.frontend.stores import AttributeStores
 
 __all__ = ["Tracer", "is_traced"]
 
@@ -98,8 +96,6 @@ class Tracer:
         self.warned_of_unrolling = False
         #: times that a name was read that is not bound yet, on trial
         self.unbound_reads = 0
-        #: what it has stored of the attributes that the program assigned
-        self.stores: AttributeStores
         #: the hooks by which code that is no function's calls others
         self.runtime: Any = None
         #: the library's function whose symbol is called: several functions may share one
@@ -376,10 +372,6 @@ class Tracer:
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.flush()
-        if self.regions:
-            self.stores.check_pending()
-        else:
-            self.stores.flush(containers=True)
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""
@@ -495,11 +487,8 @@ class Tracer:
             raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
         if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
             raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
-        pending = any(stored_attributes(shadow)[2] for shadow in self.inputs.shadows)
-        if (
-            pending
-            or any(s.dirty for s in self.inputs.storages)
-            or any(b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols)
+        if any(s.dirty for s in self.inputs.storages) or any(
+            b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols
         ):
             # The call may have to start over, which is only right while nothing has happened.
             raise NeedsEager(

@@ -78,7 +78,7 @@ def set_as_they_are(jit):
     return rounds(jit(f), lambda: torch.ones(3), modes=(True, False, True))
 
 
-@table(True)
+@table(False)
 def contexts_and_decorators(jit):
     @torch.no_grad()
     def off(x):

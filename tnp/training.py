@@ -136,7 +136,7 @@ class Training:
 
 
 def _bytes(arrays: Sequence[TensorProxy]) -> str:
-    n = sum((sizes.most(p.shape) or 0) * p.dtype.itemsize for p in arrays)
+    n: float = sum((sizes.most(p.shape) or 0) * p.dtype.itemsize for p in arrays)
     for unit in ("bytes", "KiB", "MiB"):
         if n < 1024:
             return f"{n:.4g} {unit}"

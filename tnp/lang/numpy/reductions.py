@@ -228,7 +228,7 @@ def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *
     work = dtypes.float32 if dtype is None and wanted is dtypes.float16 else wanted
     mask = mask_of(where, a)
     count = count_of(a, dims, mask)
-    check(mask is not None or count != 0, lambda: "np.mean of nothing warns", NeedsOpaque)
+    check(type(count) is not int or count != 0, lambda: "np.mean of nothing warns", NeedsOpaque)
     total = sum_of(clang.convert(a, work), dims, mask)
     result = clang.convert(divided(total, count), wanted)
     return result if keeps_dims(keepdims) else clang.squeeze(result, dims)

@@ -67,6 +67,12 @@ def test_too_few_elements(function):
     assert check(function, NAN)
 
 
+def test_lengths_that_are_known_at_run_time():
+    for function in (np.mean, np.std, np.average, np.nanmean, np.nanmax, np.median):
+        check(lambda x: function(x[x > 1.5]), NAN)
+    assert check(lambda x: np.nanmean(x[x > 9]), NAN)
+
+
 def test_nothing_is_said_of_enough_elements():
     assert not check(lambda x: (np.mean(x, where=x > 1), np.var(x, ddof=1), np.nanmean(x), np.cov(x)), NAN)
 

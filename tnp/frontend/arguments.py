@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,28 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.core.quiet import quiet
 
-__all__ = ["MANY", "check_where", "count_of_plain"]
+__all__ = ["MANY", "check_plain", "check_where", "count_of_plain"]
+
+#: functions that act on files
+_ON_FILES = (np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromregex)
+#: kinds of arguments that stay as they are when a function is tried on dummy data
+_PLAIN = (
+    bool, int, float, complex, str, bytes, type(None), type(...), type, slice, range, np.ndarray, np.generic, np.dtype, np.ufunc,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, type(np.sum), type(np._NoValue),
+)  # fmt: skip
+
+
+def check_plain(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+    """Raises :class:`NeedsEager` for a call that may not be tried on dummy data: it may change what it is given, or files."""
+    if function in _ON_FILES:
+        raise NeedsEager(f"it calls {name}, which acts on a file")
+    for x in arguments:
+        if isinstance(x, (tuple, list)):
+            check_plain(function, name, tuple(x))
+        elif isinstance(x, dict):
+            check_plain(function, name, tuple(x.values()))
+        elif not (isinstance(x, _PLAIN) or type(x).__module__.startswith("tnp.")):  # what stands for something plain
+            raise NeedsEager(f"it hands {name}, which is not compiled, a {type(x).__name__}")
 
 
 @cache

@@ -22,7 +22,7 @@ from tnp.core.trace import Trace
 from tnp.core.views import Step
 from tnp.frontend import either, operators, subscripts
 from tnp.frontend.answers import ANSWERS
-from tnp.frontend.arguments import MANY, check_where, count_of_plain
+from tnp.frontend.arguments import MANY, check_plain, check_where, count_of_plain
 from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.frontend.asking import Answers, Asking
 from tnp.frontend.either import TracedEither
@@ -485,6 +485,7 @@ class Tracer:
             raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
         if any(_is_of_trace(a) for a in (*args, *kwargs.values())):
             raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
+        check_plain(function, name, (*args, *kwargs.values()))
         if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
             raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
         if any(s.dirty for s in self.inputs.storages) or any(

@@ -64,7 +64,11 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     if weights is None:
         mean = reductions.mean(a, axis, keepdims=keepdims)
         count = sizes.product([a.shape[d] for d in dims])
-        check(mean.numel != 0, lambda: "how many elements the mean of nothing is of is divided by zero", NeedsOpaque)
+        check(
+            0 not in [n for n in mean.shape if type(n) is int],
+            lambda: "how many elements the mean of nothing is of is divided by zero",
+            NeedsOpaque,
+        )
         return (mean, clang.full(mean.shape, count, dtype=mean.dtype)) if returned else mean
     weight = _fitting_weights(weights, a, axis)
     dtype = result_dtype(a, weight)

@@ -139,6 +139,9 @@ def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool
         return clang.convert(value, dtype)
     if isinstance(value, np.complexfloating) and dtype.kind != "c":
         raise NeedsEager("it stores complex values into a real array")
+    if isinstance(value, np.generic) and not by_element:
+        with np.errstate(all="ignore"):
+            value = value.astype(to_numpy_dtype(dtype))
     if type(value) is float and dtype.kind in "iu":
         value = int(value)  # raises for what is not finite
     kind = value.python_type if isinstance(value, NumberProxy) else type(value)

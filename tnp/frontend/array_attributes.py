@@ -104,9 +104,14 @@ def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
     return tuple(s * a._element_type.itemsize for s in known)
 
 
+def _flat(tracer: Tracer, a: TracedArray) -> TracedFlat:
+    """``x.flat``; that of a scalar goes over an array of its own."""
+    return TracedFlat(tracer, tracer.call(lnp.array, (a,), {}) if a.scalar else a)
+
+
 ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {
     "device": lambda tracer, a: "cpu",
-    "flat": TracedFlat,
+    "flat": _flat,
     "itemsize": lambda tracer, a: a._element_type.itemsize,
     "nbytes": lambda tracer, a: a.size * a._element_type.itemsize,
     "strides": _strides,

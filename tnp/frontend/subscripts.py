@@ -16,6 +16,7 @@ from tnp.frontend.handles import TracedArray, TracedNumber, shapes_in
 from tnp.frontend.operators import is_operand
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.numpy.operands import as_item
 
 if TYPE_CHECKING:
     from tnp.frontend.tracer import Tracer
@@ -154,7 +155,7 @@ def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool
     if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
         tracer.before_raising()
     with langs.language_context(lnp.language):
-        return lnp.as_array(value, dtype)
+        return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
 
 
 def _holds(dtype: DType, source: DType) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from tnp.core import prims, sizes
+from tnp.core import dtypes, intervals, prims, sizes
 from tnp.core.bodies import in_bodies
+from tnp.core.dtypes import DType
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
@@ -19,6 +20,7 @@ __all__ = [
     "may_raise",
     "memory_of_results",
     "refuses_values",
+    "unneeded",
     "unread",
     "with_arguments_used",
     "without_aliases",
@@ -30,15 +32,30 @@ def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
 
 
 def refuses_values(b: BoundSymbol) -> bool:
-    """Whether a bound symbol is arithmetic that refuses some values: of Python numbers, or integers to a negative power."""
+    """Whether a bound symbol is arithmetic that refuses some values: of Python numbers, which an array may not hold either, or integers
+    to a negative power."""
     if isinstance(b.output, NumberProxy):
         return refuses_some(b.sym.name.removeprefix("python_"), b.args)
+    if b.sym.name == "convert_element_type" and isinstance(b.args[0], NumberProxy):
+        return not _holds(b.output.dtype, b.args[0])
     if b.sym.name not in ("pow", "power") or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
         return False
     exponent = b.args[1]
     if isinstance(exponent, TensorProxy):
         return exponent.dtype.kind == "i"
     return not (isinstance(exponent, int) and exponent >= 0)
+
+
+def _holds(dtype: DType, number: NumberProxy) -> bool:
+    """Whether an array of ``dtype`` holds a number, which else is an error. int64 is taken for an integer's own; what is given was compared."""
+    if dtype.kind not in "iu" or number.python_type is bool or (dtype is dtypes.int64 and number.python_type is int):
+        return True
+    if number.python_type is not int:
+        return False
+    low, high = intervals.bounds(number)
+    bits = dtype.itemsize * 8
+    limits = (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return number.value is not None or (low is not None and high is not None and limits[0] <= low and high <= limits[1])
 
 
 def may_raise(b: BoundSymbol) -> bool:
@@ -65,6 +82,18 @@ def unread(trace: Trace) -> set[str]:
     """The results that nothing reads."""
     read = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
     return {p.name for b in trace.bound_symbols for p in b.flat_outputs} - read
+
+
+def unneeded(trace: Trace) -> set[str]:
+    """The results that no result of the program and no effect depends on."""
+    needed: set[str] = set()
+    found: set[str] = set()
+    for b in reversed(trace.bound_symbols):
+        outputs = {p.name for p in b.flat_outputs}
+        if _is_needed_for_itself(b) or not outputs.isdisjoint(needed):
+            needed.update(p.name for p in b.flat_inputs)
+        found |= outputs
+    return found - needed
 
 
 def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Trace:

@@ -471,11 +471,11 @@ def _may_view(b: BoundSymbol) -> bool:
 
 
 def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
-    """Whether the operation takes an element out of an array, as NumPy's subscripts do: a scalar, which views nothing."""
+    """Whether the operation gives a scalar, which views nothing: an element of an array, as NumPy's subscripts do, or a sum."""
     p = b.output
     if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p, trace) != "numpy":
         return False
-    return b.sym.name == "getitem" or (b.sym.name == "select" and b.args[0].ndim == 1)
+    return b.sym.name in ("einsum", "getitem") or (b.sym.name == "select" and b.args[0].ndim == 1)
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:

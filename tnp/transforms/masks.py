@@ -23,7 +23,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
-from tnp.transforms.dce import common_subexpressions, dead_code, unread
+from tnp.transforms.dce import common_subexpressions, dead_code, unneeded
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.stores import dead_stores, forward_stores, restore_stores
 
@@ -49,7 +49,7 @@ def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
         attempt = _Attempt(before, fusers, gathered)
         new = attempt.run()
         if new is not None:
-            return restore_stores(dead_stores(dead_code(new, unread(trace))), forwarded) if attempt.masked else trace
+            return restore_stores(dead_stores(dead_code(new, unneeded(trace))), forwarded) if attempt.masked else trace
         gathered |= attempt.needed
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsOpaque, NeedsValue
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
@@ -307,7 +307,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     (length,) = sizes.concrete(a.shape[dim : dim + 1], "np.insert")
     at = _static(obj, "where np.insert inserts")
     new = as_array(values)
-    check(new.dtype.kind != "c" or a.dtype.kind == "c", lambda: "cannot insert complex values")
+    if new.dtype.kind == "c" and a.dtype.kind != "c":
+        raise NeedsEager("it inserts complex values into a real array")
     listed = is_number(values) or isinstance(values, (tuple, list))  # whose integers must fit
     new = as_array(values, a.dtype) if listed else clang.convert(new, a.dtype)
     new = clang.expand_dims(new, range(a.ndim - new.ndim)) if new.ndim < a.ndim else new

@@ -17,7 +17,7 @@ from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.operands import as_array, ufunc_axes
 from tnp.lang.numpy.quantiles import (
     Quantiles,
     lines,
@@ -34,7 +34,6 @@ from tnp.lang.numpy.reductions import (
     dtype_by_example,
     keeps_dims,
     mask_of,
-    reduced_dims,
     spread_function,
     square_of,
     sum_of,
@@ -157,7 +156,7 @@ def nanmean(
     if a.dtype.kind not in "fc":
         return reductions.mean(a, axis, dtype, keepdims, where=where)
     _check_inexact(dtype)
-    dims = reduced_dims(a, axis)
+    dims = ufunc_axes(a.ndim, axis)
     valid = _both(mask_of(where, a), clang.isnan(a))
     work = clang.convert(a, dtype_by_example("nanmean", a, dtype))
     count = reductions.count_of(a, dims, valid)
@@ -173,7 +172,7 @@ def _nanvar(
     _check_inexact(dtype)
     ddof = ddof_of(ddof, correction)
     wanted = dtype_by_example(name, a, dtype)
-    dims = reduced_dims(a, axis)
+    dims = ufunc_axes(a.ndim, axis)
     valid = _both(mask_of(where, a), clang.isnan(a))
     count = reductions.count_of(a, dims, valid)
     center = divided(sum_of(a, dims, valid), count) if given is NoValue else as_array(given)

@@ -54,18 +54,11 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
         if dtype is not None and not (x.dtype.kind == "c" and dtype.kind in "biuf"):
-            x = _stored(x, dtype)
+            with np.errstate(all="ignore"):
+                x = x.astype(to_numpy_dtype(dtype))
         own = clang.full((), x.item(), dtype=result_of(x.dtype))
         return own if dtype is None else clang.convert(own, dtype)  # which warns of an imaginary part
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
-
-
-def _stored(x: np.generic, dtype: DType) -> np.generic:
-    """What an element of an array of ``dtype`` is after ``x`` was stored in it. Raises what NumPy does."""
-    made = np.empty((), to_numpy_dtype(dtype))
-    with np.errstate(all="ignore"):
-        made[...] = x
-    return made[()]
 
 
 def beyond(x: Any, dtype: DType) -> int:
@@ -134,6 +127,10 @@ def as_item(x: Any, dtype: DType) -> TensorProxy:
     if isinstance(x, TensorProxy) and x.scalar and dtype.kind == "i" and x.dtype is not dtype:
         if not np.can_cast(to_numpy_dtype(x.dtype), to_numpy_dtype(dtype), "safe"):
             return prims.convert_scalar(x, dtype)
+    if isinstance(x, np.generic) and x.dtype.kind in "iuf" and dtype.kind == "i":
+        made = np.empty((), to_numpy_dtype(dtype))
+        made[...] = x  # raises what NumPy does
+        x = made[()]
     return as_array(x, dtype)
 
 

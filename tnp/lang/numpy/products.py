@@ -341,6 +341,9 @@ class _Term:
             while labels.count(label) > 1:
                 first = labels.index(label)
                 second = labels.index(label, first + 1)
+                lengths = array.shape[first], array.shape[second]
+                if any(type(n) is int and n == 0 for n in lengths) and sizes.equal(*lengths) is not True:
+                    raise NeedsEager("np.einsum takes a diagonal of nothing")
                 check(
                     sizes.equal(array.shape[first], array.shape[second]) is not False,
                     lambda: (

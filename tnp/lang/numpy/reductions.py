@@ -342,7 +342,7 @@ _COUNTS_IN_PYTHON = type(np.count_nonzero(np.ones(1))) is int
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> TensorProxy | NumberProxy:
     """How many elements along ``axis`` are not zero."""
     a = as_array(a)
-    dims = reduced_dims(a, axis)
+    dims = ufunc_axes(a.ndim, axis)
     counts = prims.sum(clang.convert(clang.convert(a, dtypes.bool8), dtypes.int64), dims)
     if axis is None and not keepdims and _COUNTS_IN_PYTHON:
         return prims.item(counts)

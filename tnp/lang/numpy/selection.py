@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -245,7 +245,7 @@ def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
     chosen = truth(mask)
     ask_numpy(np.putmask, a, np.True_, values)
     check(sizes.equal(a.numel, chosen.numel), lambda: "putmask: mask and data must be the same size")
-    flat = flattened(as_item(values, a.dtype))
+    flat = flattened(as_array(values, a.dtype))
     if flat.shape[0] == 0:
         return prims.clone(a)
     fitting = clang.reshape(_repeated(flat, a.numel), a.shape)

@@ -141,7 +141,7 @@ def squeeze(a: Any, axis: Any = None) -> TensorProxy:
     """Without dimensions of length 1: all of them, or those named."""
     a = as_array(a)
     if axis is None:
-        return clang.squeeze(a, [d for d, n in enumerate(a.shape) if type(n) is int and n == 1])
+        return clang.squeeze(a, [d for d, n in enumerate(sizes.concrete(a.shape, "np.squeeze")) if n == 1])
     dims = normalized_axes(a.ndim, axis)
     for d in dims:
         check(

@@ -1,0 +1,213 @@
+"""What random programs of the whole language (``tests/fuzzing/run.py``) found: each jitted and eager, on several executors, in several calls."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+EXECUTORS = (None, ("numpy",), ("numpy_prims",))
+X = np.arange(5.0)
+
+
+def outcome(f, args):
+    """What a call gives or raises, what it leaves its arguments as, and what it says of tnp's own trouble."""
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        try:
+            result = f(*args)
+        except Exception as error:
+            result = type(error)
+    return result, args, [str(w.message) for w in caught if "tracing raised" in str(w.message)]
+
+
+def check(f, *calls, on=EXECUTORS):
+    """``f`` with the arguments of each call, one after the other, jitted as eager; nothing is raised by tracing alone."""
+    for executors in on:
+        jitted = tnp.jit(f, executors=executors)
+        for args in (*calls, calls[0]):
+            expected, left, _ = outcome(f, copy.deepcopy(args))
+            got, mine, trouble = outcome(jitted, copy.deepcopy(args))
+            assert not trouble
+            assert_same(got, expected, what=f"{executors}: the result")
+            assert_same(list(mine), list(left), exact=True, what=f"{executors}: the arguments")
+
+
+def masks(*rows):
+    return [np.array([c == "1" for c in row]) for row in rows]
+
+
+# Lengths that are known at run time only, and turn out to be 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, m, k: (x[m] + x[k], np.zeros(len(x[m] + x[k])), (x[m] * x[k]).shape, np.ones((x[m] - x[k]).shape)),
+        lambda x, m, k: np.zeros(3) + x[m],
+        lambda x, m, k: np.where(x[m] > 1, x[k], 0.5),
+        lambda x, m, k: (np.broadcast_to(x[m], (6,)), np.copyto(np.zeros(6), x[m])),
+        lambda x, m, k: np.array([x[m], x[k]]).shape,
+        lambda x, m, k: (np.squeeze(x[m]), x[k].squeeze().shape, np.squeeze(x[m][None], 0)),
+        lambda x, m, k: [x[m] == x[k], np.hypot(x[m], x[k]).sum(), np.minimum(x[m], x[k], out=np.zeros(3))],
+        lambda x, m, k: x[m] ** np.flatnonzero(2),
+    ],
+)
+def test_lengths_that_turn_out_to_be_one(function):
+    rows = ("10000", "11100"), ("11100", "10000"), ("11000", "01100"), ("00001", "10000"), ("00000", "00100")
+    check(function, *((X, *masks(*pair)) for pair in rows))
+
+
+def test_what_is_computed_into_such_an_array_has_its_length():
+    def update(x, m, k):
+        a, y = x[m], np.zeros(6)
+        y[:] = x[k]
+        a += x[k]
+        return a, y
+
+    check(update, *((X, *masks(*pair)) for pair in (("10000", "11000"), ("11000", "10000"), ("11000", "00110"))))
+
+
+def test_counts_of_one_mask_are_one_length():
+    """Also of a mask that is computed anew: nothing is broadcast then."""
+
+    def f(x, y):
+        y[(x > 1) & (x < 4)] = x[(x > 1) & (x < 4)] * y[(x > 1) & (x < 4)]
+        return len(x[x > 1] + y[x > 1])
+
+    check(f, (X, X + 1), (-X, X))
+    assert not any("broadcast_in_dim" in str(b) for b in tnp.trace()(f, X, X + 1).bound_symbols)
+
+
+# Scalars and numbers where arrays are expected, and what arrays do not hold
+
+
+def store_all(a, v):
+    a[:] = v
+
+
+def store_one(a, v):
+    a[1] = v
+
+
+def store_masked(a, v):
+    a[a >= 0] = v
+
+
+def set_real(a, v):
+    a.real = v
+
+
+def set_where(a, v):
+    np.putmask(a, a != 0, v)
+
+
+def set_flat(a, v):
+    a[0].flat[0] = v
+
+
+def add_at(a, v):
+    np.add.at(a, [1, 1, 0], v)
+
+
+@pytest.mark.parametrize("function", [store_all, store_one, store_masked, set_real, set_where, set_flat, add_at])
+def test_values_that_an_array_does_not_hold(function):
+    for dtype in ("int8", "uint64", "float16"):
+        for value in (-1, 300, 2.5, np.uint8(200), np.float32(np.nan), np.float64(0.1)):
+            array = np.arange(3).astype(dtype)
+            if isinstance(value, np.generic):
+                check(lambda a, v=value: function(a, v), (array,), on=(None, ("numpy_prims",)))
+            else:
+                check(function, (array, value), on=(None, ("numpy_prims",)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.putmask(a, a != 0, [1, 2]),
+        lambda a: np.putmask(a, a != 0, a * 2),
+        lambda a: np.putmask(a, a != 0, np.int64(1)),
+        lambda a: np.subtract.at(a, 1, 0.1),
+        lambda a: a.__setitem__(slice(None), np.complex64(1)),
+        lambda a: np.insert(a, 0, 1j),
+        lambda a: (a > 0).__setitem__(0, [1.0]),
+    ],
+)
+def test_other_values(function):
+    for dtype in ("int8", "float32", "complex64"):
+        check(function, (np.arange(3).astype(dtype),))
+
+
+def test_numbers_compared_with_scalars_that_do_not_hold_them():
+    check(lambda k: (k > np.uint8(2), np.int8(1) == k, np.uint16(7) != k), (-1,), (300,), (2,))
+
+
+def test_what_an_array_does_not_hold_comes_after_the_writes_before_it():
+    def f(a, x, y):
+        y[...] = 3
+        a[::2] = x.item(0)
+
+    check(f, *((np.ones(4, np.uint8), np.array([v]), np.ones(3)) for v in (2.5, np.nan, 300.0)))
+
+
+# Results that are arguments, and scalars
+
+
+def test_an_argument_among_the_results_is_written_to():
+    def f(x, y):
+        y[...] = 1
+        return np.broadcast_arrays(x, y)[1]
+
+    check(f, (np.zeros(1), np.zeros(5)))
+
+
+def test_a_sum_is_a_scalar_whatever_becomes_of_what_it_is_of():
+    def f(x):
+        total = np.einsum("i,i->", x, x)
+        x[0] = 1
+        return (total,)
+
+    check(f, (np.arange(4),))
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd", "count_nonzero"])
+def test_zero_dimensional_arrays_along_axis_0(name):
+    check(lambda x: getattr(np, name)(x, axis=0), (np.array(2.0),))
+    check(lambda x: getattr(np, name)(x, axis=1), (np.array(2.0),))
+
+
+def test_an_index_is_looked_at_for_a_result_that_nothing_reads():
+    check(lambda x: np.unique(np.take(x, [7])) is None, (X,))
+
+
+def test_empty_tuples_from_branches():
+    def f(x):
+        if x.sum() > 3:
+            return ()
+        return ()
+
+    def g(x):
+        if x.sum() > 3:
+            found = 1, "a"
+        else:
+            found = 1, "a"
+        return found
+
+    for function in (f, g):
+        check(function, (X,), (-X,))
+
+
+def test_conditions_on_numbers_in_a_branch_are_mapped():
+    def f(x, n):
+        if x.sum() > 0:
+            if n > 2:
+                return x * 2
+        return x
+
+    mapped = tnp.jit(tnp.vmap(f, in_axes=(0, None)))
+    rows = np.array([[1.0, 2.0], [-1.0, -2.0]])
+    for n in (3, 1, 3):
+        np.testing.assert_array_equal(mapped(rows, n), np.stack([f(row, n) for row in rows]))

@@ -71,6 +71,19 @@ def test_cells_of_a_notebook_that_run_again():
     both(make)
 
 
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+def test_sums_that_are_longer_than_python_may_recurse():
+    terms = " + ".join(f"x[{i % 3}]" if i % 2 else "y" for i in range(900))
+    text = f"def program(x, y):\n    return {terms}\n"
+    linecache.cache["<a long sum>"] = (len(text), None, text.splitlines(keepends=True), "<a long sum>")
+    scope = {}
+    exec(compile(text, "<a long sum>", "exec"), scope)
+    x, y = np.array([1.0, 2.0, 4.0]), 0.5
+    f = tnp.jit(scope["program"], executors=["numpy"])
+    assert f(x, y) == scope["program"](x, y)
+    assert len(tnp.last_traces(f)[0].body) > 900
+
+
 def test_a_module_that_is_reloaded(tmp_path, monkeypatch):
     path = tmp_path / "reloaded.py"
     path.write_text("def helper(x):\n    return x + 1\n")

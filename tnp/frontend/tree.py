@@ -116,6 +116,16 @@ class Transformer:
                 setattr(node, name, self.visit(value))
         return node
 
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """The operator, with what becomes of its operands. Sums written out are deeper to the left than Python may recurse."""
+        chain = [node]
+        while type(left := chain[-1].left) is ast.BinOp:
+            chain.append(left)
+        chain[-1].left = self.visit(chain[-1].left)
+        for operator in reversed(chain):
+            operator.right = self.visit(operator.right)
+        return node
+
 
 def with_places(node: Any) -> Any:
     """``node``, in which nodes without a place in the source have that of the node around them."""

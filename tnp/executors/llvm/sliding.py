@@ -85,13 +85,22 @@ def slide(nests: Sequence[Nest], memory_of: Callable[[Node], Node], kept: set[No
     ``kept`` are the memories that others see: outputs, inputs and errors.
     """
     result = list(nests)
+    users: dict[Node, set[int]] = {}
+    for nest in result:
+        for a in _accesses(nest):
+            users.setdefault(memory_of(a.node), set()).add(id(nest))
     end = len(result)
     while end > 1:
         for begin in range(max(0, end - MOST), end - 1):
             try:
-                made = _Attempt(result, begin, end, memory_of, kept).run()
+                made = _Attempt(result[begin:end], users, memory_of, kept).run()
             except _NoWindow:
                 continue
+            replaced = set(map(id, result[begin:end]))
+            for nests_of in users.values():
+                if not nests_of.isdisjoint(replaced):
+                    nests_of -= replaced
+                    nests_of.add(id(made))
             result[begin:end] = [made]
             end = begin
             break
@@ -101,13 +110,13 @@ def slide(nests: Sequence[Nest], memory_of: Callable[[Node], Node], kept: set[No
 
 
 class _Attempt:
-    """Putting the nests from ``begin`` to before ``end`` together."""
+    """Putting nests together. ``users`` are the ids of the nests that read or write each memory."""
 
     def __init__(
-        self, nests: Sequence[Nest], begin: int, end: int, memory_of: Callable[[Node], Node], kept: set[Node]
+        self, nests: Sequence[Nest], users: dict[Node, set[int]], memory_of: Callable[[Node], Node], kept: set[Node]
     ) -> None:
-        self.nests = nests[begin:end]
-        self.others = [*nests[:begin], *nests[end:]]
+        self.nests = nests
+        self.users = users
         self.memory_of = memory_of
         self.kept = kept
 
@@ -117,11 +126,10 @@ class _Attempt:
             raise _NoWindow
         producers = self.nests[:-1]
         made = {self.memory_of(s.node): k for k, nest in enumerate(producers) for s in nest.statements()}
-        if not made.keys().isdisjoint(self.kept) or any(_uses(nest, made, self.memory_of) for nest in self.others):
+        own = set(map(id, self.nests))
+        if not made.keys().isdisjoint(self.kept) or any(not self.users[m] <= own for m in made):
             raise _NoWindow
-        between = {
-            m: k for m, k in made.items() if any(_uses(nest, {m: k}, self.memory_of) for nest in self.nests[k + 1 :])
-        }
+        between = {m: k for m, k in made.items() if any(id(nest) in self.users[m] for nest in self.nests[k + 1 :])}
         if any(isinstance(s.node, Update) and s.node.lookups for nest in producers for s in nest.statements()):
             raise _NoWindow  # a scatter that adds must not run twice
         self._check_what_is_written(between)
@@ -215,7 +223,3 @@ def _hull(a: tuple[int, int] | None, of: tuple[int, int] | None, shift: int) -> 
 def _accesses(nest: Nest) -> Iterator[Access]:
     for statement in nest.statements():
         yield from statement.accesses()
-
-
-def _uses(nest: Nest, memories: dict[Node, int], memory_of: Callable[[Node], Node]) -> bool:
-    return any(memory_of(a.node) in memories for a in _accesses(nest))

@@ -110,17 +110,17 @@ class Plan:
             self.stored.add(copy)
             self.owner[update] = copy
             return
-        self.owner[update] = base
-        reads: dict[Node, bool] = {base: True}
-
-        def reads_base(node: Node) -> bool:
-            if node not in reads:
-                reads[node] = node not in self.stored and any(map(reads_base, node.sources))
-            return reads[node]
-
-        for node in self.graph.nodes:
-            if node is base or node.position > update.position or not reads_base(node):
+        self.owner[update] = self.memory_of(base)
+        # What is computed from the base before the update, and not stored, forwards from it.
+        seen: set[Node] = set()
+        stack = list(self.consumers.get(base, ()))
+        while stack:
+            node = stack.pop()
+            if node in seen or node.position > update.position or node in self.stored:
                 continue
+            seen.add(node)
+            stack += self.consumers.get(node, ())
+        for node in seen:
             if any(c.position > update.position for c in self.consumers.get(node, ())):
                 self.stored.add(node)
 

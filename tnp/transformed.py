@@ -93,7 +93,9 @@ def transformed(
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
     key = transform.__name__, tuple(options.items())
     found = made.get(key)
-    if found is not None and found._made_by[1] is not function:  # functools.wraps has given the function the attributes of another
+    if (
+        found is not None and found._made_by[1] is not function
+    ):  # functools.wraps has given the function the attributes of another
         made = function.__dict__["__tnp_derivatives__"] = {}
         found = None
     if found is None:

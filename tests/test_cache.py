@@ -3,6 +3,7 @@
 import copy
 import functools
 import operator
+import os
 import pickle
 import subprocess
 import sys
@@ -439,3 +440,52 @@ def test_an_opaque_call_after_an_effect_runs_eagerly():
     with pytest.warns(tnp.EagerFallbackWarning, match="roots, which is not compiled, after"):
         np.testing.assert_array_equal(tnp.jit(f)(a, x), f(b, y))
     np.testing.assert_array_equal(x, y)
+
+
+def plain(x):
+    return np.sin(x) * 2 + x
+
+
+def test_what_is_unpickled_is_compiled_once():
+    options = {"specialisations": 3}
+    g = tnp.jit(plain, **options)  # under another name than the function's
+    sent = pickle.dumps(g)
+    first = pickle.loads(sent)
+    assert first is g  # as a forked worker has it
+    g(np.ones(3))
+    for _ in range(3):
+        again = pickle.loads(sent)
+        assert again is first
+        np.testing.assert_array_equal(again(np.ones(3)), plain(np.ones(3)))
+    assert tnp.cache_info(again).misses == 1
+    other = pickle.loads(pickle.dumps(tnp.jit(plain, specialisations=5)))
+    assert other is not first and other.options["specialisations"] == 5
+    assert pickle.loads(cloudpickle.dumps(g)) is g
+    by_value = cloudpickle.dumps(tnp.jit(lambda x: x * 3))
+    assert pickle.loads(by_value) is not pickle.loads(by_value)
+
+
+def test_tasks_of_a_process_share_programs(tmp_path):
+    """In a process that never had the function: only the first of its tasks compiles."""
+    (tmp_path / "of_user.py").write_text(
+        "import numpy as np, tnp\ndef f(x):\n    return np.sin(x) * 2 + x\ng = tnp.jit(f, strict=True)\n"
+    )
+    program = (
+        "import gc, pickle, sys, numpy as np, tnp\n"
+        "def task(sent):\n"
+        "    g = pickle.loads(sent)\n"
+        "    g(np.ones(3))\n"
+        "    return tnp.cache_info(g).misses\n"
+        "made, counts = pickle.loads(sys.stdin.buffer.read()), []\n"
+        "for _ in range(3):\n"
+        "    counts.append(task(made))\n"
+        "    gc.collect()\n"
+        "print(counts)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    send = "import pickle, sys, of_user; sys.stdout.buffer.write(pickle.dumps(pickle.dumps(tnp.jit(of_user.f, strict=True))))"
+    sent = subprocess.run(
+        [sys.executable, "-c", "import tnp\n" + send], env=environment, capture_output=True, check=True
+    ).stdout
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, input=sent, capture_output=True, check=True)
+    assert ran.stdout.decode().strip() == "[1, 1, 1]"

@@ -485,6 +485,21 @@ def test_functions_that_were_differentiated_pickle():
     assert tnp.grad(again) is not tnp.grad(f)
 
 
+def test_a_function_that_wraps_another_has_a_derivative_of_its_own():
+    def f(x):
+        return (x * x).sum()
+
+    tnp.grad(f)(X)
+
+    @functools.wraps(f)
+    def wrapping(x):
+        return 3 * f(x)
+
+    np.testing.assert_allclose(tnp.grad(wrapping)(X), 6 * X)
+    assert tnp.grad(wrapping) is tnp.grad(wrapping)
+    np.testing.assert_allclose(tnp.grad(f)(X), 2 * X)
+
+
 def test_value_and_gradient_are_one_run():
     value, gradient = tnp.value_and_grad(lambda x, rng: (x * rng.normal(size=5)).sum())(X, np.random.default_rng(1))
     np.testing.assert_array_equal(gradient, np.random.default_rng(1).normal(size=5))

@@ -620,18 +620,30 @@ def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+#: what was unpickled of functions that this process has by name, by function and options, so that it is compiled once and not in every task
+_unpickled: dict[Any, Jitted] = {}
+
+
 def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
-    return Jitted(function, **options)
+    """A function with these options: one that there is already, if ``function`` itself is the process's own, and no copy that came with the pickle."""
+    if type(function) is not FunctionType or not _is_found_by_name(function):
+        return Jitted(function, **options)
+    key = function, *options.values()
+    with _keeping:
+        alive = [] if key in _unpickled else list(_alive)
+    same = (f for f in alive if type(f) is Jitted and f.__tnp_function__ is function and f.options == options)
+    found = _unpickled.get(key) or next(same, None) or Jitted(function, **options)
+    return _unpickled.setdefault(key, found)
 
 
-def _is_found_by_name(jitted: Jitted) -> bool:
+def _is_found_by_name(function: Any) -> bool:
     try:
-        found: Any = importlib.import_module(jitted.__module__)
-        for part in jitted.__qualname__.split("."):
+        found: Any = importlib.import_module(function.__module__)
+        for part in function.__qualname__.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError):
         return False
-    return found is jitted
+    return found is function
 
 
 def _for_cloudpickle() -> bool:

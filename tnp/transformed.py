@@ -98,9 +98,15 @@ def transformed(
         return Transformed(transform, function, options, compute, error)
     made: dict[Any, Transformed] = function.__dict__.setdefault("__tnp_derivatives__", {})
     key = transform.__name__, tuple(options.items())
-    if key not in made:
-        made[key] = Transformed(transform, function, options, compute, error)
-    return made[key]
+    found = made.get(key)
+    if (
+        found is not None and found._made_by[1] is not function
+    ):  # functools.wraps has given the function the attributes of another
+        made = function.__dict__["__tnp_derivatives__"] = {}
+        found = None
+    if found is None:
+        found = made[key] = Transformed(transform, function, options, compute, error)
+    return found
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

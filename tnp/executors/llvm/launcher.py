@@ -22,6 +22,7 @@ import ctypes
 import functools
 import math
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_
 __all__ = [
     "FAILED",
     "INTERRUPTED",
+    "POLL",
+    "POLL_DECLARED",
     "RECORD_WORDS",
     "REFUSED",
     "CtypesLauncher",
@@ -303,6 +306,14 @@ INPUT_KINDS: dict[str, tuple[int, Any]] = {
 #: what an output's record says; ``"pooled"`` are large arrays, from the pool of memory.py
 OUTPUT_KINDS = {"array": 0, "pooled": 1, "input": 2, "scalar": 3, "int": 4, "bool": 5, "float": 6, "complex": 7}
 
+#: The clock by which ``tnp_poll`` knows when it has looked (``CLOCK_MONOTONIC_COARSE`` of Linux, ``CLOCK_MONOTONIC`` of macOS), and
+#: how many ms go by between two looks.
+POLL_CLOCK, POLL_MS = 6, 25
+
+#: Asks whether the user has pressed Ctrl-C. What a handler of the user's does to arrays that a kernel works on, the kernel need not see.
+POLL = "call i1 @tnp_poll()"
+POLL_DECLARED = "declare i1 @tnp_poll() nounwind memory(inaccessiblemem: readwrite)"
+
 #: words of a descriptor before the records, of a record, and where a descriptor has the next one's address
 HEADER, RECORD, NEXT = 9, 7, 8
 
@@ -317,7 +328,7 @@ def _launch_ir() -> str:
     kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
     kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
     return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT,
-        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED)  # fmt: skip
+        record_words=RECORD_WORDS, failed=FAILED, interrupted=INTERRUPTED, poll_clock=POLL_CLOCK, poll_ms=POLL_MS)  # fmt: skip
 
 
 @functools.cache
@@ -328,11 +339,24 @@ def _launch() -> int | Unavailable:
         compiled = compile_ir(_launch_ir(), "launcher")
         link_api(compiled, addresses)
         define_symbol("tnp_poll", compiled.address("tnp_poll"))
+        _tell_main_thread.append(ctypes.CFUNCTYPE(None, ctypes.c_size_t)(compiled.address("tnp_main_thread")))
+        _find_main_thread()
         return compiled.address("tnp_launch")
     except Unavailable as e:
         return e
     except ValueError as e:  # IR that this LLVM does not take
         return Unavailable(f"the native launcher does not compile: {e}")
+
+
+#: the native function that is told which thread the main one is
+_tell_main_thread: list[Callable[[int], None]] = []
+
+
+@locks.in_child
+def _find_main_thread() -> None:
+    """Says which thread learns of Ctrl-C; in a child it is the one that forked."""
+    for tell in _tell_main_thread:
+        tell(threading.main_thread().ident or 0)
 
 
 # Launchers

@@ -16,6 +16,8 @@ It splits [0, n) into contiguous parts of equal size, at least ``grain`` each, o
   ``torch.set_num_threads`` hold;
 - leave room for parallel loops that other Python threads run at this moment.
 
+``tnp_parallel_from(body, context, first, n, grain)`` is the same for [first, first + n): a part of a long loop, after which Ctrl-C is looked for.
+
 A loop inside a parallel region, of tnp's or of anyone's, runs on the thread it is in. So does every loop in a forked
 child: an OpenMP pool does not survive ``fork``, and waiting for its threads would hang.
 
@@ -54,7 +56,7 @@ _RUNTIME_FILE = re.compile(r"lib(gomp|iomp5|omp)\b.*\.(so|dylib)[.\d]*")
 _IR = """
 %runtime = type { ptr, ptr, ptr, ptr, ptr }  ; GOMP_parallel, max_threads, in_parallel, thread_num, num_threads
 %state = type { i64, i64, ptr }              ; threads allowed, loops running now, the runtime or null
-%loop = type { ptr, ptr, i64, ptr }          ; body, context, n, the runtime
+%loop = type { ptr, ptr, i64, ptr, i64 }     ; body, context, n, the runtime, first
 
 @state = internal global %state { i64 1, i64 0, ptr null }
 
@@ -63,6 +65,11 @@ define ptr @tnp_parallel_state() nounwind {
 }
 
 define void @tnp_parallel(ptr %body, ptr %context, i64 %n, i64 %grain) nounwind {
+  tail call void @tnp_parallel_from(ptr %body, ptr %context, i64 0, i64 %n, i64 %grain)
+  ret void
+}
+
+define void @tnp_parallel_from(ptr %body, ptr %context, i64 %first, i64 %n, i64 %grain) nounwind {
 entry:
   %loop = alloca %loop
   %allowed = load atomic i64, ptr @state monotonic, align 8
@@ -108,6 +115,8 @@ fork:
   store i64 %n, ptr %n.at
   %its.runtime.at = getelementptr %loop, ptr %loop, i64 0, i32 3
   store ptr %runtime, ptr %its.runtime.at
+  %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
+  store i64 %first, ptr %first.at
   %parallel = load ptr, ptr %runtime
   %threads.32 = trunc i64 %threads to i32
   call void %parallel(ptr @part, ptr %loop, i32 %threads.32, i32 0)
@@ -119,7 +128,8 @@ leave.serial:
   br label %serial
 
 serial:
-  call void %body(ptr %context, i64 0, i64 %n)
+  %last = add i64 %first, %n
+  call void %body(ptr %context, i64 %first, i64 %last)
   ret void
 }
 
@@ -154,7 +164,11 @@ entry:
   br i1 %some, label %run, label %done
 
 run:
-  call void %body(ptr %context, i64 %begin, i64 %end)
+  %first.at = getelementptr %loop, ptr %loop, i64 0, i32 4
+  %first = load i64, ptr %first.at
+  %from = add i64 %first, %begin
+  %to = add i64 %first, %end
+  call void %body(ptr %context, i64 %from, i64 %to)
   br label %done
 
 done:
@@ -236,7 +250,8 @@ def ensure_runtime() -> None:
             return
         if _state is None:
             _compiled = engine.compile_ir(_IR, "tnp_parallel")
-            engine.define_symbol("tnp_parallel", _compiled.address("tnp_parallel"))
+            for name in ("tnp_parallel", "tnp_parallel_from"):
+                engine.define_symbol(name, _compiled.address(name))
             where = ctypes.CFUNCTYPE(ctypes.c_void_p)(_compiled.address("tnp_parallel_state"))()
             state = _State.from_address(where)
             state.threads = _threads

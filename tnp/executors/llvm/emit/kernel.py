@@ -27,6 +27,7 @@ from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
+from tnp.executors.llvm.launcher import INTERRUPTED, POLL, POLL_DECLARED
 from tnp.executors.llvm.moments import Moments, Moved
 from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.schedule import Schedule
@@ -38,6 +39,8 @@ __all__ = ["Memory", "Module", "emit_kernel"]
 
 #: additions for which another thread pays
 GRAIN = 150_000
+#: additions from which on a nest looks for Ctrl-C, after so many of them: 0.05 to 0.2 s on one thread
+LONG, SLICE = 1 << 29, 1 << 27
 
 
 #: what LLVM is told of a loop; a number is that of the vectors that it is to take at a time
@@ -170,6 +173,9 @@ class Module:
         self._moved: dict[Nest, Callable[[Code], None]] = {}
         #: the number of the nest whose code is being written
         self.nest = 0
+        #: What has begun to change the caller's arrays goes on to its end: NumPy's functions are not left in their midst either.
+        self.may_stop = all(plan.memory_of(node).op != "input" for node in graph.outputs)
+        self.stops = False
         self._place(strides)
 
     def _place(self, strides: Mapping[Node, Sequence[int]]) -> None:
@@ -265,6 +271,10 @@ class Module:
             step(code)
         arena.give_back(code)
         code.line("ret i64 0")
+        if self.stops:
+            code.block("stopped")
+            arena.give_back(code)
+            code.line(f"ret i64 {INTERRUPTED}")
         if self.graph.errors or arena.is_taken:
             code.block("refused")
             arena.give_back(code)
@@ -346,10 +356,34 @@ class Module:
         grain = max(least, math.ceil(GRAIN / max(cost, 1)))
 
         def step(code: Code) -> None:
-            if count >= 2 * grain:
+            if self.may_stop and count * cost > LONG:
+                self._call_in_slices(code, name, count, max(grain, int(SLICE / cost)), grain)
+            elif count >= 2 * grain:
                 self.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
                 code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
             else:
                 code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
 
         return step
+
+    def _call_in_slices(self, code: Code, name: str, count: int, length: int, grain: int) -> None:
+        """The call of a nest's function for ``length`` iterations at a time; between them the kernel is left if the user has pressed Ctrl-C."""
+        self.stops = True
+        self.code.require("parallel_from", "declare void @tnp_parallel_from(ptr, ptr, i64, i64, i64)")
+        self.code.require("@tnp_poll", POLL_DECLARED)
+        self.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        head, ask, again, done = (code.label(hint) for hint in ("slice", "ask", "again", "sliced"))
+        first, following, before = code.temp("first"), code.temp("next"), code.current
+        code.line(f"br label %{head}")
+        code.block(head)
+        code.line(f"{first} = phi i64 [ 0, %{before} ], [ {following}, %{again} ]")
+        left = code.op(f"sub i64 {count}, {first}")
+        part = code.op(f"call i64 @llvm.smin.i64(i64 {left}, i64 {length})")
+        code.line(f"call void @tnp_parallel_from(ptr @{name}, ptr %ctx, i64 {first}, i64 {part}, i64 {grain})")
+        code.line(f"{following} = add i64 {first}, {part}")
+        code.line(f"br i1 {code.op(f'icmp slt i64 {following}, {count}')}, label %{ask}, label %{done}")
+        code.block(ask)
+        code.line(f"br i1 {code.op(POLL)}, label %stopped, label %{again}")
+        code.block(again)
+        code.line(f"br label %{head}")
+        code.block(done)

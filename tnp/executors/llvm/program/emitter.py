@@ -20,13 +20,23 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
+from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.assigning import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.interrupts import asking
 from tnp.executors.llvm.program.liveness import Block, steps_of
-from tnp.executors.llvm.program.parallel import UNKNOWN_TRIPS, VECTORISED, Access, Span, Work, outline, trips_of
+from tnp.executors.llvm.program.parallel import (
+    UNKNOWN_TRIPS,
+    VECTORISED,
+    Access,
+    Span,
+    Work,
+    most_of,
+    outline,
+    trips_of,
+)
 from tnp.executors.llvm.program.rules import RULES
 from tnp.executors.llvm.program.strips import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
@@ -87,6 +97,8 @@ class Program:
         #: all loads and stores, and the loops that might run in parallel
         self.log: list[Access] = []
         self.spans: list[Span] = []
+        #: the first labels of ``while`` loops
+        self.whiles: list[str] = []
         self.work = Work(0)
         self.parallel_loops = 0
         #: whether loops may be cut into strips; how the present one is, and where its strip begins
@@ -312,23 +324,6 @@ class Program:
         self.code.line(f"store i64 {FAILED}, ptr %outcome")
         self.code.line("br label %leave")
 
-    def poll(self, every: int) -> None:
-        """Once in ``every`` times, a power of 2, looks whether the user has pressed Ctrl-C."""
-        code = self.code
-        code.require("@tnp_poll", "declare i1 @tnp_poll()")
-        count = self.slot("i32")
-        self.head.line(f"store i32 0, ptr {count}")
-        more = code.op(f"add i32 {code.op(f'load i32, ptr {count}')}, 1")
-        code.line(f"store i32 {more}, ptr {count}")
-        due = code.op(f"icmp eq i32 {code.op(f'and i32 {more}, {every - 1}')}, 0")
-        ask, stop, onward = code.label("ask"), code.label("stop"), code.label("onward")
-        code.line(f"br i1 {due}, label %{ask}, label %{onward}, !prof !{_UNLIKELY_FIRST}")
-        code.block(ask)
-        code.line(f"br i1 {code.op('call i1 @tnp_poll()')}, label %{stop}, label %{onward}")
-        code.block(stop)
-        self.stop()
-        code.block(onward)
-
     def stop(self) -> None:
         """Ends the block by leaving because of Ctrl-C: an exception is set."""
         self.code.line(f"store i64 {INTERRUPTED}, ptr %outcome")
@@ -364,7 +359,8 @@ class Program:
         start, before = len(code.lines), code.current
         code.line(f"br label %{head}" if some == "true" else f"br i1 {some}, label %{head}, label %{done}")
         few = reduces and (begin.known is None or end.known is None)
-        with self.span(head, done, first, last, 1, trips_of(begin, end), few=few) as variable:
+        bounds = {"trips": trips_of(begin, end), "most": most_of(begin, end)}
+        with self.span(head, done, first, last, 1, **bounds, few=few) as variable:
             with self.scope():
                 yield Int.of(Atom(variable, begin.low, max(begin.low, end.high - 1)))
             inside, is_block = code.lines[start + 3 :], some == "true" and code.current == head
@@ -377,10 +373,11 @@ class Program:
 
     @contextmanager
     def span(
-        self, head: str, done: str, first: str, last: str, step: int, trips: float, *, few: bool = False
-    ) -> Iterator[str]:
+        self, head: str, done: str, first: str, last: str, step: int, trips: float, most: tuple[float, float], *, few: bool = False,
+        rounds: bool = False,
+    ) -> Iterator[str]:  # fmt: skip
         """Writes the block at a loop's beginning, to which the code so far branches, and the branch back, to the label ``head``
-        or ``done``; gives the register of the loop's variable. Of one that sums up ``few`` elements or many, two vectors at a time
+        or ``done``; gives the register of the loop's variable. ``rounds``: it is a loop of the user's. Of one that sums up ``few`` elements or many, two vectors at a time
         are enough: of LLVM's four a sum of fifty elements would be left over."""
         code, before = self.code, self.code.current
         outside = self.work
@@ -390,7 +387,7 @@ class Program:
         at = len(code.lines)
         variable = code.temp("i")
         code.line("")
-        span = Span(at - 1, variable, first, last, step, head, done, len(self.log), trips=trips)
+        span = Span(at - 1, variable, first, last, step, head, done, len(self.log), rounds, *most, trips=trips)
         yield variable
         following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
@@ -400,6 +397,7 @@ class Program:
         code.line(f"br i1 {more}, label %{head}, label %{done}{hint}")
         if trips == UNKNOWN_TRIPS:
             trips = span.trips = self.limits.get(variable, trips)
+            span.bound = min(span.bound, self.limits.get(variable, span.bound))
         span.end, span.accesses_end = len(code.lines), len(self.log)
         span.work = self.work.count(len(code.lines))
         if span.is_one_block(code.lines):
@@ -553,11 +551,19 @@ class Program:
 
     # The whole
 
+    @property
+    def loops_asking(self) -> dict[str, Span | None]:
+        """The loops in which Ctrl-C is looked for, by their first labels."""
+        return {s.head: s for s in self.spans} | dict.fromkeys(self.whiles)
+
     def function(self, name: str, attributes: str) -> str:
         """The module. What has been written ends where the program ends well."""
         code, head = self.code, self.head
         loops = outline(self, name)
         self.parallel_loops = len(loops)
+        code.lines, asked = asking(code.lines, self.loops_asking, POLL)
+        if any(POLL in line for line in code.lines):
+            code.require("@tnp_poll", POLL_DECLARED)
         code.line("store i64 0, ptr %outcome")
         code.line("br label %leave")
         if self.may_refuse:
@@ -576,7 +582,16 @@ class Program:
         code.line(f"ret i64 {code.op('load i64, ptr %outcome')}")
         begin = f"  br i1 {lacking}, label %decline, label %copy" if lacking else "  br label %copy"
         copy = ["copy:", *self.ahead.lines, *self.copies.lines, "  br label %start"]
-        body = ["  %outcome = alloca i64", "  store i64 0, ptr %outcome", *made, *head.lines, begin, *copy, "start:"]
+        body = [
+            "  %outcome = alloca i64",
+            "  store i64 0, ptr %outcome",
+            *asked,
+            *made,
+            *head.lines,
+            begin,
+            *copy,
+            "start:",
+        ]
         text = "\n".join([*body, code.text()])
         parts = [*loops, f"define i64 @{name}(ptr %slots) #0 {{\nentry:\n{text}\n}}", code.module_text()]
         parts += [self._metadata(), f"attributes #0 = {{ nounwind {attributes} }}"]

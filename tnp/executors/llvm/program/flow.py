@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tnp.core import dtypes
-from tnp.core.bodies import Body, bodies_of, is_control_flow, stored
+from tnp.core.bodies import Body, bodies_of, stored
 from tnp.core.prims.control_flow import unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -18,7 +18,7 @@ from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import UNPREDICTABLE, ZERO, Program
 from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
-from tnp.executors.llvm.program.parallel import trips_of
+from tnp.executors.llvm.program.parallel import most_of, trips_of
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.strips import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
@@ -351,9 +351,9 @@ def _rounds(p: Program, carried: Carried, body: Body, start: Int, stop: Int, ste
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
     low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
-    with p.span(head, done, first, last, step, trips_of(start, stop, step)) as variable, p.scope():
-        if any(is_control_flow(x) and x.sym.name != "cond" for x in body.bound_symbols):
-            p.poll(256)
+    bounds = {"trips": trips_of(start, stop, step), "most": most_of(start, stop, step)}
+    is_in_order = p.strips is None
+    with p.span(head, done, first, last, step, **bounds, rounds=is_in_order) as variable, p.scope():
         # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
         atom = Atom(variable, low, max(low, high))
         value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
@@ -387,8 +387,8 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     head, done, inside = code.label("while"), code.label("done"), code.label("do")
     code.line(f"br label %{head}")
     code.block(head)
+    p.whiles.append(head)
     with p.scope():
-        p.poll(1024)
         values = carried.values()
         with p.body(test, values, repeats=True) as results:
             goes_on = condition(p, results[0])

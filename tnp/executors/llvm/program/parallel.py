@@ -27,15 +27,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, RECORD_WORDS, REFUSED
+from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, POLL_DECLARED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import undone
 from tnp.executors.llvm.program.integers import Atom, Int
+from tnp.executors.llvm.program.interrupts import BUDGET, asking, work_of_round
 from tnp.executors.llvm.program.values import Memory
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "Span", "Work", "outline", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "Span", "Work", "most_of", "outline", "trips_of"]
 
 #: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
 #: thread each time round.
@@ -46,6 +47,8 @@ VECTORISED = 0.08
 CHUNKS = 32
 #: iterations that a loop is taken to have if its bounds are arguments, or if they are read from arrays
 UNKNOWN_TRIPS, READ_TRIPS = 32, 4
+#: iterations that a loop may be taken to have though it mostly has fewer
+FEW_TRIPS = 64
 #: accesses to one memory that are compared
 MOST_ACCESSES = 60
 #: instructions for which a byte is copied that may have to be restored
@@ -81,6 +84,10 @@ class Span:
     done: str
     #: where its accesses begin, and end, in the program's list
     accesses: int
+    #: whether its iterations are rounds of a loop of the user's, in their order; how many there are at most, about, and surely
+    rounds: bool = False
+    most: float = math.inf
+    bound: float = math.inf
     end: int = 0
     accesses_end: int = 0
     #: instructions of an iteration, and iterations, about
@@ -116,6 +123,14 @@ def trips_of(begin: Int, end: Int, step: int = 1) -> float:
     if not all(atom.text.startswith(LOOP_VARIABLE) for atom in distance.terms):
         return min(high, READ_TRIPS)
     return max(1.0, (low + high) / 2 / abs(step))
+
+
+def most_of(begin: Int, end: Int, step: int = 1) -> tuple[float, float]:
+    """How many iterations a loop has at most: about, infinite if that is anybody's guess, and surely."""
+    distance = end - begin if step > 0 else begin - end
+    is_known = all(atom.text.startswith(LOOP_VARIABLE) for atom in distance.terms)
+    bound = max(0, distance.high) / abs(step)
+    return bound if is_known or distance.high <= FEW_TRIPS else math.inf, bound
 
 
 def outline(p: Program, name: str) -> list[str]:
@@ -209,6 +224,9 @@ class _Parts:
     arrays: list[str] = field(default_factory=list)
     may_fail: bool = False
     may_stop: bool = False
+    #: lines of the function's entry for what asks for Ctrl-C inside, and iterations after which a thread asks
+    asking: list[str] = field(default_factory=list)
+    most: int | None = None
 
 
 def _parts(p: Program, span: Span, registers: _Registers) -> _Parts | None:
@@ -225,7 +243,6 @@ def _parts(p: Program, span: Span, registers: _Registers) -> _Parts | None:
             if target not in labels:
                 return None  # a way out of the loop
     parts.may_fail = any("br label %refuse" in line or f"store i64 {FAILED}, ptr %outcome" in line for line in lines)
-    parts.may_stop = any("@tnp_poll" in line for line in lines)
     used = dict.fromkeys(name for line in lines for name in _used(line))
     for name in used:
         if name in ("%slots", "%outcome") or name[1:] in labels:
@@ -336,7 +353,7 @@ def _gap(found: Sequence[tuple[Int, int, bool]], span: Span, is_outside: Callabl
 def _outlined(p: Program, span: Span, parts: _Parts, name: str) -> str:
     """Replaces the lines of a loop by a parallel call of the function that it gives."""
     code = p.code
-    lines = code.lines[span.start : span.end]
+    lines = _asking(p, span, parts, code.lines[span.start : span.end])
     captures = parts.captures
     text, from_heap = _function(p, span, parts, lines, name)
 
@@ -373,9 +390,23 @@ def _outlined(p: Program, span: Span, parts: _Parts, name: str) -> str:
     return text
 
 
+def _asking(p: Program, span: Span, parts: _Parts, lines: Sequence[str]) -> list[str]:
+    """The lines of a loop with what asks for Ctrl-C, which is said in ``parts``."""
+    found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
+    parts.may_stop = len(found) > len(lines)
+    if span.rounds and not parts.may_stop:
+        work = work_of_round(lines, p.loops_asking)
+        if work * span.most > BUDGET:
+            parts.may_stop, parts.most = True, max(1, int(BUDGET / work))
+    return found
+
+
 #: words that a loop's threads share: the counter of iterations taken, what has happened, threads at work, how many iterations
 #: there are, the first value of the variable; and what the loop uses from outside
 _COUNTER, _HAPPENED, _ACTIVE, _COUNT, _FIRST, _CAPTURES = range(6)
+
+#: asks in a loop's function
+_ASKED = "call i1 @stopped(ptr %its.happened)"
 
 #: Whether a loop is to end: only the main thread learns of Ctrl-C, and tells the others. It must not wait for them without
 #: looking, so who has nothing to do any more looks until nobody has.
@@ -422,6 +453,14 @@ done:
 }}"""
 
 
+#: before a thread takes more iterations
+_TAKE = (
+    f"  %its.asked = {_ASKED}",
+    "  br i1 %its.asked, label %its.last, label %its.next",
+    "its.next:",
+)
+
+
 def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name: str) -> tuple[str, bool]:
     """The function that takes chunks of a loop's iterations until there are none, and whether it needs the heap."""
     private = set(parts.slots)
@@ -429,7 +468,7 @@ def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name:
     made, lacking, freed = p.allocations.write(parts.arrays)
     moved = [line for line in p.head.lines if private.intersection(_used(line))]
     p.head.lines = [line for line in p.head.lines if line not in moved]
-    entry += [*made, *moved]
+    entry += [*made, *moved, *parts.asking]
     entry.append(f"  %its.happened = getelementptr i64, ptr %its, i64 {_HAPPENED}")
     fields = {_COUNT: ("%its.count", "i64"), _FIRST: ("%its.first", "i64")}
     fields |= dict(enumerate(parts.captures.items(), _CAPTURES))
@@ -438,9 +477,11 @@ def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name:
         entry.append(f"  {register} = load {type_}, ptr %its.at{k}")
     begin = [
         f"  %its.chunk.0 = udiv i64 %its.count, {CHUNKS}",
-        "  %its.chunk = add i64 %its.chunk.0, 1",
+        "  %its.chunk.1 = add i64 %its.chunk.0, 1",
+        f"  %its.chunk = call i64 @llvm.umin.i64(i64 %its.chunk.1, i64 {parts.most or 2**62})",
         f"  br i1 {lacking}, label %its.lacking, label %its.take" if lacking else "  br label %its.take",
         "its.take:",
+        *(_TAKE if parts.most else ()),
         "  %its.from = atomicrmw add ptr %its, i64 %its.chunk monotonic",
         "  %its.more = icmp slt i64 %its.from, %its.count",
         "  br i1 %its.more, label %its.run, label %its.end",
@@ -473,9 +514,10 @@ def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name:
     if end:
         end += ["its.last:", "  store atomic i64 %its.count, ptr %its monotonic, align 8", "  br label %its.end"]
     end.append("its.end:")
+    p.code.require("umin", "declare i64 @llvm.umin.i64(i64, i64)")
     if parts.may_stop:
+        p.code.require("@tnp_poll", POLL_DECLARED)
         p.code.require("stopped", _STOPPED)
-        body = [line.replace("call i1 @tnp_poll()", "call i1 @stopped(ptr %its.happened)") for line in body]
         entry.append(f"  %its.active = getelementptr i64, ptr %its, i64 {_ACTIVE}")
         entry.append("  %its.before = atomicrmw add ptr %its.active, i64 1 monotonic")
         end.append("  call void @wait(ptr %its.active, ptr %its.happened)")

@@ -55,3 +55,38 @@ def test_models_beyond_the_tracer_run_and_train(backend):
         compared([p.grad for p in mine.parameters()], [p.grad for p in eager.parameters()])
         compared(mine.state_dict(), eager.state_dict())
     assert len(graphs) >= 2 and all(tnp.cache_info(g).size and tnp.last_traces(g) for g in graphs)
+
+
+def trained(call, module, x):
+    """Losses of three steps of a module, called by ``call``."""
+    optimizer, losses = torch.optim.SGD(module.parameters(), 0.1), []
+    for _ in range(3):
+        loss = call(x).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return losses
+
+
+def network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 2))
+
+
+@pytest.mark.filterwarnings("ignore")  # Dynamo's own
+def test_what_is_jitted_is_left_alone():
+    x = torch.randn(5, 4)
+    expected = trained(eager := network(), eager, x)
+    whole = network()
+    jitted = tnp.jit(whole)
+    compared(trained(torch.compile(jitted, backend="eager"), whole, x), expected)
+    part = network()
+    part[0] = tnp.jit(part[0])
+    compared(trained(torch.compile(part, backend="eager"), part, x), expected)
+    sine = tnp.jit(lambda x: x.sin() * 2)
+    compared(torch.compile(lambda x: sine(x + 1).cos() + tnp.grad(lambda y: (y * y).sum())(x), backend="eager")(x),
+             ((x + 1).sin() * 2).cos() + 2 * x)  # fmt: skip
+    assert all(tnp.cache_info(f).size == 1 and tnp.last_traces(f) for f in (jitted, part[0], sine))
+    with pytest.raises(torch._dynamo.exc.Unsupported, match="tnp compiles it"):
+        torch.compile(lambda x: sine(x), backend="eager", fullgraph=True)(x)

@@ -3,6 +3,7 @@
 import copy
 import pickle
 from contextlib import nullcontext
+from unittest.mock import Mock
 
 import pytest
 
@@ -442,3 +443,68 @@ def test_parameters_and_buffers_are_such_to_isinstance():
     for given in (x, torch.nn.Parameter(x)):
         assert jitted(given)[0] == model(given)[0]
     assert tnp.cache_info(jitted) == (0, 2, 2) and tnp.last_traces(jitted)
+
+
+class Doubling(torch.nn.Module):
+    """A module that is called in a way of its own."""
+
+    def __call__(self, x):
+        return super().__call__(x) * 2
+
+    def forward(self, x):
+        return x + 1
+
+
+class Delegating(torch.nn.Module):
+    """A module that looks up in another what it does not have."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("inner"), name)
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+@pytest.mark.parametrize("make", [Doubling, Delegating])
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_modules_that_are_called_and_read_in_ways_of_their_own(make):
+    module, x = make(), randn(2, 3)
+    jitted = tnp.jit(module)
+    _close(jitted(x), module(x))
+    _close(jitted(x), module(x))
+
+
+def test_hooks_of_libraries_are_not_traced():
+    module, x = torch.nn.Linear(3, 3), randn(2, 3)
+    hook = Mock(return_value=None)  # it counts its calls
+    module.register_forward_hook(lambda module, inputs, result: result * 2)
+    jitted = tnp.jit(module)
+    _close(jitted(x), module(x))
+    module.register_forward_pre_hook(hook)
+    with pytest.warns(tnp.EagerFallbackWarning, match="hook of a library's"):
+        jitted(x)
+    _close(jitted(x), module(x))
+    assert hook.call_count == 3
+
+
+def test_a_jitted_module_is_its_module_to_libraries(network):
+    jitted = tnp.jit(network)
+    assert jitted == network and network == jitted and hash(jitted) == hash(network) and jitted != torch.nn.ReLU()
+    assert {network: 1}[jitted] == 1 and vars(jitted) is vars(network)
+    assert next(jitted.modules()) is jitted and dict(jitted.named_modules())["head"] is network.head
+    assert jitted.eval.__func__ is jitted.eval.__func__ and jitted.__doc__ == network.__doc__
+    traced = torch.fx.symbolic_trace(tnp.jit(torch.nn.Sequential(torch.nn.Linear(8, 2), torch.nn.ReLU())))
+    assert [n.op for n in traced.graph.nodes] == ["placeholder", "call_module", "call_module", "output"]
+
+
+@pytest.mark.filterwarnings("ignore")  # torch.jit is deprecated
+def test_modules_that_torch_has_traced():
+    module, x = torch.nn.Linear(3, 3), randn(2, 3)
+    _close(tnp.jit(torch.jit.trace(module, x))(x), module(x))

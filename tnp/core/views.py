@@ -18,7 +18,18 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
-__all__ = ["Path", "Step", "collect_prims", "fit", "inverse_rules", "memory_roots", "prim_chain", "update", "write"]
+__all__ = [
+    "Path",
+    "Step",
+    "collect_prims",
+    "fit",
+    "inverse_rules",
+    "memory_roots",
+    "prim_chain",
+    "read_only",
+    "update",
+    "write",
+]
 
 
 class Step:
@@ -156,6 +167,13 @@ def _inverse(prim: Symbol) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
+def read_only(a: TensorProxy) -> BaseException:
+    """What a write raises to an array that shows elements of ``a`` more than once: NumPy's error, or of another library its own way."""
+    if a.lang.library is not None:
+        return NeedsEager("it writes to a view that shows elements more than once")
+    return ValueError("assignment destination is read-only")
+
+
 @_inverse(prims.slice)
 def _write_slice(a: TensorProxy, new: TensorProxy, starts: Any, stops: Any, strides: Any = None) -> Any:
     return prims.slice_update(a, new, starts, strides)
@@ -184,7 +202,7 @@ def _write_flip(a: TensorProxy, new: TensorProxy, dims: Any) -> Any:
 @_inverse(prims.broadcast_in_dim)
 def _write_broadcast(a: TensorProxy, new: TensorProxy, shape: Any, dims: Any) -> Any:
     if sizes.equal(a.numel, sizes.product(tuple(shape))) is not True:
-        raise ValueError("assignment destination is read-only")
+        raise read_only(a)
     return prims.reshape(new, a.shape)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from tnp.core import langs, sizes
 from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
-from tnp.core.views import Path, Step, update
+from tnp.core.views import Path, Step, read_only, update
 from tnp.frontend import state as _tracer
 from tnp.frontend.layout import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -70,7 +70,7 @@ class Storage:
         """Gives the memory a new value."""
         self.check_known()
         if not self.writable:
-            raise ValueError("assignment destination is read-only")
+            raise read_only(self.value)
         if self.maybe_shared:
             raise AmbiguousView(
                 "it writes to an array that may or may not share memory with the result of a reshape; "
@@ -162,7 +162,7 @@ class TracedArray:
         path = self.path if at is None else self.path + Path([at])
         current = self.storage.value
         if not self.storage.writable or self.scalar:
-            raise ValueError("assignment destination is read-only")
+            raise read_only(current)
         with langs.language_context(current.lang):
             new = update(current, value, path) if path else update(current, value)
         self.storage.replace(new)

@@ -182,6 +182,7 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
     unique = {p.name: p for p in results}
     names = set(requiring)
     add_dependents(trace.body, names, trace.detached)
+    _check_views(trace, names)
     arguments = {p.name for p in trace.args}
     outputs = [
         p
@@ -211,6 +212,23 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
         return Split(trace, inputs, outputs, list(others.values()), views_)
     except GradientError as error:
         raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
+
+
+def _check_views(trace: Trace, names: set[str]) -> None:
+    """Raises :class:`NeedsEager` where a view of one of the values called ``names``, which require gradients, is made while those are off,
+    and used where they are on: to autograd it is a leaf that requires a gradient."""
+    found: set[str] = set()
+    for b in trace.body:
+        if not any(p.name in found or p.name in names for p in b.flat_inputs) or OpTags.DETACHES in b.sym.tags:
+            continue
+        made = [p for p in b.flat_outputs if is_differentiable(p)]
+        if all(p.name in trace.detached for p in made):
+            if OpTags.VIEW in b.sym.tags and _is_view(b):
+                found.update(p.name for p in made)
+        elif any(p.name in found for p in b.flat_inputs):
+            raise NeedsEager("it uses a view of what requires a gradient that it made while gradients were off")
+    if any(p.name in found for p in flat_proxies(trace.output)):
+        raise NeedsEager("it returns a view of what requires a gradient that it made while gradients were off")
 
 
 def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:

@@ -91,6 +91,15 @@ class Gradients:
         on = f"{prologue.constant(torch.is_grad_enabled, 'grad_enabled')}()"
         prologue.guard(on if self.began_on else f"not {on}", f"gradients are {'on' if self.began_on else 'off'}")
 
+    def guard_anomalies(self) -> None:
+        """The trace holds only where torch does not look at each function on the way back."""
+        prologue = self.tracer.inputs.prologue
+        looked = f"{prologue.constant(torch.is_anomaly_enabled, 'looks_for_anomalies')}()"
+        is_on = torch.is_anomaly_enabled()
+        prologue.guard(looked if is_on else f"not {looked}", f"anomaly detection is {'on' if is_on else 'off'}")
+        if is_on:
+            raise NeedsEager("torch looks for anomalies in gradients")
+
     def guard_inference(self) -> None:
         """The trace holds only where inference mode is on, or off, as it is now."""
         prologue = self.tracer.inputs.prologue

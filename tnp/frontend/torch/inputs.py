@@ -33,7 +33,7 @@ DEVICES = frozenset(d.value for d in DeviceType)
 #: what is asked at each call
 _is_any_autocast_enabled = torch._C._is_any_autocast_enabled
 _functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
-_tracing_state, _is_anomaly_enabled = torch._C._get_tracing_state, torch.is_anomaly_enabled
+_tracing_state = torch._C._get_tracing_state
 _forward_ad = torch.autograd.forward_ad
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -76,14 +76,12 @@ def is_ordinary() -> bool:
 
 
 def is_unwatched() -> bool:
-    """Whether torch's functions do nothing but cast and compute: neither a mode, ``torch.jit.trace`` nor the search for anomalies in
-    gradients looks at them one by one."""
+    """Whether torch's functions do nothing but cast and compute: neither a mode nor ``torch.jit.trace`` looks at them one by one."""
     return not (
         (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
         or _functions()
         or _dispatchers()
         or _tracing_state() is not None
-        or _is_anomaly_enabled()
         or _forward_ad._current_level >= 0
     )
 
@@ -97,7 +95,7 @@ def guard_state(inputs: Inputs) -> None:
     unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
     casts = inputs.tracer.casts.began_dtype
     if not inputs.tracer.began_ordinary:
-        watched = "a mode of torch's, torch.jit.trace, anomaly detection or forward gradients are on"
+        watched = "a mode of torch's, torch.jit.trace or forward gradients are on"
         prologue.guard(f"not {unwatched}", watched)
         raise NeedsEager(watched)
     if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
@@ -184,6 +182,8 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
     guard_state(inputs)
     if value.requires_grad:
         inputs.tracer.gradients.guard_mode()
+        if inputs.tracer.gradients.began_on:
+            inputs.tracer.gradients.guard_anomalies()
     before = len(prologue.steps)
     prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
     refusal = _refusal(value)

@@ -25,7 +25,7 @@ from tnp.lang.torch.autocast import switched_off
 from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.fills import laid_out
 
-__all__ = ["drawing", "function_of", "is_contiguous_as", "known_strides", "lay_out", "strides_of_like"]
+__all__ = ["drawing", "function_of", "is_contiguous_as", "known_strides", "lay_out", "reach", "strides_of_like"]
 
 #: elements beyond which a function is called on tensors without data, which of few functions lie otherwise
 MOST = 1 << 22
@@ -92,6 +92,11 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
     for i, a in enumerate(made):
         if a._strides is None:
             a._strides = Later(given, lambda i=i: strides(i))
+
+
+def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) -> int:
+    """How far behind the beginning of its memory ``a.as_strided(…)`` looks, in elements."""
+    return (storage_offset or 0) + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else -1
 
 
 def is_contiguous_as(a: TracedArray, memory_format: torch.memory_format) -> bool:

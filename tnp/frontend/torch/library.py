@@ -15,29 +15,29 @@ import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode_temporarily
 
 from tnp.core import langs, prims, sizes
-from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.views import Step
 from tnp.frontend import state
-from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
-from tnp.frontend.layout import ROW_MAJOR, row_major
+from tnp.frontend.handles import TracedArray, TracedNumber
 from tnp.frontend.libraries import Library
-from tnp.frontend.objects import is_stand_in
 from tnp.frontend.results import mark_shared
 from tnp.frontend.torch import compiling, layouts, questions
-from tnp.frontend.torch.arguments import sized, with_strides, without_inplace
+from tnp.frontend.torch.arguments import sized, without_inplace
 from tnp.frontend.torch.attributes import ATTRIBUTES, METHODS, own_attribute
 from tnp.frontend.torch.autocast import Casts
 from tnp.frontend.torch.classes import asks_for_class
+from tnp.frontend.torch.draws import SEEDED, generator_states, has_drawn
 from tnp.frontend.torch.gradients import Gradients
 from tnp.frontend.torch.inputs import CONSTANTS, guard_state, is_unwatched, lift
+from tnp.frontend.torch.opaque_calls import OpaqueCalls
 from tnp.frontend.torch.training import TRAINING, WRITTEN_OUT
-from tnp.lang.torch import autocast, language, opaque
+from tnp.lang.torch import autocast, language
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
-from tnp.lang.torch.registry import TorchFunction, by_id, function_of, symbol_of, takes
+from tnp.lang.torch.registry import TorchFunction, by_id, symbol_of, takes
 
 if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
@@ -70,19 +70,6 @@ _GETTER = type(Tensor.shape.__get__)
 _TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
-_SEEDED = "it seeds torch's generator, or draws from it, in code that is not traced"
-
-
-def _has_drawn(tracer: Tracer) -> bool:
-    """Whether torch's generator is not as it was when tracing began, which itself draws nothing."""
-    return any(not torch.equal(a, b) for a, b in zip(_generator_states(), tracer.generator_state))
-
-
-def _generator_states() -> list[Tensor]:
-    """The states of the CPU's generator and of those of the CUDA devices in use."""
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else ())]
-
-
 class _Mode(TorchFunctionMode):
     """Sends torch's functions to the tracer at work."""
 
@@ -92,7 +79,7 @@ class _Mode(TorchFunctionMode):
         self.tracer = tracer
 
     def __enter__(self) -> Any:
-        self.tracer.generator_state = _generator_states()
+        self.tracer.generator_state = generator_states()
         if self.tracer.says_compiling:
             compiling.begin()
         return super().__enter__()
@@ -104,13 +91,13 @@ class _Mode(TorchFunctionMode):
         gradients = self.tracer.gradients
         (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began
         gradients.put_back_modes(gradients.began)
-        if _has_drawn(self.tracer):
+        if has_drawn(self.tracer):
             first, *others = self.tracer.generator_state
             torch.set_rng_state(first)
             if others:
                 torch.cuda.set_rng_state_all(others)
             if error is None:
-                raise NeedsEager(_SEEDED)
+                raise NeedsEager(SEEDED)
         if error is None and casts != began_casts:
             raise NeedsEager("it turns autocast on or off for what comes after it")
         if error is None and on is not began_on:
@@ -122,7 +109,7 @@ class _Mode(TorchFunctionMode):
         return self.library.call(self.tracer, function, args, kwargs or {})
 
 
-class TorchLibrary(Library):
+class TorchLibrary(OpaqueCalls, Library):
     """torch."""
 
     # Functions
@@ -279,90 +266,6 @@ class TorchLibrary(Library):
     ) -> None:
         function = tracer.calling if symbol_of(tracer.calling) is symbol else None
         layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, result)
-
-    def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        called = tracer.calling if symbol_of(tracer.calling) is symbol else function_of(symbol.id)
-        return self.run_opaquely(tracer, called, args, kwargs)
-
-    def run_opaquely(
-        self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_order: bool = False
-    ) -> Any:
-        """A function that is not compiled, called as itself when the program runs. With ``in_order`` what it draws does not depend on how
-        its arguments lie in memory."""
-        name = getattr(function, "__name__", str(function))
-        args, kwargs = sized(tracer, args, name), sized(tracer, kwargs, name)
-        if any(map(is_stand_in, (*args, *kwargs.values()))):
-            raise NeedsEager(f"it passes a module or another object to torch.{name}, which is not compiled")
-        args, kwargs = tracer.known(args), tracer.known_values(kwargs)
-        seen: dict[str, TracedArray] = {}
-        proxies, keywords = tracer.value(args, seen), tracer.value(kwargs, seen)
-        if any(h.library is not self for h in seen.values()):
-            raise NeedsEager(f"it calls torch.{name} on an array of NumPy's")
-        with langs.language_context(language):
-            outcome = opaque.dry_run(function, proxies, keywords, {n: h.strides_ for n, h in seen.items()})
-        if outcome.draws and _has_drawn(tracer):
-            raise NeedsEager(_SEEDED)
-        if isinstance(outcome.result, TensorProxy) and outcome.result.name in seen:  # nothing to do
-            return seen[outcome.result.name]
-        if not outcome.strides:  # it says something about its arguments
-            if outcome.draws or not seen:
-                raise NeedsEager(f"it calls torch.{name}, which is not compiled")
-            return outcome.result
-        if tracer.strict:
-            raise TraceError(f"torch.{name} would run as an opaque call, which strict=True refuses")
-        if outcome.is_view:
-            self._check_view(tracer, name, args, kwargs)
-        depend, apart = tracer.gradients.before_opaque_call(function, proxies, keywords)
-        if apart:
-            args, kwargs = self._detached(tracer, args, apart), self._detached(tracer, kwargs, apart)
-        replays = outcome.draws and depend is not None and any(depend)
-        called, given = function, (args, kwargs)
-        if outcome.draws and not in_order:
-            function, args = layouts.drawing(function, args, kwargs)
-        if replays:
-            if any(type(x) is TracedObject for x in (*args, *kwargs.values())):
-                raise NeedsEager(
-                    f"it computes gradients through torch.{name}, which draws from a generator that it is given"
-                )
-            args = (tracer.call(opaque.generator_state, (), {}), *args)
-        result = tracer.call(opaque.symbol_for(function, outcome, replays=replays), args, kwargs)
-        tracer.gradients.after_opaque_call(depend)
-        if outcome.is_view:
-            return self._viewed(tracer, name, args[0], result, outcome)
-        is_plain = all(h.contiguous_ for h in seen.values())
-        made = with_strides(result, iter(outcome.strides.values()) if is_plain else None)
-        layouts.lay_out(called, *given, made)
-        return made
-
-    def _check_view(self, tracer: Tracer, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises :class:`NeedsEager` where a view of ``args[0]`` that torch makes may be of other memory than in eager's run."""
-        a = args[0]
-        if type(a) is not TracedArray or not a.contiguous_:
-            raise NeedsEager(f"it calls torch.{name}, a view, on a tensor that is not contiguous")
-        if name == "as_strided" and (
-            len(args) > 3 or kwargs.get("storage_offset") is not None
-        ):  # from the memory's beginning
-            if a.path or (a.storage.origin is not None and tracer.offsets[a.storage.origin.name]):
-                raise NeedsEager("it calls torch.as_strided with an offset on a part of a tensor's memory")
-            if a.storage.origin is not None:
-                e = tracer.inputs.expressions[a.storage.origin.name]
-                tracer.inputs.prologue.guard(f"{e}.storage_offset() == 0", f"{a.storage.origin.name} begins its memory")
-
-    def _viewed(self, tracer: Tracer, name: str, base: TracedArray, result: Any, outcome: opaque.DryRun) -> Any:
-        (strides,) = outcome.strides.values()
-        if result.storage is not base.storage:
-            raise NeedsEager(f"it calls torch.{name}, a view that tnp does not follow")
-        result._strides = ROW_MAJOR if strides == row_major(result.shape_) else strides
-        return result
-
-    def _detached(self, tracer: Tracer, x: Any, names: set[str]) -> Any:
-        """Arguments with those tensors detached whose values have these names."""
-        if type(x) is TracedArray:
-            named = x.__tnp_value__().name in names
-            return tracer.call(by_id["torch.detach"].symbol, (x,), {}) if named else x
-        if type(x) in (tuple, list):
-            return type(x)(self._detached(tracer, y, names) for y in x)
-        return {k: self._detached(tracer, y, names) for k, y in x.items()} if type(x) is dict else x
 
     def _functional(self, name: str) -> Any:
         """The function whose result one that changes its argument stores."""

@@ -72,11 +72,11 @@ def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: An
 
 
 def _ravel(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
-    """``torch.ravel``: a view where the tensor is contiguous, else of a copy; ``NotImplemented`` for what is no tensor."""
+    """``torch.ravel``: a view of the tensor where that is contiguous, else of a copy; ``NotImplemented`` for what is no tensor."""
     if type(input) is not TracedArray:
         return NotImplemented
     plain = library.call(tracer, torch.Tensor.contiguous, (input,), {})
-    return plain if input.ndim == 1 else library.call(tracer, torch.Tensor.view, (plain, -1), {})
+    return library.call(tracer, torch.Tensor.view, (plain, -1), {})
 
 
 def _dropout(rank: int | None = None) -> Any:

@@ -1,5 +1,8 @@
-"""Methods that fill a tensor with random numbers (``x.uniform_()``), as functions of a tensor like the one that they fill, and of that
-one's strides: which element gets which number depends on them."""
+"""Functions whose results depend on how tensors lie in memory, made to give what they give of eager's tensors.
+
+Methods that fill a tensor with random numbers (``x.uniform_()``) are functions of a tensor like the one that they fill, and of that
+one's strides: which element gets which number depends on them.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["FILLS", "laid_out"]
+__all__ = ["FILLS", "as_strided_in_order", "laid_out"]
 
 
 def _filled(name: str) -> Callable[..., torch.Tensor]:
@@ -34,6 +37,11 @@ def laid_out(function: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__ = f"{getattr(function, '__name__', 'function')}_laid_out"
     return call
+
+
+def as_strided_in_order(input: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """``input.as_strided(…)`` of a tensor that eager has in row-major order, whatever order it has here."""
+    return input.contiguous().as_strided(*args, **kwargs)
 
 
 def _with_strides(x: Any, strides: Iterator[tuple[int, ...]]) -> Any:

@@ -131,6 +131,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> TensorProxy:
         if len(amounts) != 1:
             raise RuntimeError("shifts and dimensions must align")
         return clang.reshape(_rolled(clang.reshape(input, (math.prod(input.shape),)), amounts[0], 0), input.shape)
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {dims} but tensor has no dimensions")
     along = [dimension(input.ndim, d) for d in (dims if isinstance(dims, (tuple, list)) else (dims,))]
     if len(along) != len(amounts):
         raise RuntimeError("shifts and dimensions must align")

@@ -85,10 +85,10 @@ def unflatten(input: Any, dim: Any, sizes: Any) -> TensorProxy:
 def flatten(input: Any, start_dim: Any = 0, end_dim: Any = -1) -> TensorProxy:
     """Several dimensions as one."""
     first, last = dimension(input.ndim, start_dim), dimension(input.ndim, end_dim)
-    if first > last:
-        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if input.ndim == 0:
         return clang.reshape(input, (1,))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
         return input
     middle = math.prod(input.shape[first : last + 1])
@@ -104,6 +104,8 @@ def ravel(input: Any) -> TensorProxy:
 @torchsymbol("permute", returns="view")
 def permute(input: Any, *dims: Any) -> TensorProxy:
     """The dimensions in another order."""
+    if not dims:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     order = [dimension(input.ndim, d) for d in shape_argument(dims)]
     if sorted(order) != list(range(input.ndim)):
         raise RuntimeError("permute(sparse_coo): duplicate or missing dims")

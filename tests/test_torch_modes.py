@@ -78,7 +78,7 @@ def set_as_they_are(jit):
     return rounds(jit(f), lambda: torch.ones(3), modes=(True, False, True))
 
 
-@table(False)
+@table(True)
 def contexts_and_decorators(jit):
     @torch.no_grad()
     def off(x):
@@ -94,9 +94,17 @@ def contexts_and_decorators(jit):
             with torch.enable_grad():
                 b = x * 3
             c = b * 4
-        return a, b, c, a + b + c, on(x), torch.set_grad_enabled(False)(on)(x)
+        return a, b, c, a + b + c, on(x)
 
     return rounds(jit(f), modes=(True, False, True, False))
+
+
+@table(True)
+def decorated_in_the_function(jit):
+    def inner(x):
+        return x.sin()
+
+    return rounds(jit(lambda x: (torch.set_grad_enabled(False)(inner)(x), x * 2)))
 
 
 @table(False)

@@ -6,8 +6,6 @@ import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tnp.core import prims
-from tnp.core.bodies import bodies_of
 from tnp.core.errors import (
     ExtensionError,
     InternalError,
@@ -15,10 +13,8 @@ from tnp.core.errors import (
     NoExecutorError,
     TraceError,
 )
-from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.core.trace import Trace
 
-__all__ = ["REPORT", "acts_on_the_outside", "is_certain", "passed_on", "text_of", "while_compiling"]
+__all__ = ["REPORT", "is_certain", "passed_on", "text_of", "while_compiling"]
 
 REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
 #: what says what is wrong by itself
@@ -61,16 +57,3 @@ def is_certain(error: Exception) -> bool:
         return False
     code = last.tb_frame.f_code
     return code.co_filename.startswith("<tnp") and code.co_code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
-
-
-def acts_on_the_outside(trace: Trace) -> bool:
-    """Whether a program writes to the caller's memory or objects, prints, or draws random numbers: it may not run twice."""
-    return any(map(_acts, trace.bound_symbols))
-
-
-def _acts(b: BoundSymbol) -> bool:
-    if b.sym.id in (prims.copy_.id, prims.set_attribute.id):
-        return True
-    if b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
-        return True
-    return any(_acts(inner) for body in bodies_of(b) for inner in body.bound_symbols)

@@ -21,6 +21,7 @@ import numpy as np
 from tnp.core import check, locks, logs
 from tnp.core.collector import collected_rarely
 from tnp.core.current import registrations
+from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import (
     EagerFallbackWarning,
     ExtensionError,
@@ -40,7 +41,7 @@ from tnp.core.symbol import call_outside_trace_with
 from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
-from tnp.faults import REPORT, acts_on_the_outside, is_certain, passed_on, text_of, while_compiling
+from tnp.faults import REPORT, is_certain, passed_on, text_of, while_compiling
 from tnp.frontend import state
 from tnp.frontend.acquire import Acquired, acquire
 from tnp.frontend.asking import Asked

@@ -12,6 +12,7 @@ import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
+from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, flat_proxies
@@ -185,6 +186,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
             obj = inputs.object_proxy(source, kind)
             for name, value in stored.items():
                 prims.set_attribute(obj, name, _output(value))
+    if tracer.may_lose_stores and acts_on_the_outside(trace):
+        raise NeedsEager("it assigns an attribute, and then does what may raise after arrays were written to")
     output = _output(result)
     _check_reshapes(tracer)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}

@@ -312,6 +312,9 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
             return
         if sets_itself:
             raise NeedsEager(f"it assigns {name!r} of {shadowed.source.description}, whose class does that itself")
+        if not hasattr(shadowed.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
+            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
+            raise AttributeError(f"{name!r} {kept}")
         part = shadowed.part_with(name)
         (shadowed.stored if part is None else part)[name] = value
 

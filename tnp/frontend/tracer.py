@@ -30,6 +30,7 @@ from tnp.frontend.foreign import Foreign, refuse
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
+from tnp.frontend.objects import stored_attributes
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
 from tnp.frontend.rewriter import RUNTIME
@@ -81,6 +82,8 @@ class Tracer:
         self.loaded: dict[tuple[Any, str], Any] = {}
         #: how many ``try`` blocks the program is in
         self.catching = 0
+        #: whether an error at run time may come between assignments of attributes, which are made last, so that the program may not do anything else that cannot be done twice
+        self.may_lose_stores = False
         #: how many ``np.errstate`` it is in under which operations raise
         self.raising = 0
         self.must_run_eagerly: NeedsEager | None = None
@@ -372,6 +375,8 @@ class Tracer:
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.flush()
+        if any(stored_attributes(shadow)[2] for shadow in self.inputs.shadows):
+            self.may_lose_stores = True
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

@@ -1,0 +1,106 @@
+"""Errors that a program raises when it runs: what it did before has happened, what comes after has not."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.testing import assert_same
+
+
+class Cell:
+    def __init__(self):
+        self.count = 1
+        self.memory = np.zeros(3)
+
+
+class Slots:
+    __slots__ = ("count", "memory")
+
+    __init__ = Cell.__init__
+
+
+def counted(cell, a, at):
+    cell.count += 1
+    return a[at[0]]
+
+
+def constant_index(cell, a, at):
+    cell.count += 1
+    return a[14, []]
+
+
+def written_before(cell, a, at):
+    cell.memory[0] += 1
+    cell.count += 1
+    a[at[1]] = 2
+
+
+def written_after(cell, a, at):
+    cell.count += 1
+    found = a[at[0]]
+    cell.memory[0] = found.sum()
+
+
+def in_a_loop(cell, a, at):
+    for k in range(3):
+        cell.count += 1
+        a[at[k]] += cell.count
+
+
+def before_a_loop(cell, a, at):
+    cell.count += 1
+    for k in range(3):
+        a[at[k]] += 1
+
+
+def read_in_a_loop(cell, a, at):
+    cell.count += 1
+    cell.memory = cell.memory + 1
+    total = 0.0
+    for k in range(3):
+        total += a[at[k]].sum()
+    cell.total = total
+
+
+def twice(cell, a, at):
+    cell.count += 1
+    a[at[0]]
+    cell.count += 1
+    a[at[1]]
+    cell.count += 1
+
+
+def outcome(f, cell, a, at):
+    try:
+        result = f(cell, a, at)
+    except Exception as error:
+        result = type(error), str(error)
+    names = cell.__slots__ if isinstance(cell, Slots) else cell.__dict__
+    return result, {name: getattr(cell, name) for name in names}, a
+
+
+@pytest.mark.parametrize("kind", [Cell, Slots])
+@pytest.mark.parametrize(
+    "f",
+    [counted, constant_index, written_before, written_after, in_a_loop, before_a_loop, read_in_a_loop, twice],
+    ids=lambda f: f.__name__,
+)
+def test_attributes_that_were_assigned_before_an_error_are_kept(f, kind):
+    jitted = tnp.jit(f)
+    for at in ([0, 1, 2], [0, 9, 1], [9, 0, 0], [0, 1, 2]):
+        args = kind(), np.ones((3, 3)), np.array(at)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)  # some of these do
+            assert_same(outcome(jitted, *copy.deepcopy(args)), outcome(f, *copy.deepcopy(args)))
+
+
+@pytest.mark.parametrize("f", [counted, read_in_a_loop, twice], ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+def test_programs_that_only_assign_attributes_are_compiled(f):
+    jitted = tnp.jit(f)
+    for at in ([0, 1, 2], [0, 9, 1]):
+        outcome(jitted, Cell(), np.ones((3, 3)), np.array(at))
+    assert tnp.cache_info(jitted).misses == 1

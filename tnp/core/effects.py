@@ -1,0 +1,24 @@
+"""What programs do beside computing results."""
+
+from __future__ import annotations
+
+from tnp.core import prims
+from tnp.core.bodies import bodies_of
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.trace import Trace
+
+__all__ = ["acts_on_the_outside"]
+
+
+def acts_on_the_outside(trace: Trace) -> bool:
+    """Whether a program writes to the caller's memory, prints, or draws random numbers: after an error it may not run again. Attributes are
+    assigned when nothing can raise any more."""
+    return any(map(_acts, trace.bound_symbols))
+
+
+def _acts(b: BoundSymbol) -> bool:
+    if b.sym.id == prims.set_attribute.id:
+        return False
+    if b.sym.id == prims.copy_.id or b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+        return True
+    return any(_acts(inner) for body in bodies_of(b) for inner in body.bound_symbols)

@@ -1,5 +1,6 @@
 """Errors that a program raises when it runs: what it did before has happened, what comes after has not."""
 
+import contextlib
 import copy
 import warnings
 
@@ -104,3 +105,26 @@ def test_programs_that_only_assign_attributes_are_compiled(f):
     for at in ([0, 1, 2], [0, 9, 1]):
         outcome(jitted, Cell(), np.ones((3, 3)), np.array(at))
     assert tnp.cache_info(jitted).misses == 1
+
+
+def refused_for_some(x, n):
+    return memoryview(x).nbytes if n > 3 else x * n
+
+
+def raises_for_some(x, n):
+    return x[7] if n > 3 else x * n
+
+
+@pytest.mark.parametrize("f", [refused_for_some, raises_for_some], ids=lambda f: f.__name__)
+def test_what_is_found_for_some_numbers_holds_for_those_alone(f):
+    jitted, x = tnp.jit(f), np.ones(2)
+
+    def call(n):
+        with warnings.catch_warnings(), contextlib.suppress(IndexError):
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+            return jitted(x, n)
+
+    for _ in range(3):
+        call(5)
+        assert_same(call(2), x * 2)
+    assert tnp.cache_info(jitted).misses == 2

@@ -343,7 +343,7 @@ class Jitted:
             seconds = time.perf_counter() - start
             entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
-            return self._once_eagerly(form, prologue, reason.error)
+            return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except (NoExecutorError, ExtensionError) as error:
@@ -474,6 +474,10 @@ class Jitted:
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         self._warn_once(text, warning)
+        return self._finding(form, prologue, text)
+
+    def _finding(self, form: Form, prologue: Prologue, text: str) -> Entry:
+        """That calls for which a prologue is valid run eagerly."""
         run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
         return Entry(form, prologue, run, eager_reason=text)
 
@@ -482,13 +486,20 @@ class Jitted:
             self._warned.add(warning)
             warnings.warn(text, warning, stacklevel=user_stack_level())
 
-    def _once_eagerly(self, form: Form, prologue: Prologue, error: BaseException) -> Entry:
-        """For a call whose tracing raised ``error``: if eager does not, that is tnp's fault, and calls of its kind run eagerly."""
+    def _once_eagerly(self, form: Form, prologue: Prologue, error: BaseException, *, keeps: bool = True) -> Entry:
+        """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept; if eager does not
+        raise, that is tnp's fault."""
 
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
-            result = form.apply(self.__tnp_function__, values)
+            try:
+                result = form.apply(self.__tnp_function__, values)
+            except Exception as raised:
+                if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
+                    with self._lock, _keeping:
+                        self._keep(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
+                raise
             text = f"tracing raised {text_of(error)}, which eager does not"
             if check.enabled():
                 raise InternalError(f"{self.called}: {text}") from error

@@ -154,6 +154,9 @@ def _acquire(
                 raise tracer.must_run_eagerly
             _check_containers(inputs)
             differentiated = _finish(trace, inputs, tracer, result, differentiate)
+    except BaseException:
+        guard_numbers(trace, trace.value_guards.values(), inputs)  # what is found holds for calls that come here, too
+        raise
     finally:
         langs.set_current(language)
         state.set_current(before)

@@ -19,7 +19,10 @@ __all__ = ["guard_numbers"]
 
 
 def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs) -> None:
-    """Guards numbers that the program depends on, computed in the prologue from those that it is given."""
+    """Guards numbers that the program depends on, computed in the prologue from those that it is given.
+
+    Of a trace that was given up, those are left out that are computed in a loop which had not been recorded.
+    """
     producers = dict(trace.number_definitions)
 
     def collect(bsyms: Any) -> None:
@@ -51,7 +54,12 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
             expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
         return expressions[x.name]
 
-    for number in numbers:
+    def is_known(x: Any) -> bool:
+        if not isinstance(x, Proxy) or x.name in expressions:
+            return True
+        return x.name in producers and all(map(is_known, producers[x.name].args))
+
+    for number in filter(is_known, numbers):
         inputs.number_guard(expression(number), describe(number), number)
 
 

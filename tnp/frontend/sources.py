@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,11 @@ class ArrayKind(NamedTuple):
 
 
 _WORD = re.compile(r"\w+")
+
+
+@functools.lru_cache(4_096)
+def _code(text: str) -> CodeType:
+    return compile(text, "<tnp guard>", "eval")
 
 
 def _find(x: str, items: list[str]) -> int | None:
@@ -289,10 +295,10 @@ class Prologue:
         for step in self.steps:
             try:
                 if isinstance(step, Guard):
-                    if not eval(step.condition, scope):
+                    if not eval(_code(step.condition), scope):
                         return step.description
                 else:
-                    scope[step[0]] = eval(step[1], scope)
+                    scope[step[0]] = eval(_code(step[1]), scope)
             except Exception as error:
                 return f"{step.description if isinstance(step, Guard) else step[1]}: {error!r}"
         return None

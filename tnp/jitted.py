@@ -360,7 +360,7 @@ class Jitted:
             needed = _needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-                return self._once_eagerly(form, prologue, error)
+                return self._once_eagerly(form, prologue, error, keeps=not answers.steps)
             entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry

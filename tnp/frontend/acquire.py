@@ -155,7 +155,7 @@ def _acquire(
             _check_containers(inputs)
             differentiated = _finish(trace, inputs, tracer, result, differentiate)
     except BaseException:
-        guard_numbers(trace, trace.value_guards.values(), inputs)  # what is found holds for calls that come here, too
+        guard_numbers(trace, trace.value_guards.values(), inputs, given_up=True)  # what is found is found for these
         raise
     finally:
         langs.set_current(language)

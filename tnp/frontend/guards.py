@@ -18,10 +18,10 @@ from tnp.frontend.sources import Source
 __all__ = ["guard_numbers"]
 
 
-def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs) -> None:
+def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs, *, given_up: bool = False) -> None:
     """Guards numbers that the program depends on, computed in the prologue from those that it is given.
 
-    Of a trace that was given up, those are left out that are computed in a loop which had not been recorded.
+    Of a trace that was ``given_up``, those are left out that are not known to be computed from other numbers.
     """
     producers = dict(trace.number_definitions)
 
@@ -49,7 +49,9 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
             return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
         if x.name not in expressions:
             b = producers[x.name]
-            function = inputs.prologue.constant(_number_function(b), "number")
+            function = _number_function(b)
+            assert function is not None
+            function = inputs.prologue.constant(function, "number")
             text = f"{function}({', '.join(expression(a) for a in b.args)})"
             expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
         return expressions[x.name]
@@ -57,16 +59,16 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
     def is_known(x: Any) -> bool:
         if not isinstance(x, Proxy) or x.name in expressions:
             return True
-        return x.name in producers and all(map(is_known, producers[x.name].args))
+        b = producers.get(x.name)
+        return b is not None and _number_function(b) is not None and all(map(is_known, b.args))
 
-    for number in filter(is_known, numbers):
+    for number in filter(is_known, numbers) if given_up else numbers:
         inputs.number_guard(expression(number), describe(number), number)
 
 
-def _number_function(b: BoundSymbol) -> Callable[..., Any]:
+def _number_function(b: BoundSymbol) -> Callable[..., Any] | None:
+    """What an operation does with Python numbers; ``None`` if it takes others."""
     if b.sym.name == "convert_number":
         python_type = b.args[1]
         return lambda x, _: python_type(x)
-    function = number_function(by_name[b.sym.name])
-    assert function is not None
-    return function
+    return number_function(by_name[b.sym.name]) if b.sym.name in by_name else None

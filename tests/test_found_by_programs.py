@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.api import programs_of
 from tnp.testing import assert_same
 
 EXECUTORS = (None, ("numpy",), ("numpy_prims",))
@@ -211,3 +212,63 @@ def test_conditions_on_numbers_in_a_branch_are_mapped():
     rows = np.array([[1.0, 2.0], [-1.0, -2.0]])
     for n in (3, 1, 3):
         np.testing.assert_array_equal(mapped(rows, n), np.stack([f(row, n) for row in rows]))
+
+
+# Patterns
+
+
+class Place:
+    x = 3
+
+    def __init__(self, of=None):
+        self.of = of
+
+
+def matched(n, p):
+    match n:
+        case float() as kind:
+            pass
+        case bool() | str() as kind:
+            kind = "other"
+        case Place.x:
+            kind = "x"
+        case _:
+            kind = None
+    print(kind)
+    match p:
+        case Place(of=np.ndarray() as found):
+            return kind, found * 2
+        case {"of": Place.x | 4, **rest} if rest:
+            return kind, len(rest), p["more"] * n
+        case [Place.x, *rest]:
+            return kind, [2 * y for y in rest]
+        case np.ndarray():
+            return p + 1
+        case Place.missing:
+            return 0
+
+
+def test_patterns_name_classes_and_attributes(capsys):
+    jitted = tnp.jit(matched)
+    for x in (3, 4, 3):
+        Place.x = x
+        for n in (2.5, 3, True, 4):
+            for p in (Place(X), {"of": 3, "more": X}, {"of": 2}, [3, X, 1.0], (4, 2), X):
+                expected, left, _ = outcome(matched, (n, p))
+                printed = capsys.readouterr().out
+                for _ in range(2):
+                    got, _, trouble = outcome(jitted, (n, p))
+                    assert not trouble
+                    assert capsys.readouterr().out == printed
+                    assert_same(got, expected)
+    assert not any("source cannot be had" in str(entry.eager_reason) for entry, _ in programs_of(jitted))
+
+
+def test_what_has_no_source_prints_at_each_call(capsys):
+    names = {}
+    exec("def f(a):\n    print('s')\n    return a + 1", names)
+    jitted = tnp.jit(names["f"])
+    with pytest.warns(tnp.EagerFallbackWarning, match="uses print"):
+        for _ in range(3):
+            jitted(X)
+    assert capsys.readouterr().out == "s\n" * 3

@@ -40,6 +40,8 @@ from pathlib import Path
 from typing import Any
 
 from tnp.core import disk, locks
+from tnp.core.check import enabled
+from tnp.core.errors import InternalError
 from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.returns import return_what_is_raised
@@ -631,7 +633,9 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:
         compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError) as error:
+        if enabled() and not has_places:
+            raise InternalError(f"{f.__name__} cannot be compiled with hooks: {error}") from error
         return None
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)

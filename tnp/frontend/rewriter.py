@@ -415,7 +415,9 @@ class _Rewriter(Transformer):
         if found is node:
             return node
         lookups.append(thunk(found))
-        return ast.copy_location(ast.Attribute(ast.Name(_PATTERNS, ast.Load()), f"p{len(lookups) - 1}", ast.Load()), node)
+        return ast.copy_location(
+            ast.Attribute(ast.Name(_PATTERNS, ast.Load()), f"p{len(lookups) - 1}", ast.Load()), node
+        )
 
 
 #: decorators and bases that read nothing but the class

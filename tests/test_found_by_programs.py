@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.api import programs_of
 from tnp.testing import assert_same
 
 EXECUTORS = (None, ("numpy",), ("numpy_prims",))
@@ -211,3 +212,173 @@ def test_conditions_on_numbers_in_a_branch_are_mapped():
     rows = np.array([[1.0, 2.0], [-1.0, -2.0]])
     for n in (3, 1, 3):
         np.testing.assert_array_equal(mapped(rows, n), np.stack([f(row, n) for row in rows]))
+
+
+# Patterns
+
+
+class Place:
+    x = 3
+
+    def __init__(self, of=None):
+        self.of = of
+
+
+def matched(n, p):
+    match n:
+        case float() as kind:
+            pass
+        case bool() | str() as kind:
+            kind = "other"
+        case Place.x:
+            kind = "x"
+        case _:
+            kind = None
+    print(kind)
+    match p:
+        case Place(of=np.ndarray() as found):
+            return kind, found * 2
+        case {"of": Place.x | 4, **rest} if rest:
+            return kind, len(rest), p["more"] * n
+        case [Place.x, *rest]:
+            return kind, [2 * y for y in rest]
+        case np.ndarray():
+            return p + 1
+        case Place.missing:
+            return 0
+
+
+def test_patterns_name_classes_and_attributes(capsys):
+    jitted = tnp.jit(matched)
+    for x in (3, 4, 3):
+        Place.x = x
+        for n in (2.5, 3, True, 4):
+            for p in (Place(X), {"of": 3, "more": X}, {"of": 2}, [3, X, 1.0], (4, 2), X):
+                expected, _, _ = outcome(matched, (n, p))
+                printed = capsys.readouterr().out
+                for _ in range(2):
+                    got, _, trouble = outcome(jitted, (n, p))
+                    assert not trouble
+                    assert capsys.readouterr().out == printed
+                    assert_same(got, expected)
+    assert not any("source cannot be had" in str(entry.eager_reason) for entry, _ in programs_of(jitted))
+
+
+def test_what_has_no_source_prints_at_each_call(capsys):
+    names = {}
+    exec("def f(a):\n    print('s')\n    return a + 1", names)
+    jitted = tnp.jit(names["f"])
+    with pytest.warns(tnp.EagerFallbackWarning, match="uses print"):
+        for _ in range(3):
+            jitted(X)
+    assert capsys.readouterr().out == "s\n" * 3
+
+
+# Effects and errors, in order
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, i: (print(f"{a}"), a[[i]]),
+        lambda a, i: (a[[i]], print("behind"), a + 1)[0],
+        lambda a, i: (print("%s" % (a + 1)), np.take(a, i) + 1, print("between"), (a * 2)[[i]]),
+    ],
+)
+def test_what_is_printed_before_an_error_and_what_not(function, capsys):
+    for executors in EXECUTORS:
+        jitted = tnp.jit(function, executors=executors)
+        for i in (-2, 0, -2, 7, 1):
+            expected, _, _ = outcome(function, (X[:1], i))
+            printed = capsys.readouterr().out
+            got, _, trouble = outcome(jitted, (X[:1], i))
+            assert not trouble
+            assert capsys.readouterr().out == printed
+            assert_same(got, expected)
+
+
+# Powers
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32", "complex64"])
+def test_powers_by_numbers_that_vary(dtype):
+    def power(a, n):
+        return a**n
+
+    def in_place(a, n):
+        a **= n
+        return a
+
+    values = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.5]) + (1j if dtype == "complex64" else 0)
+    numbers = [3, 4, 2, 0, 1, 5, 2, 2.5, 0.5, 2.0, 1.5, 0.5] + (
+        [-2, -1, -3, -1, -1.0, -0.5] if dtype[0] in "fc" else []
+    )
+    with np.errstate(all="ignore"):
+        a = values.astype(dtype)
+    for function in (power, in_place) if dtype[0] in "fc" else (power,):
+        check(function, *((a, n) for n in numbers))
+
+
+# Views of arrays whose sizes are known at run time only
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_writes_through_ravel_of_a_part(turned):
+    def f(a, n):
+        for k in range(n):
+            (a[:, :k] if turned else a[:k]).ravel()[1:] += 1
+        return a.sum()
+
+    check(f, *((np.ones((6, 4)), n) for n in (2, 5, 4, 6)))
+
+
+# Read-only arrays
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: np.add.at(a, [0], 1),
+        lambda a: np.negative.at(a, [1]),
+        lambda a: np.copyto(a, a, where=a > 0),
+        lambda a: np.copyto(a, a),
+        lambda a: np.copyto(a, a[::-1]),
+        lambda a: np.copyto(a, 1),
+    ],
+)
+def test_read_only_arrays_that_numpy_does_not_refuse(function):
+    for executors in (None, ("numpy_prims",)):
+        jitted = tnp.jit(function, executors=executors)
+        for _ in range(2):
+            arrays = X.copy(), X.copy()
+            for a in arrays:
+                a.flags.writeable = False
+            assert_same(outcome(jitted, arrays[:1])[0], outcome(function, arrays[1:])[0])
+            assert_same(*arrays)
+
+
+# Casts
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32"])
+def test_bincount_takes_what_numpy_takes(dtype):
+    check(
+        lambda a: (np.bincount(a), np.bincount([])), (np.array([1, 2, 4]).astype(dtype),), (np.array([]).astype(dtype),)
+    )
+
+
+def test_imaginary_parts_that_are_dropped_are_warned_of():
+    def f(a, m, v):
+        np.putmask(a, m, v)
+        np.copyto(a, v, casting="unsafe")
+
+    jitted = tnp.jit(f)
+    for value in (np.complex64(2), np.array([1j])):
+        for _ in range(2):
+            mine, eagers = X.copy(), X.copy()
+            for function, a in ((f, eagers), (jitted, mine)):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    function(a, X > 1, value)
+                assert sum("imaginary" in str(w.message) for w in caught) == 2
+            assert_same(mine, eagers)

@@ -70,10 +70,30 @@ def same_layout(a: Any, b: Any) -> bool:
 
 def is_contiguous(shape: tuple[Any, ...], strides: Strides) -> bool:
     """Whether an array with these strides is surely C-contiguous (dimensions of 1 do not matter)."""
-    expected = row_major(shape)
-    if strides is None or expected is None:
-        return False
-    return 0 in shape or all(n == 1 or s == e for n, s, e in zip(shape, strides, expected))
+    return contiguity(shape, strides) is True
+
+
+def contiguity(shape: tuple[Any, ...], strides: Strides) -> bool | None:
+    """Whether an array with these strides is C-contiguous; ``None`` if sizes that are known at run time only decide. An array that turns out
+    to be empty may be either."""
+    if strides is None:
+        return None
+    if 0 in shape:
+        return True
+    step: int | None = 1
+    found: bool | None = True
+    for n, s in zip(reversed(shape), reversed(strides)):
+        if type(n) is not int:
+            found = found if s == step else None
+            step = None
+        elif n != 1:
+            if step is None:
+                found = None
+            elif s != step:
+                return False
+            else:
+                step *= n
+    return found
 
 
 def is_row_ordered(a: Any) -> bool:
@@ -145,16 +165,23 @@ class NotAView(Exception):
     """A reshape on the way copies."""
 
 
+class MaybeAView(Exception):
+    """Whether a reshape on the way copies depends on sizes that are known at run time only."""
+
+
 def follow(chain: list[BoundSymbol], strides: Strides, *, contiguous_only: bool = False) -> Strides:
     """The strides after a chain of view prims, from those of the array that it starts from.
 
-    Raises :class:`NotAView` where a reshape must copy; with ``contiguous_only``, where what it reshapes is not contiguous.
+    Raises :class:`NotAView` where a reshape must copy; with ``contiguous_only``, where what it reshapes is not contiguous; and
+    :class:`MaybeAView` where that is not known.
     """
     for bsym in chain:
         if strides is None:
             return None
-        if contiguous_only and bsym.sym.name == "reshape" and not is_contiguous(bsym.args[0].shape, strides):
-            raise NotAView
+        if contiguous_only and bsym.sym.name == "reshape":
+            found = contiguity(bsym.args[0].shape, strides)
+            if found is not True:
+                raise NotAView if found is False else MaybeAView
         strides = _after(bsym, strides)
     return strides
 
@@ -188,7 +215,9 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         return (*rest, strides[dim1] + strides[dim2])
     if name == "reshape":
         if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
-            return None
+            if is_contiguous(a.shape, strides):
+                return None
+            raise MaybeAView
         found = reshape_strides(a.shape, strides, bsym.output.shape)
         if found is None:
             raise NotAView

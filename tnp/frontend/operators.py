@@ -81,8 +81,14 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
 def _power(tracer: Tracer, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
     """``a ** b``, which for a few exponents is a faster operation than a power."""
     base, exponent = args
-    if type(exponent) is TracedNumber and exponent.proxy.value in (2, 0.5, 1, -1):
-        exponent = exponent._known()
+    if type(exponent) is TracedNumber:
+        if exponent.proxy.value in (2, 0.5, 1, -1):
+            exponent = exponent._known()
+        elif type(base) is TracedArray and not base.scalar:
+            for other in lnp.powers_of_their_own(base._element_type.kind, exponent.proxy.python_type):
+                if exponent == other:  # guards that it is not, if it is known
+                    exponent = other
+                    break
     if type(base) is TracedArray and not base.scalar:
         symbol = lnp.fast_power(base._element_type.kind, exponent)
         if symbol is not None:

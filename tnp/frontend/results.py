@@ -16,7 +16,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, prim_chain
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray
-from tnp.frontend.layout import ROW_MAJOR, Later, NotAView, Strides, follow, is_row_ordered, repeats
+from tnp.frontend.layout import ROW_MAJOR, Later, MaybeAView, NotAView, Strides, follow, is_row_ordered, repeats
 from tnp.lang.numpy.registry import Returns
 
 __all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
@@ -67,6 +67,8 @@ def view_handle(
                 if returns.endswith("if contiguous"):
                     _copy_in(bsyms[-1], result)
                 return None
+            except MaybeAView:
+                return _maybe_view(result, base)
             is_numpys = base.library is None  # PyTorch's functions that give their argument say so themselves
             if is_numpys and returns.startswith("argument") and _is_same_view(result, source, strides, base.strides_):
                 return base
@@ -76,15 +78,20 @@ def view_handle(
         else:
             steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
         if reshapes and base.strides_ is None:
-            copy = TracedArray(Storage(result), Path(), result, None)
-            mark_shared(copy.storage, base.storage)
-            state.current().reshaped.append((copy.storage, base.storage))
-            return copy
+            return _maybe_view(result, base)
         storage = base.storage
         if returns == "read-only view" or any(repeats(b) for b in chain):
             storage = _ReadOnly(storage, sealed=returns == "read-only view")
         return TracedArray(storage, base.path + Path(steps), result, strides)
     return None
+
+
+def _maybe_view(result: TensorProxy, base: TracedArray) -> TracedArray:
+    """``result``, of which it cannot be told whether it is a view of ``base`` or a copy."""
+    copy = TracedArray(Storage(result), Path(), result, None)
+    mark_shared(copy.storage, base.storage)
+    state.current().reshaped.append((copy.storage, base.storage))
+    return copy
 
 
 def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:

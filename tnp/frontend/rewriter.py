@@ -40,6 +40,8 @@ from pathlib import Path
 from typing import Any
 
 from tnp.core import disk, locks
+from tnp.core.check import enabled
+from tnp.core.errors import InternalError
 from tnp.frontend.assigned import hook_unsure_names
 from tnp.frontend.liveness import PREFIX
 from tnp.frontend.returns import return_what_is_raised
@@ -50,6 +52,8 @@ from tnp.frontend.tree import Transformer, statements_in, walk, with_places
 __all__ = ["has_hooks", "is_followed", "is_library_class", "is_library_module", "is_user_function", "rewrite"]
 
 RUNTIME = "__tnp__"
+#: the variable of what the patterns of a ``match`` statement name
+_PATTERNS = f"{PREFIX}patterns"
 
 #: functions that look at their caller's frame, which must stay the user's
 _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
@@ -385,11 +389,35 @@ class _Rewriter(Transformer):
         refusal = self._hook("defines_class", node, ast.copy_location(ast.Constant(node.name), node))
         return [ast.copy_location(ast.Expr(refusal), node), node]
 
-    def visit_Match(self, node: Any) -> ast.AST:
-        """A pattern may be ``True`` or ``False``, which no stand-in is."""
-        self.generic_visit(node)
-        node.subject = self._hook("subject", node.subject, node.subject)
-        return node
+    def visit_Match(self, node: Any) -> Any:
+        """A pattern may be ``True`` or ``False``, which no stand-in is. A pattern takes names and no calls, so what it names is looked up
+        through the hooks of functions, attributes of an object made for them."""
+        node.subject = self._hook("subject", node.subject, self.visit(node.subject))
+        lookups: list[ast.expr] = []
+        for case in node.cases:
+            for part in walk([case.pattern]):
+                if isinstance(part, ast.MatchClass):
+                    part.cls = self._in_pattern(part.cls, lookups)
+                elif isinstance(part, ast.MatchValue):
+                    part.value = self._in_pattern(part.value, lookups)
+                elif isinstance(part, ast.MatchMapping):
+                    part.keys = [self._in_pattern(key, lookups) for key in part.keys]
+            case.guard = case.guard and self.visit(case.guard)
+            case.body = [new for s in case.body for new in _as_list(self.visit(s))]
+        if not lookups:
+            return node
+        names = ast.copy_location(ast.Name(_PATTERNS, ast.Store()), node)
+        return [ast.copy_location(ast.Assign([names], self._hook("patterns", node, *lookups)), node), node]
+
+    def _in_pattern(self, node: ast.expr, lookups: list[ast.expr]) -> ast.expr:
+        """A name or an attribute that stands in a pattern; what looks it up goes to ``lookups``."""
+        found = self.visit(node) if isinstance(node, (ast.Name, ast.Attribute)) else node
+        if found is node:
+            return node
+        lookups.append(thunk(found))
+        return ast.copy_location(
+            ast.Attribute(ast.Name(_PATTERNS, ast.Load()), f"p{len(lookups) - 1}", ast.Load()), node
+        )
 
 
 #: decorators and bases that read nothing but the class
@@ -607,7 +635,9 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:
         compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError) as error:
+        if enabled() and not has_places:
+            raise InternalError(f"{f.__name__} cannot be compiled with hooks: {error}") from error
         return None
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)

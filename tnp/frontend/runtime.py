@@ -44,6 +44,16 @@ _MISSING = object()
 _NOTHING = nullcontext()
 
 
+class Patterns:
+    """The names in patterns, each looked up when it is compared with: ``p0``, ``p1`` ..., results of ``lookups``."""
+
+    def __init__(self, lookups: tuple[Callable[[], Any], ...]) -> None:
+        self._lookups = lookups
+
+    def __getattr__(self, name: str) -> Any:
+        return self._lookups[int(name[1:])]()
+
+
 class Runtime(ControlFlow):
     """The hooks of one rewritten function, which knows where its global and closure names come from."""
 
@@ -111,6 +121,10 @@ class Runtime(ControlFlow):
     def subject(self, x: Any) -> Any:
         """What a ``match`` statement compares with its patterns."""
         return x._known() if type(x) is TracedNumber and x.proxy.python_type is bool else x
+
+    def patterns(self, *lookups: Callable[[], Any]) -> Patterns:
+        """What the patterns of a ``match`` statement name."""
+        return Patterns(lookups)
 
     def assigns(self, *names: str) -> None:
         """The function assigns names of the outside."""
@@ -447,6 +461,7 @@ def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -
         if (
             operation.startswith("STORE")
             or is_impure(value)
+            or is_effect(value)
             or any(value is f for f in ALWAYS)
             or not _is_known_namespace(value)
         ):

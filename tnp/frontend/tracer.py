@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["Tracer", "is_traced"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
+#: functions that write to some read-only arrays (``at``), or look for nothing to do first (a copy of an array to itself)
+_WRITE_READ_ONLY = frozenset(("ufunc.at", "numpy.copyto"))
 #: bytes that an allocation may have of which it is taken for granted that it succeeds
 _MOST_BYTES = 2**30
 #: how a symbol that is none of NumPy's functions takes ``out=``
@@ -244,6 +246,8 @@ class Tracer:
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
+            if symbol.id in _WRITE_READ_ONLY and type(args[0]) is TracedArray and not args[0].storage.writable:
+                raise NeedsEager(f"{symbol.name} may take a read-only array, which NumPy does not always refuse")
             self.store_updated(args[0], result)
             return None
         warned = lnp.DATA_WARNINGS.get(symbol.id)

@@ -1,7 +1,7 @@
 """Which fusable operations go together.
 
 Operations join a region if no path leads from the region through an operation outside it back in; so a region can run as
-one step. Effects keep their order among each other.
+one step. Effects keep their order among each other and with what may raise.
 
 What is computed of arguments alone could stand in any region. It waits for the first operation that reads it and goes to the region of
 that one: in the region that happens to be the last one so far it would be written to memory, to be read again.
@@ -49,6 +49,8 @@ class _Regions:
         self.written_since: list[int] = []
         self.last_raising: int | None = None
         self.last_effect: int | None = None
+        #: what may raise, since the last effect
+        self.raising: list[int] = []
         self.last_store: int | None = None
         #: the groups of the last store and of all that came after it
         self.since_store: set[int] = set()
@@ -131,7 +133,9 @@ class _Regions:
         if orders:
             self.since_store = {group}
         if is_effect:
-            self.last_effect = i
+            self.last_effect, self.raising = i, []
+        elif may_raise(b):
+            self.raising.append(i)
         if is_barrier:
             self.closed = len(self.members)
         if is_store:
@@ -145,8 +149,10 @@ class _Regions:
         """The groups that must come before that of ``b``, or be it."""
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         needs = {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
-        if is_effect and self.last_effect is not None:
+        if self.last_effect is not None and (is_effect or may_raise(b)):
             needs.add(self.group_of[self.last_effect])
+        if is_effect:
+            needs.update(self.group_of[j] for j in self.raising)
         if orders:
             # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
             needs |= self.since_store

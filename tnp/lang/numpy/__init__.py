@@ -11,7 +11,7 @@ from typing import Any
 
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy import registry as _registry
-from tnp.lang.numpy.elementwise import fast_power
+from tnp.lang.numpy.elementwise import fast_power, powers_of_their_own
 from tnp.lang.numpy.operands import as_array
 from tnp.lang.numpy.registry import defines, language, operator_of, symbol_of
 
@@ -61,6 +61,7 @@ __all__ = [
     "fast_power",
     "language",
     "operator_of",
+    "powers_of_their_own",
     "symbol_of",
     "ufunc_methods",
     "warn_times",

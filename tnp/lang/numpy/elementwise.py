@@ -18,7 +18,7 @@ from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol
 
-__all__ = ["fast_power", "loop_operands", "only_where", "ufunc_out"]
+__all__ = ["fast_power", "loop_operands", "only_where", "powers_of_their_own", "ufunc_out"]
 
 
 def ufunc_out(nin: int, nout: int = 1) -> Out:
@@ -174,13 +174,36 @@ for _row in ROWS:
 _FAST_POWERS = {2: "square", 0.5: "sqrt", 1: "positive", -1: "reciprocal"}
 
 
+def _is_fast_of_complex(exponent: int | float) -> bool:
+    """Whether NumPy's operator, which differs from version to version, runs that ufunc for complex arrays: it and the power differ at infinity."""
+    infinite = np.array([np.inf + 0j])
+    with np.errstate(all="ignore"):
+        fast = getattr(np, _FAST_POWERS[exponent])(infinite)
+        return bool(np.array_equal(infinite**exponent, fast, equal_nan=True))
+
+
+_FAST_OF_COMPLEX = [(type(e), e) for e in (2, 1, -1, 2.0, 0.5, 1.0, -1.0) if _is_fast_of_complex(e)]
+
+
 def fast_power(kind: str, exponent: Any) -> Symbol | None:
     """The ufunc that ``x ** exponent`` runs for an array of dtype kind ``kind`` where that is not ``np.power``."""
     if type(exponent) not in (int, float) or exponent not in _FAST_POWERS:
         return None
-    if kind in "fc" or (kind in "biu" and type(exponent) is int and exponent == 2):
-        return globals()[_FAST_POWERS[exponent]]
-    return None
+    if kind == "c":
+        is_fast = (type(exponent), exponent) in _FAST_OF_COMPLEX
+    else:
+        is_fast = kind == "f" or (kind in "biu" and type(exponent) is int and exponent == 2)
+    return globals()[_FAST_POWERS[exponent]] if is_fast else None
+
+
+def powers_of_their_own(kind: str, exponent: type) -> tuple[int | float, ...]:
+    """The exponents of a Python type for which ``x ** exponent``, of an array of dtype kind ``kind``, has another dtype or other values (at
+    infinities and zeros) than ``np.power``."""
+    if kind == "c":
+        return tuple(e for of, e in _FAST_OF_COMPLEX if of is exponent)
+    if kind == "f":
+        return (0.5,) if exponent is float else ()
+    return (2,) if kind == "b" and exponent is int else ()
 
 
 absolute = language.methods["abs"]

@@ -39,7 +39,10 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     Raises ``ValueError`` for ragged sequences as NumPy does; what a trace does not hold makes the program run eagerly.
     """
     if isinstance(x, TensorProxy):
-        return x if dtype is None else clang.convert(x, dtype)
+        if dtype is None:
+            return x
+        check_real(x, dtype)
+        return clang.convert(x, dtype)
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)
@@ -53,11 +56,12 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         check_fits(x, wanted)
         return clang.full((), x, dtype=wanted)
     if isinstance(x, np.generic):
-        if dtype is not None and not (x.dtype.kind == "c" and dtype.kind in "biuf"):
+        if dtype is not None:
+            check_real(x, dtype)
             with np.errstate(all="ignore"):
                 x = x.astype(to_numpy_dtype(dtype))
         own = clang.full((), x.item(), dtype=result_of(x.dtype))
-        return own if dtype is None else clang.convert(own, dtype)  # which warns of an imaginary part
+        return own if dtype is None else clang.convert(own, dtype)
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
 
 
@@ -193,7 +197,7 @@ def static_int(x: Any, what: str = "an integer") -> int:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
 
 
-def check_real(a: TensorProxy, dtype: DType) -> None:
+def check_real(a: TensorProxy | np.generic, dtype: DType) -> None:
     """Raises :class:`NeedsEager` for a conversion that drops imaginary parts, of which NumPy warns at each call."""
     if a.dtype.kind == "c" and dtype.kind not in "cb":
         raise NeedsEager("it converts complex values to real ones, of which NumPy warns")

@@ -17,7 +17,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, map_proxies
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, normalize_operand, promote
+from tnp.lang.numpy.operands import as_array, as_array_with, check_real, normalize_operand, promote
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npmethod, npsymbol
 from tnp.lang.numpy.shape import shape_argument
@@ -243,6 +243,7 @@ def place(arr: TensorProxy, mask: Any, vals: Any) -> TensorProxy:
 def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
     """``a`` with the values at the same positions where a mask holds; values are repeated as needed."""
     chosen = truth(mask)
+    _check_real(values, a)
     ask_numpy(np.putmask, a, np.True_, values)
     check(sizes.equal(a.numel, chosen.numel), lambda: "putmask: mask and data must be the same size")
     flat = flattened(as_array(values, a.dtype))
@@ -255,6 +256,8 @@ def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
 @npsymbol(returns="update")
 def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = True) -> TensorProxy:
     """``dst`` with the values of ``src``, which broadcasts, where a condition holds."""
+    if casting == "unsafe":
+        _check_real(src, dst)
     ask_numpy(np.copyto, dst, _plain(src), casting)
     fitting = views.fit(as_array(src, dst.dtype), dst.shape)
     if where is True:
@@ -263,6 +266,13 @@ def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = 
     if mask.dtype.kind != "b":
         raise TypeError(f"Cannot cast array data from {mask.dtype} to bool according to the rule 'safe'")
     return clang.where(views.fit(mask, dst.shape), fitting, dst)
+
+
+def _check_real(x: Any, a: TensorProxy) -> None:
+    """Raises :class:`NeedsEager` for values of which ``a`` would drop imaginary parts: asking NumPy would warn, too."""
+    x = normalize_operand(x)
+    if isinstance(x, (TensorProxy, np.generic)):
+        check_real(x, a.dtype)
 
 
 def _plain(x: Any) -> Any:

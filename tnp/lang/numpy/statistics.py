@@ -19,6 +19,7 @@ from tnp.lang.numpy.operands import as_array, axes, promote, static_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
+from tnp.lang.numpy.selection import ask_numpy
 
 __all__ = [
     "average",
@@ -223,12 +224,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
     The length, one more than the largest number or ``minlength``, is known at run time. Raises ``ValueError`` then for
     negative numbers.
     """
+    is_list = isinstance(x, (list, tuple))
     x = as_array(x)
-    check(
-        np.can_cast(to_numpy_dtype(x.dtype), np.intp) or x.shape == (0,),
-        lambda: f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'",
-        TypeError,
-    )
+    if not (is_list and x.shape == (0,)):
+        ask_numpy(
+            np.bincount, TensorProxy(like=x, shape=(1,))
+        )  # unsigned integers of 64 bits are taken from NumPy 2.4 on
     check(x.ndim == 1, lambda: "object of too small depth for desired array")
     least = static_int(minlength, "minlength")
     check(least >= 0, lambda: "'minlength' must not be negative")

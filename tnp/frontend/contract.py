@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "row_of"]
+__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "is_compiled_function", "row_of"]
 
 Policy = Literal["input", "guarded", "foreign"]
 
@@ -81,6 +81,11 @@ def is_compiled_array(x: Any) -> bool:
         return False
     # longlong is equal to int64, and another type; what PyTorch gives as uint64 is its like
     return x.dtype.isnative and x.dtype.char in (compiled.char, "Q")
+
+
+def is_compiled_function(x: Any) -> bool:
+    """Whether ``x`` is a function of Cython's, whose methods read the memory of their object without a look at its class."""
+    return type(x).__name__ in _COMPILED_FUNCTIONS
 
 
 def _is_constant(x: Any) -> bool:
@@ -131,7 +136,7 @@ def _is_code(x: Any) -> bool:
         return False
     if _is_cached_function(x):
         return True
-    if isinstance(x, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS or _is_builtin_function(x):
+    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x):
         return True
     return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
 

@@ -513,7 +513,17 @@ class Tracer:
         """A method of a random generator, called at run time at its place in the program."""
         if library_of_value(obj.example) is not None:
             raise NeedsEager(f"it asks a random generator for .{name}")
-        return lambda *args, **kwargs: self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
+        kind = type(obj.example)
+        if not hasattr(kind, name):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+        if not callable(getattr(kind, name)) or name.startswith("__"):
+            raise NeedsEager(f"it reads {name} of a random generator")
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
+
+        method.__name__ = method.__qualname__ = name
+        return method
 
     def known(self, x: Any) -> Any:
         """``x`` with numbers that are known made plain; the trace then depends on them."""

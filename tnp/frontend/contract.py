@@ -74,13 +74,13 @@ class Row:
 
 
 def is_compiled_array(x: Any) -> bool:
-    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order."""
+    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order, and without metadata."""
     try:
         compiled = to_numpy_dtype(to_dtype(x.dtype))
     except TraceError:
         return False
-    # longlong is equal to int64, and another type; what PyTorch gives as uint64 is its like
-    return x.dtype.isnative and x.dtype.char in (compiled.char, "Q")
+    # longlong is equal to int64, and another type
+    return x.dtype.isnative and x.dtype.char == compiled.char and x.dtype.metadata is None
 
 
 def is_compiled_function(x: Any) -> bool:

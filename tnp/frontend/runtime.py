@@ -316,6 +316,8 @@ _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
 def _fresh(x: Any) -> Any:
     """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if type(x) is TracedArray:  # what a function of the program's has given
+        return x
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(x).__name__}")
@@ -434,6 +436,8 @@ def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -
     seen.add(f)
     if _compares_objects(f.__code__):
         raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
+    if _handles_errors(f.__code__):
+        raise NeedsEager(f"{f.__name__} has a try or a with statement, and its source cannot be had")
     runtime = Runtime(f)
     for operation, name in sorted(_outside_names(f.__code__)):
         if name == "random":
@@ -479,6 +483,13 @@ def _compares_objects(code: types.CodeType) -> bool:
             if before.argval is not None and before.argval != "__class__":
                 return True
     return any(_compares_objects(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _handles_errors(code: types.CodeType) -> bool:
+    """Whether ``code`` has a ``try`` or a ``with`` statement."""
+    if any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for i in dis.get_instructions(code)):
+        return True
+    return any(_handles_errors(c) for c in code.co_consts if isinstance(c, types.CodeType))
 
 
 def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:

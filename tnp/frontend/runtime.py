@@ -269,10 +269,15 @@ class Runtime(ControlFlow):
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
-        if issubclass(cls, np.generic) and (is_traced(args) or not args):
+        if issubclass(cls, np.generic) and is_traced((args, tuple(kwargs.values()))):
+            if kwargs or len(args) > 1 or not issubclass(cls, (np.number, np.bool)):
+                raise NeedsEager(f"it makes a {cls.__name__} in a way that is not compiled")
+        if issubclass(cls, (np.number, np.bool)) and not kwargs and (is_traced(args) or not args):
             if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
                 raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
             return state.current().call(lnp.scalar_of, (cls, *args), kwargs)
+        if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
+            raise NeedsEager(f"it makes a {cls.__name__} of an array")
         new, init = cls.__new__, cls.__init__
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_user_function(type(cls).__call__):

@@ -358,6 +358,8 @@ class Jitted:
             raise
         except BaseException as error:
             needed = _needs_eager_behind(error)
+            if isinstance(error, RecursionError):
+                needed = NeedsEager("it calls functions, or holds lists in lists, deeper than tracing can follow")
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
                 return self._once_eagerly(form, prologue, error, keeps=not answers.steps)

@@ -184,7 +184,14 @@ class NeedsEager(BaseException):
 
 
 class NeedsValue(NeedsEager):
-    """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …)."""
+    """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …).
+
+    ``array`` is the proxy of an array of several elements that an operation needs to know.
+    """
+
+    def __init__(self, reason: str, location: UserLocation | None = None, *, array: object = None) -> None:
+        super().__init__(reason, location)
+        self.array = array
 
 
 class RaisedWhenAsked(NeedsEager):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tnp.frontend.inputs import Inputs
     from tnp.frontend.sources import Source
 
-__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "row_of"]
+__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "is_compiled_function", "row_of"]
 
 Policy = Literal["input", "guarded", "foreign"]
 
@@ -74,13 +74,18 @@ class Row:
 
 
 def is_compiled_array(x: Any) -> bool:
-    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order."""
+    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order, and without metadata."""
     try:
         compiled = to_numpy_dtype(to_dtype(x.dtype))
     except TraceError:
         return False
-    # longlong is equal to int64, and another type; what PyTorch gives as uint64 is its like
-    return x.dtype.isnative and x.dtype.char in (compiled.char, "Q")
+    # longlong is equal to int64, and another type
+    return x.dtype.isnative and x.dtype.char == compiled.char and x.dtype.metadata is None
+
+
+def is_compiled_function(x: Any) -> bool:
+    """Whether ``x`` is a function of Cython's, whose methods read the memory of their object without a look at its class."""
+    return type(x).__name__ in _COMPILED_FUNCTIONS
 
 
 def _is_constant(x: Any) -> bool:
@@ -131,7 +136,7 @@ def _is_code(x: Any) -> bool:
         return False
     if _is_cached_function(x):
         return True
-    if isinstance(x, _IDENTITY_TYPES) or kind.__name__ in _COMPILED_FUNCTIONS or _is_builtin_function(x):
+    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x):
         return True
     return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
 

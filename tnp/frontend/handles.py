@@ -222,6 +222,9 @@ class TracedArray:
             return _tracer.current().attribute(self, "dtype")
         return to_numpy_dtype(self._element_type)
 
+    dtype = dtype.setter(_setter("dtype"))
+    strides = property(_getter("strides"), _setter("strides"))
+
     @property
     def size(self) -> Any:
         if self.library is not None:
@@ -337,8 +340,8 @@ class TracedArray:
                 return _tracer.current().operate(operator, *inputs)
         return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return _tracer.current().numpy_function(function, args, kwargs)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _tracer.current().numpy_function(func, args, kwargs)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

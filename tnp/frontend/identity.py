@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
 from tnp.frontend.either import TracedEither
+from tnp.frontend.flat import TracedFlat
 from tnp.frontend.foreign import Foreign, real_value, source_of
 from tnp.frontend.handles import TracedArray, TracedNumber, TracedObject
 from tnp.frontend.objects import is_copy, is_shadow, real_object
@@ -74,6 +76,8 @@ def isinstance_(x: Any, kinds: Any) -> bool:
         check = class_attribute(type(kind), "__instancecheck__")
         if is_user_function(check):
             raise NeedsEager(f"{kind.__name__} decides what is an instance of it")
+    if type(x) in _HANDLES:  # classes that look for methods would find a handle's
+        return any(_is_instance_of_class(x, kind) for kind in (kinds if type(kinds) is tuple else (kinds,)))
     if type(x) is not TracedEither:
         return isinstance(x, kinds)
     scalar, python_type = x.kinds
@@ -81,7 +85,12 @@ def isinstance_(x: Any, kinds: Any) -> bool:
     return isinstance(x.settled(), kinds) if answers[0] != answers[1] else answers[0]
 
 
-_STAND_INS = frozenset((TracedArray, TracedNumber, TracedEither, TracedObject, Foreign))
+def _is_instance_of_class(x: Any, kind: Any) -> bool:
+    return issubclass(x.__class__, kind) if type(kind) is abc.ABCMeta else isinstance(x, kind)
+
+
+_HANDLES = frozenset((TracedArray, TracedNumber, TracedObject, TracedFlat, Foreign))
+_STAND_INS = _HANDLES | {TracedEither}
 
 
 def _may_stand_in(x: Any) -> bool:

@@ -23,7 +23,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
-from tnp.frontend.contract import is_compiled_array, row_of
+from tnp.frontend.contract import is_compiled_array, is_compiled_function, row_of
 from tnp.frontend.foreign import Foreign
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.frontend.layout import ROW_MAJOR, Strides
@@ -211,6 +211,8 @@ class Inputs:
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         parts = [self.lift(getattr(value, p), source.attribute(p)) for p in _CALLABLE_PARTS[type(value)]]
         if type(value) is types.MethodType:
+            if is_compiled_function(value.__func__):  # it reads the memory of the very object
+                return getattr(parts[1], value.__func__.__name__)
             return types.MethodType(*parts)
         function, arguments, keywords = parts
         return functools.partial(function, *arguments, **keywords)

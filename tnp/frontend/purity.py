@@ -19,6 +19,7 @@ import numpy as np
 
 from tnp.core.errors import NeedsEager
 from tnp.frontend import state
+from tnp.frontend.contract import is_compiled_function
 from tnp.frontend.foreign import holds_foreign, refuse
 from tnp.frontend.objects import is_shadow
 from tnp.frontend.rewriter import is_followed, is_library_module, is_user_function
@@ -119,6 +120,8 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     foreign = holds_foreign((*args, *kwargs.values()))
     if foreign is not None:
         refuse(foreign, f"gives to {_name(f)}")
+    if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
+        raise NeedsEager(f"it gives {_name(f)} a function of C's to call")
     owner = getattr(f, "__self__", None)
     in_c = type(f) in (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)
     if (

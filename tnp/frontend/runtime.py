@@ -283,10 +283,15 @@ class Runtime(ControlFlow):
 
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
-        if issubclass(cls, np.generic) and (is_traced(args) or not args):
+        if issubclass(cls, np.generic) and is_traced((args, tuple(kwargs.values()))):
+            if kwargs or len(args) > 1 or not issubclass(cls, (np.number, np.bool)):
+                raise NeedsEager(f"it makes a {cls.__name__} in a way that is not compiled")
+        if issubclass(cls, (np.number, np.bool)) and not kwargs and (is_traced(args) or not args):
             if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
                 raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
             return state.current().call(lnp.scalar_of, (cls, *args), kwargs)
+        if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
+            raise NeedsEager(f"it makes a {cls.__name__} of an array")
         new, init = cls.__new__, cls.__init__
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_user_function(type(cls).__call__):
@@ -330,6 +335,8 @@ _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
 def _fresh(x: Any) -> Any:
     """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if type(x) is TracedArray:  # what a function of the program's has given
+        return x
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(x).__name__}")
@@ -448,6 +455,8 @@ def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -
     seen.add(f)
     if _compares_objects(f.__code__):
         raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
+    if _handles_errors(f.__code__):
+        raise NeedsEager(f"{f.__name__} has a try or a with statement, and its source cannot be had")
     runtime = Runtime(f)
     for operation, name in sorted(_outside_names(f.__code__)):
         if name == "random":
@@ -494,6 +503,13 @@ def _compares_objects(code: types.CodeType) -> bool:
             if before.argval is not None and before.argval != "__class__":
                 return True
     return any(_compares_objects(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _handles_errors(code: types.CodeType) -> bool:
+    """Whether ``code`` has a ``try`` or a ``with`` statement."""
+    if any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for i in dis.get_instructions(code)):
+        return True
+    return any(_handles_errors(c) for c in code.co_consts if isinstance(c, types.CodeType))
 
 
 def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:

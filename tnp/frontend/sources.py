@@ -117,6 +117,11 @@ def same_float(x: float, y: float) -> bool:
     return x == y and math.copysign(1.0, x) == math.copysign(1.0, y)
 
 
+def same_dtype(x: np.dtype[Any], y: np.dtype[Any]) -> bool:
+    """Equality that tells ``longlong`` from ``int64``, and dtypes with metadata from those without."""
+    return x == y and x.char == y.char and x.metadata == y.metadata
+
+
 class Prologue:
     """The guards and fetches of one trace, in the order in which they must run."""
 
@@ -133,6 +138,7 @@ class Prologue:
             "ndarray": np.ndarray,
             "MISS": MISS,
             "disjoint": disjoint,
+            "same_dtype": same_dtype,
             "same_float": same_float,
         }
         self._names: dict[int, str] = {}
@@ -175,7 +181,8 @@ class Prologue:
         e = source.expression
         dtype = self.constant(kind.dtype, "dtype")
         self.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
-        self.guard(f"{e}.dtype == {dtype}", f"{source.description} has dtype {_text_of(kind.dtype)}")
+        same = f"({e}.dtype is {dtype} or same_dtype({e}.dtype, {dtype}))"
+        self.guard(same, f"{source.description} has dtype {_text_of(kind.dtype)}")
         self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
         if is_c_contiguous:
             self.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")

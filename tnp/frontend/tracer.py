@@ -17,7 +17,7 @@ import numpy as np
 from tnp.core import langs, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.symbol import OpTags, Symbol, map_proxies
+from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Step
 from tnp.frontend import either, operators, subscripts
@@ -291,6 +291,8 @@ class Tracer:
         inputs, and then those that the program computes, one by one."""
         known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
         asked = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
+        if needed.array is not None:
+            known[needed.array.name] = self._known_elements(needed, flat_proxies((args, kwargs)), seen)
         if not known and not asked:
             raise needed
         while True:
@@ -303,6 +305,14 @@ class Tracer:
                 a = asked.pop(0)
                 value = a._asked(f"{symbol.name}()")
             known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
+
+    def _known_elements(self, needed: NeedsValue, operands: list[Any], seen: dict[str, TracedArray]) -> Any:
+        """The elements of a short array that an operation needs to know, where it is one of its operands, and once."""
+        a = seen.get(needed.array.name)
+        (n,) = needed.array.shape
+        if a is None or type(n) is not int or n > _MOST_KNOWN or sum(p is needed.array for p in operands) != 1:
+            raise needed
+        return tuple(int(a[i]) for i in range(n))
 
     def _call_with_sizes(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager
@@ -522,7 +532,17 @@ class Tracer:
         """A method of a random generator, called at run time at its place in the program."""
         if library_of_value(obj.example) is not None:
             raise NeedsEager(f"it asks a random generator for .{name}")
-        return lambda *args, **kwargs: self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
+        kind = type(obj.example)
+        if not hasattr(kind, name):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+        if not callable(getattr(kind, name)) or name.startswith("__"):
+            raise NeedsEager(f"it reads {name} of a random generator")
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
+
+        method.__name__ = method.__qualname__ = name
+        return method
 
     def known(self, x: Any) -> Any:
         """``x`` with numbers that are known made plain; the trace then depends on them."""
@@ -539,6 +559,8 @@ class Tracer:
         return {k: self.known(v) for k, v in keywords.items()}
 
 
+#: elements of an array that decides a shape
+_MOST_KNOWN = 16
 #: kinds of values that are surely no array library's
 _PLAIN = frozenset(
     (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)

@@ -4,7 +4,8 @@
     python tools/conformance/numpy_tests.py OUT --only lib/ fft/      # files with one of these in their names
     python tools/conformance/numpy_tests.py OUT --report              # what the last run left in OUT
 
-They are copied to ``OUT/numpy_tests``: what lies among installed packages is a library to tnp, whose functions it does not trace.
+They are copied to ``OUT/numpy_tests``, and so is numpy.testing, as the package ``numpy_testing``: what lies among installed packages is a
+library to tnp, whose functions it does not trace, and a test that calls an assertion of a library's runs eagerly.
 """
 
 from __future__ import annotations
@@ -30,13 +31,19 @@ filterwarnings =
 
 
 def copied(out: Path) -> Path:
-    """The folder with a copy of NumPy's tests."""
+    """The folder with a copy of NumPy's tests, which import numpy.testing from beside them."""
     root = out / "numpy_tests"
     installed = Path(np.__path__[0])
     for folder in sorted(installed.rglob("tests")):
         where = folder.relative_to(installed)
         if folder.is_dir() and where.parts[0] not in _LEFT_OUT and not (root / where).exists():
             shutil.copytree(folder, root / where, ignore=shutil.ignore_patterns("__pycache__"))
+    if not (root / "numpy_testing").exists():
+        shutil.copytree(
+            installed / "testing", root / "numpy_testing", ignore=shutil.ignore_patterns("__pycache__", "tests", "*.pyi")
+        )
+        for file in root.rglob("test*.py"):
+            file.write_text(file.read_text().replace("from numpy.testing", "from numpy_testing"))
     shutil.copy(installed / "conftest.py", root)
     (root / "pytest.ini").write_text(_INI)
     return root

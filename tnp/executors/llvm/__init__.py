@@ -90,7 +90,7 @@ class LLVMExecutor(FusionExecutor):
             compiled = _nothing()
         except Unavailable:
             return None
-        inputs = [launcher.Input("array", shape, strides, dtype) for dtype, shape, strides in kinds]
+        inputs = [launcher.Input("array", shape, strides, dtype, exact=True) for dtype, shape, strides in kinds]
         spec = launcher.Spec(inputs=inputs, outputs=[launcher.Output("input", index=0)], single=True)
         found.install(spec, compiled.address("fits"), owner=compiled)
         return found.function

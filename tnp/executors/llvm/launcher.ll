@@ -89,7 +89,11 @@ array.descr:
   %descr = call ptr @pointer(ptr %arg, i64 $descr)
   %descr.expected = call ptr @pointer(ptr %in, i64 5)
   %descr.same = icmp eq ptr %descr, %descr.expected
-  br i1 %descr.same, label %array.shape, label %array.equivalent
+  br i1 %descr.same, label %array.shape, label %array.other
+array.other:
+  %exact = call i64 @word(ptr %in, i64 7)
+  %very.dtype = icmp ne i64 %exact, 0
+  br i1 %very.dtype, label %declined, label %array.equivalent
 array.equivalent:
   %equivalent = call i8 @PyArray_EquivTypes(ptr %descr, ptr %descr.expected)
   %descr.fits = icmp ne i8 %equivalent, 0

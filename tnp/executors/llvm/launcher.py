@@ -70,7 +70,7 @@ class Input:
     """What an argument must be.
 
     ``kind``: ``"array"``: exactly an ``ndarray`` of ``shape``, ``strides`` (bytes) and ``dtype``, aligned, and writeable if
-    ``writeable``; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
+    ``writeable``, with ``exact`` of that very object of a dtype; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
     that type; ``"scalar"``: a NumPy scalar of ``dtype``, whose slot points at a value of that dtype.
     """
 
@@ -79,6 +79,7 @@ class Input:
     strides: tuple[int, ...] = ()
     dtype: Any = None
     writeable: bool = False
+    exact: bool = False
     low: int = int(INT64.min)
     high: int = int(INT64.max)
 
@@ -315,10 +316,10 @@ POLL = "call i1 @tnp_poll()"
 POLL_DECLARED = "declare i1 @tnp_poll() nounwind memory(inaccessiblemem: readwrite)"
 
 #: words of a descriptor before the records, of a record, and where a descriptor has the next one's address
-HEADER, RECORD, NEXT = 9, 7, 8
+HEADER, RECORD, NEXT = 9, 8, 8
 
 #: A descriptor: kernel, release the GIL, number of inputs, of outputs, single, function and argument for pooled outputs,
-#: type of arrays, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags; for an int: low, high.
+#: type of arrays, the descriptor to try next. An input: type, kind, then for an array: nd, dimensions, strides, descr, flags, whether no other descr will do; for an int: low, high.
 #: An output: kind, descr, nd, dimensions, bytes, flags, strides (0: C order); or kind, index of the input.
 _LAUNCH = Template("\n" + Path(__file__).with_suffix(".ll").read_text())
 
@@ -483,7 +484,7 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
         number, kind_type = INPUT_KINDS[x.kind]
         if x.kind == "array":
             flags = ALIGNED | (WRITEABLE if x.writeable else 0)
-            words = [len(x.shape), integers(x.shape), integers(x.strides), address(np.dtype(x.dtype)), flags]
+            words = [len(x.shape), integers(x.shape), integers(x.strides), address(np.dtype(x.dtype)), flags, int(x.exact)]
         elif x.kind == "scalar":
             kind_type, words = np.dtype(x.dtype).type, []
         else:
@@ -581,7 +582,9 @@ def _fits(x: Input, arg: Any) -> bool:
         return True
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
     usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
-    return arg.shape == tuple(x.shape) and strides_fit and arg.dtype == x.dtype and usable
+    return arg.shape == tuple(x.shape) and strides_fit and usable and (
+        arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)
+    )
 
 
 def _result(x: Output, data: np.ndarray, args: Sequence[Any]) -> Any:

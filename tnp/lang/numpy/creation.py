@@ -187,7 +187,7 @@ def checked_shape(shape: Any) -> sizes.Shape:
         if type(n) is int:
             check(n >= 0, lambda: "negative dimensions are not allowed")
             count *= n or 1
-    check(count < _MOST_ELEMENTS, lambda: f"array is too big: it has {count} elements")
+    check(count < _MOST_ELEMENTS, lambda: f"it makes an array of {count} elements", NeedsEager)
     return wanted
 
 

@@ -54,6 +54,10 @@ def _in_order(a: TensorProxy, order: str) -> TensorProxy:
     return prims.clone(a)
 
 
+#: the rules of casting that say by the dtypes alone what may be cast
+_CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
+
+
 @npmethod("astype", returns="argument if contiguous")
 def astype(
     a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
@@ -62,6 +66,7 @@ def astype(
     wanted = dtype_argument(dtype)
     check_order(order)
     order = "K" if order is None else order.upper()
+    check(casting in _CASTINGS, lambda: f"it casts by the rule {casting!r}", NeedsEager)
     if not np.can_cast(to_numpy_dtype(a.dtype), to_numpy_dtype(wanted), casting):
         raise TypeError(f"Cannot cast array data from {a.dtype} to {wanted} according to the rule {casting!r}")
     check_real(a, wanted)

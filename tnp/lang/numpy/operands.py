@@ -154,6 +154,8 @@ def _nested_dtype(items: list[Any]) -> DType:
     for x in leaves:
         if is_number(x):
             kind = x.python_type if isinstance(x, NumberProxy) else type(x)
+            if beyond(x, dtypes.int64):
+                raise NeedsEager("it makes an array of integers of more than 64 bits, or unsigned ones")
             strong.append(np.dtype(kind))
         elif isinstance(x, TensorProxy):
             strong.append(to_numpy_dtype(x.dtype))

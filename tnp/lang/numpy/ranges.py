@@ -9,12 +9,12 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsOpaque, NeedsValue
+from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.lang.numpy.creation import cpu_device, dtype_or, sample
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, is_scalar_like, normalize_operand, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
@@ -55,6 +55,8 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     for x in (start, stop, step):
         if isinstance(x, TensorProxy):
             raise NeedsValue("the length of np.arange depends on a value that is known only when the program runs")
+        if not is_scalar_like(x) or isinstance(x, (np.datetime64, np.timedelta64)):
+            raise NeedsEager(f"it makes a progression of a {type(x).__name__}")
     with np.errstate(all="ignore"):
         own = result_of(np.arange(*(sample(x) for x in (start, stop, step))).dtype)
         kind = dtype_or(dtype, own)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
-from tnp.core.errors import NeedsEager
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
@@ -33,6 +33,8 @@ __all__ = [
 
 def shape_argument(x: Any) -> Shape:
     """A shape as NumPy takes it: an integer or a sequence of them; sizes stay sizes. Raises ``TypeError`` for a bool."""
+    if isinstance(x, TensorProxy) and x.ndim == 1 and x.dtype.kind in "iu":
+        raise NeedsValue("a shape is a value that is known only when the program runs", array=x)
     return tuple(_length(d) for d in x) if isinstance(x, (tuple, list, range)) else (_length(x),)
 
 

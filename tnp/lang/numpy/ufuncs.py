@@ -104,7 +104,10 @@ def _probe(
 ) -> DType:
     """The dtype that a method's result has, found on an array of ones. Raises what NumPy raises for the arguments."""
     with np.errstate(all="ignore"):
-        return result_of(getattr(ufunc, method)(np.ones(shape, dtype), *rest, **dict(options)).dtype)
+        result = getattr(ufunc, method)(np.ones(shape, dtype), *rest, **dict(options))
+    if not isinstance(result, (np.ndarray, np.generic)):
+        raise NeedsEager(f"{ufunc.__name__}.{method} gives a {type(result).__name__}")
+    return result_of(result.dtype)
 
 
 def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any, ...] = (), **options: Any) -> DType:

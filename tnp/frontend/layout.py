@@ -78,7 +78,7 @@ def contiguity(shape: tuple[Any, ...], strides: Strides) -> bool | None:
     to be empty may be either."""
     if strides is None:
         return None
-    if 0 in shape:
+    if any(type(n) is int and n == 0 for n in shape):
         return True
     step: int | None = 1
     found: bool | None = True
@@ -152,6 +152,16 @@ def reshape_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple
     return tuple(result)
 
 
+def _with_ones(shape: tuple[Any, ...], strides: tuple[int, ...], new: tuple[Any, ...]) -> Strides:
+    """The strides after a reshape that inserts or drops dimensions of length 1, which is always a view; ``None`` for any other."""
+    kept = [(n, s) for n, s in zip(shape, strides) if type(n) is not int or n != 1]
+    wanted = [n for n in new if type(n) is not int or n != 1]
+    if not sizes.shapes_equal(tuple(n for n, _ in kept), tuple(wanted)):
+        return None
+    left = iter(kept)
+    return tuple(0 if type(n) is int and n == 1 else next(left)[1] for n in new)
+
+
 def repeats(bsym: BoundSymbol) -> bool:
     """Whether a view prim may show an element more than once."""
     if bsym.sym.name != "broadcast_in_dim":
@@ -215,9 +225,10 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         return (*rest, strides[dim1] + strides[dim2])
     if name == "reshape":
         if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
-            if is_contiguous(a.shape, strides):
-                return None
-            raise MaybeAView
+            found = _with_ones(a.shape, strides, bsym.output.shape)
+            if found is None and not is_contiguous(a.shape, strides):
+                raise MaybeAView
+            return found
         found = reshape_strides(a.shape, strides, bsym.output.shape)
         if found is None:
             raise NotAView

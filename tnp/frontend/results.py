@@ -104,7 +104,9 @@ def _is_same_view(result: TensorProxy, source: TensorProxy, strides: Strides, be
         return False
     if sizes.shapes_equal(result.shape, source.shape) is not True:
         return False
-    return 0 in result.shape or all(n == 1 or s == t for n, s, t in zip(result.shape, strides, before))
+    shape = result.shape
+    is_empty = any(type(n) is int and n == 0 for n in shape)
+    return is_empty or all((type(n) is int and n == 1) or s == t for n, s, t in zip(shape, strides, before))
 
 
 def _copy_in(bsym: BoundSymbol, result: TensorProxy) -> None:

@@ -357,6 +357,28 @@ def test_read_only_arrays_that_numpy_does_not_refuse(function):
             assert_same(*arrays)
 
 
+@pytest.mark.parametrize("other", [3.0, np.float64(3), np.ones(1), np.ones(()), np.ones(5)])
+def test_what_is_broadcast_together_is_written_to(other):
+    def f(x, y):
+        both = np.broadcast_arrays(x, y)
+        both[1][-1] -= 1
+        return both
+
+    check(f, (X, other))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda s: s.fill(2), lambda s: s.put(0, 1), lambda s: s.put(3, 1), lambda s: s.fill("a")]
+)
+def test_methods_that_write_leave_scalars_as_they_are(function):
+    def f(a):
+        total = a.sum()
+        function(total)
+        return total
+
+    check(f, (X,))
+
+
 # Casts
 
 

@@ -26,10 +26,16 @@ __all__ = ["ARRAY_ATTRIBUTES", "ARRAY_METHODS", "ARRAY_SETTERS"]
 # Methods
 
 
+def _written_to(tracer: Tracer, a: TracedArray) -> TracedArray:
+    """What methods that write, and ``.flat``, go to: of a scalar an array of its own."""
+    made: TracedArray = tracer.call(lnp.array, (a,), {}) if a.scalar else a
+    return made
+
+
 def _fill(tracer: Tracer, a: TracedArray, value: Any) -> None:
     if not np.isscalar(value) and getattr(value, "ndim", 1) != 0:
         raise ValueError("setting an array element with a sequence.")
-    tracer.store(a, value)
+    tracer.store(_written_to(tracer, a), value)
 
 
 def _sort(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +49,7 @@ def _partition(tracer: Tracer, a: TracedArray, kth: Any, *args: Any, **kwargs: A
 
 
 def _put(tracer: Tracer, a: TracedArray, *args: Any, **kwargs: Any) -> None:
-    tracer.call(lnp.put, (a, *args), kwargs)
+    tracer.call(lnp.put, (_written_to(tracer, a), *args), kwargs)
 
 
 def _array_namespace(tracer: Tracer, a: TracedArray, *, api_version: Any = None) -> Any:
@@ -105,8 +111,7 @@ def _strides(tracer: Tracer, a: TracedArray) -> tuple[int, ...]:
 
 
 def _flat(tracer: Tracer, a: TracedArray) -> TracedFlat:
-    """``x.flat``; that of a scalar goes over an array of its own."""
-    return TracedFlat(tracer, tracer.call(lnp.array, (a,), {}) if a.scalar else a)
+    return TracedFlat(tracer, _written_to(tracer, a))
 
 
 ARRAY_ATTRIBUTES: dict[str, Callable[..., Any]] = {

@@ -66,11 +66,15 @@ class Storage:
         #: tells which of two storages was made first
         self.serial = next(serials)
 
+    def refusal(self) -> BaseException:
+        """What a write raises where the memory is not writable."""
+        return read_only(self.value)
+
     def replace(self, value: TensorProxy) -> None:
         """Gives the memory a new value."""
         self.check_known()
         if not self.writable:
-            raise read_only(self.value)
+            raise self.refusal()
         if self.maybe_shared:
             raise AmbiguousView(
                 "it writes to an array that may or may not share memory with the result of a reshape; "
@@ -161,7 +165,9 @@ class TracedArray:
         """Stores a number or a proxy (of the array's dtype, broadcastable) into the elements, or those at ``at``."""
         path = self.path if at is None else self.path + Path([at])
         current = self.storage.value
-        if not self.storage.writable or self.scalar:
+        if not self.storage.writable:
+            raise self.storage.refusal()
+        if self.scalar:
             raise read_only(current)
         with langs.language_context(current.lang):
             new = update(current, value, path) if path else update(current, value)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import prims, sizes
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.core.views import Path, Step, prim_chain
+from tnp.core.views import Path, Step, collect_prims, prim_chain, read_only
 from tnp.frontend import state
 from tnp.frontend.handles import Storage, TracedArray
 from tnp.frontend.layout import ROW_MAJOR, Later, MaybeAView, NotAView, Strides, follow, is_row_ordered, repeats
@@ -163,3 +164,18 @@ class _ReadOnly(Storage):
     lost = property(lambda self: self.base.lost)
     origin = property(lambda self: self.base.origin)
     writable = property(lambda self: False)
+
+    def refusal(self) -> BaseException:
+        if self.sealed or self.value.lang.library is not None:
+            return read_only(self.value)
+        return NeedsEager("it writes to what np.broadcast_arrays repeats, which NumPy only warns of")
+
+
+def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
+    """An array that an operation made of numbers, not to be written through where it shows an element more than once."""
+    producers: dict[str, BoundSymbol] = {}
+    collect_prims(bsyms, producers)
+    maker = producers.get(made._proxy.name)
+    if maker is None or not repeats(maker):
+        return made
+    return TracedArray(_ReadOnly(made.storage, sealed=False), made.path, made._proxy, made._strides)

@@ -32,7 +32,7 @@ from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
 from tnp.frontend.objects import stored_attributes
 from tnp.frontend.out import call_with_out, without_out
-from tnp.frontend.results import another_handle, fresh_handle, sealed, view_handle
+from tnp.frontend.results import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.frontend.rewriter import RUNTIME
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy import opaque
@@ -191,6 +191,8 @@ class Tracer:
                         self.gradients.viewed(found, self.trace.statements[start:])
                     return found
             made = fresh_handle(result, seen, row_major)
+            if returns == "argument" and not made.scalar:
+                return repeated(made, self.trace.statements[start:])
             return sealed(made) if returns == "view or read-only" else made
         if isinstance(result, NumberProxy):
             return TracedNumber(result)

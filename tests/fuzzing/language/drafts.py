@@ -152,7 +152,9 @@ def within(seconds: float) -> Iterator[None]:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(
+        signal.ITIMER_REAL, seconds, 0.5
+    )  # again: a program may catch one, or leave its "finally" by a jump
     try:
         yield
     finally:

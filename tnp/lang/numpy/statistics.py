@@ -224,6 +224,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> TensorProxy:
     negative numbers.
     """
     x = as_array(x)
+    check(x.dtype is not dtypes.uint64, lambda: "whether np.bincount takes uint64 depends on its version", NeedsEager)
     check(
         np.can_cast(to_numpy_dtype(x.dtype), np.intp) or x.shape == (0,),
         lambda: f"Cannot cast array data from {x.dtype} to int64 according to the rule 'safe'",

@@ -94,7 +94,9 @@ def test_metadata_of_dtypes():
 
 
 def test_instances_of_abstract_classes():
-    kinds = tuple(getattr(collections.abc, n) for n in ("Hashable", "Iterable", "Sized", "Callable", "Iterator", "Sequence"))
+    kinds = tuple(
+        getattr(collections.abc, n) for n in ("Hashable", "Iterable", "Sized", "Callable", "Iterator", "Sequence")
+    )
 
     def f(x, n):
         return [[isinstance(v, k) for k in kinds] for v in (x, x[0], x.flat, n)], type(x.flat).__name__
@@ -217,6 +219,9 @@ def test_a_view_in_a_shape_that_is_an_array():
         lambda n, x: np.multiply.reduce(x.astype(int), initial="ab", dtype=np.dtypes.StringDType),
         lambda n, x: x.__array_function__(func=lambda v: v * 2, types=(np.ndarray,), args=(x,), kwargs={}),
         lambda n, x: list(map(float.hex, x)),
+        lambda n, x: repr(np.poly1d([n, 2])),
+        lambda n, x: np.r_["x, x"].tolist(),
+        lambda n, x: np.broadcast_to(x[0], 2**62).shape,
         lambda n, x: x + sys.flags.optimize + sys.version_info.major,
     ],
 )

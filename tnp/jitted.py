@@ -30,6 +30,7 @@ from tnp.core.errors import (
     NeedsEager,
     NoExecutorError,
     RaisedWhenAsked,
+    RaisedWhileTracing,
     TraceCheckError,
     TraceError,
     hide_frames_of,
@@ -343,6 +344,8 @@ class Jitted:
             entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error)
+        except RaisedWhileTracing as reason:
+            return self._once_eagerly(form, prologue, reason.error, reason)
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except (NoExecutorError, ExtensionError) as error:
@@ -357,8 +360,6 @@ class Jitted:
             raise
         except BaseException as error:
             needed = _needs_eager_behind(error)
-            if isinstance(error, RecursionError):
-                needed = NeedsEager("it calls functions, or holds lists in lists, deeper than tracing can follow")
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
                 return self._once_eagerly(form, prologue, error)
@@ -483,18 +484,24 @@ class Jitted:
             self._warned.add(warning)
             warnings.warn(text, warning, stacklevel=user_stack_level())
 
-    def _once_eagerly(self, form: Form, prologue: Prologue, error: BaseException) -> Entry:
-        """For a call whose tracing raised ``error``: if eager does not, that is tnp's fault, and calls of its kind run eagerly."""
+    def _once_eagerly(
+        self, form: Form, prologue: Prologue, error: BaseException, excuse: NeedsEager | None = None
+    ) -> Entry:
+        """For a call whose tracing raised ``error``: if eager does not, that is tnp's fault, unless there is an ``excuse``, and calls
+        of its kind run eagerly."""
 
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
                 raise error
             result = form.apply(self.__tnp_function__, values)
             text = f"tracing raised {text_of(error)}, which eager does not"
-            if check.enabled():
+            if check.enabled() and excuse is None:
                 raise InternalError(f"{self.called}: {text}") from error
             with self._lock:
-                entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
+                if excuse is not None:
+                    entry = self._eager_entry(form, prologue, excuse)
+                else:
+                    entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
                 form.found_eager += 1
                 with _keeping:
                     self._keep(entry)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
@@ -174,7 +174,10 @@ def _check_own(error: Exception, tracer: Tracer) -> None:
         raise tracer.must_run_eagerly from error
     guessed = next((b for b in tracer.trace.bound_symbols if b.has_tag_inside(OpTags.LATE_GUARD)), None)
     if guessed is not None:
-        raise NeedsEager(f"it raises a {type(error).__name__}, maybe since {guessed.sym.name} gave something else") from error
+        reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"
+        raise RaisedWhileTracing(reason, error) from error
+    if isinstance(error, RecursionError):
+        raise RaisedWhileTracing("it calls functions, or holds lists in lists, deeper than tracing can follow", error) from error
 
 
 def _no_function() -> None:

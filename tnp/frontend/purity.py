@@ -50,7 +50,7 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     builtins.__import__, builtins.breakpoint, builtins.compile, builtins.eval, builtins.exec, builtins.globals, builtins.input,
     builtins.bytearray, builtins.locals, builtins.memoryview, builtins.open, np.fromfile, np.fromregex, np.genfromtxt, np.get_printoptions, np.getbufsize, np.geterrcall, np.load,
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
-    np.show_config, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
+    np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))

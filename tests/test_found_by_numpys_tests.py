@@ -199,6 +199,19 @@ def test_a_view_in_a_shape_that_is_an_array():
     check(f, (X, np.array([2, 2])), (np.arange(4), np.array([4])))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda g, n: (g.random(n).shape, g.random()),
+        lambda g, n: g.multinomial(1, [0.5, 0.5], n),
+        lambda g, n: (g.permutation(n), g.choice(n, 3), g.poisson(n), g.integers(n)),
+        lambda g, n: g.integers(0, n, n),
+    ],
+)
+def test_shapes_of_draws_that_are_arrays(function):
+    check(function, (np.random.default_rng(0), np.array([2, 3])), (np.random.default_rng(1), np.array([3, 2])))
+
+
 # What only NumPy makes of its arguments
 
 

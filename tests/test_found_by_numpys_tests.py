@@ -174,6 +174,13 @@ def test_words_of_errors_that_the_program_caught(name):
     check(f, (X,))
 
 
+def test_warnings_of_undefined_elements_are_the_programs():
+    jitted = tnp.jit(lambda x, m: np.sqrt(x, where=m, out=None)[m], executors=["numpy"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_same(jitted(-X, X < 1), np.sqrt(X[:1]))
+
+
 # Shapes that are arrays
 
 

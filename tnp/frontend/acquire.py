@@ -177,7 +177,9 @@ def _check_own(error: Exception, tracer: Tracer) -> None:
         reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"
         raise RaisedWhileTracing(reason, error) from error
     if isinstance(error, RecursionError):
-        raise RaisedWhileTracing("it calls functions, or holds lists in lists, deeper than tracing can follow", error) from error
+        raise RaisedWhileTracing(
+            "it calls functions, or holds lists in lists, deeper than tracing can follow", error
+        ) from error
 
 
 def _no_function() -> None:

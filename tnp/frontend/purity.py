@@ -40,7 +40,14 @@ _LOOKING = frozenset(
     ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
 )
 #: of those, parts that act on the outside or ask it
-_IMPURE_PARTS = ("scipy.io", "scipy.datasets", "numpy.lib.format", "numpy.lib._datasource", "numpy._core._multiarray_tests", "numpy.testing")
+_IMPURE_PARTS = (
+    "scipy.io",
+    "scipy.datasets",
+    "numpy.lib.format",
+    "numpy.lib._datasource",
+    "numpy._core._multiarray_tests",
+    "numpy.testing",
+)
 #: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
 _IMPURE_MODULES = frozenset(
     ("_io", "datetime", "io", "logging", "nt", "os", "posix", "random", "secrets", "shutil", "socket", "subprocess",

@@ -484,7 +484,14 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
         number, kind_type = INPUT_KINDS[x.kind]
         if x.kind == "array":
             flags = ALIGNED | (WRITEABLE if x.writeable else 0)
-            words = [len(x.shape), integers(x.shape), integers(x.strides), address(np.dtype(x.dtype)), flags, int(x.exact)]
+            words = [
+                len(x.shape),
+                integers(x.shape),
+                integers(x.strides),
+                address(np.dtype(x.dtype)),
+                flags,
+                int(x.exact),
+            ]
         elif x.kind == "scalar":
             kind_type, words = np.dtype(x.dtype).type, []
         else:
@@ -582,8 +589,11 @@ def _fits(x: Input, arg: Any) -> bool:
         return True
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
     usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
-    return arg.shape == tuple(x.shape) and strides_fit and usable and (
-        arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)
+    return (
+        arg.shape == tuple(x.shape)
+        and strides_fit
+        and usable
+        and (arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact))
     )
 
 

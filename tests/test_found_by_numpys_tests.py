@@ -181,6 +181,11 @@ def test_warnings_of_undefined_elements_are_the_programs():
         assert_same(jitted(-X, X < 1), np.sqrt(X[:1]))
 
 
+def test_long_comprehensions_run_eagerly():
+    x = np.arange(20_000.0)
+    check(lambda x: sum(v for _, v in [divmod(a, 7) for a in x]), (x,))
+
+
 # Shapes that are arrays
 
 

@@ -214,7 +214,7 @@ def test_scalars_of_functions_that_return_arrays():
 
 def test_two_to_the_64_minus_1_in_torch():
     pytest.importorskip("torch")
-    check(lambda x: x + 1, np.array([2**64 - 1]), executors=("torch",))
+    check(lambda x: x + 1, np.array([2**64 - 1], np.uint64), executors=("torch",))
 
 
 def test_a_broadcast_constant_is_memory_of_its_own():

@@ -31,6 +31,7 @@ from tnp.core.errors import (
     NeedsEager,
     NoExecutorError,
     RaisedWhenAsked,
+    RaisedWhileTracing,
     TraceCheckError,
     TraceError,
     hide_frames_of,
@@ -344,6 +345,8 @@ class Jitted:
             entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
+        except RaisedWhileTracing as reason:
+            return self._once_eagerly(form, prologue, reason.error, reason, keeps=not answers.steps)
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except (NoExecutorError, ExtensionError) as error:
@@ -358,8 +361,6 @@ class Jitted:
             raise
         except BaseException as error:
             needed = _needs_eager_behind(error)
-            if isinstance(error, RecursionError):
-                needed = NeedsEager("it calls functions, or holds lists in lists, deeper than tracing can follow")
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
                 return self._once_eagerly(form, prologue, error, keeps=not answers.steps)
@@ -488,9 +489,17 @@ class Jitted:
             self._warned.add(warning)
             warnings.warn(text, warning, stacklevel=user_stack_level())
 
-    def _once_eagerly(self, form: Form, prologue: Prologue, error: BaseException, *, keeps: bool = True) -> Entry:
-        """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept; if eager does not
-        raise, that is tnp's fault."""
+    def _once_eagerly(
+        self,
+        form: Form,
+        prologue: Prologue,
+        error: BaseException,
+        excuse: NeedsEager | None = None,
+        *,
+        keeps: bool = True,
+    ) -> Entry:
+        """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept. If eager does not raise,
+        that is tnp's fault, unless there is an ``excuse``."""
 
         def run(*values: Any) -> Any:
             if hasattr(self.__tnp_function__, "__tnp_operation__"):  # there is no other way to run it
@@ -503,10 +512,13 @@ class Jitted:
                         self._keep(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
                 raise
             text = f"tracing raised {text_of(error)}, which eager does not"
-            if check.enabled():
+            if check.enabled() and excuse is None:
                 raise InternalError(f"{self.called}: {text}") from error
             with self._lock:
-                entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
+                if excuse is not None:
+                    entry = self._eager_entry(form, prologue, excuse)
+                else:
+                    entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
                 form.found_eager += 1
                 with _keeping:
                     self._keep(entry)

@@ -72,7 +72,9 @@ class Transformed(Jitted):
             reason.location,
         ) from None
 
-    def _once_eagerly(self, form: Any, prologue: Any, error: BaseException, *, keeps: bool = True) -> Any:
+    def _once_eagerly(
+        self, form: Any, prologue: Any, error: BaseException, excuse: Any = None, *, keeps: bool = True
+    ) -> Any:
         raise error
 
     def _start_over(self, form: Any, values: tuple[Any, ...], failure: Any) -> Any:

@@ -27,6 +27,7 @@ __all__ = [
     "NoDeviceError",
     "NoExecutorError",
     "RaisedWhenAsked",
+    "RaisedWhileTracing",
     "TraceCheckError",
     "TraceError",
     "TransformError",
@@ -199,6 +200,14 @@ class RaisedWhenAsked(NeedsEager):
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"it raises {error!r}")
+        self.error = error
+
+
+class RaisedWhileTracing(NeedsEager):
+    """Tracing raised ``error``, and eager may not, through no fault of tnp's: ``reason`` says why."""
+
+    def __init__(self, reason: str, error: Exception) -> None:
+        super().__init__(reason)
         self.error = error
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from tnp.core import langs, prims, pytree, sizes
 from tnp.core.bodies import Body, bodies_of
 from tnp.core.effects import acts_on_the_outside
-from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, flat_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.frontend import state
 from tnp.frontend.asking import Answers
@@ -149,7 +149,11 @@ def _acquire(
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
                 description = "the function" if library_of_value(function) is None else type(function).__name__
                 function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
-            result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
+            try:
+                result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
+            except Exception as error:
+                _check_own(error, tracer)
+                raise
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
             _check_containers(inputs)
@@ -165,6 +169,21 @@ def _acquire(
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)
     return Acquired(trace, prologue, inputs, requires, differentiated)
+
+
+def _check_own(error: Exception, tracer: Tracer) -> None:
+    """Raises :class:`NeedsEager` where eager may not come to an error: the program has caught one that is not eager's before, or has
+    seen a result of which only a dry run is known."""
+    if tracer.must_run_eagerly is not None:
+        raise tracer.must_run_eagerly from error
+    guessed = next((b for b in tracer.trace.bound_symbols if b.has_tag_inside(OpTags.LATE_GUARD)), None)
+    if guessed is not None:
+        reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"
+        raise RaisedWhileTracing(reason, error) from error
+    if isinstance(error, RecursionError):
+        raise RaisedWhileTracing(
+            "it calls functions, or holds lists in lists, deeper than tracing can follow", error
+        ) from error
 
 
 def _no_function() -> None:

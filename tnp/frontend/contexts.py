@@ -7,6 +7,8 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tnp.core.errors import NeedsEager, is_internal
 from tnp.frontend import state
 from tnp.lang import numpy as lnp
@@ -27,6 +29,7 @@ class Errstate:
             raise NeedsEager("it sets an error callback with np.errstate")
         self.settings = settings
         self.before: Any = None
+        self.real: Any = None
         self.raises = "raise" in settings.values()
 
     def __enter__(self) -> None:
@@ -34,9 +37,13 @@ class Errstate:
             raise NeedsEager("it enters an np.errstate twice")
         tracer = state.current()
         self.before = tracer.call(lnp.enter_errstate, (), dict(self.settings))
+        # What Python computes of known scalars meanwhile is computed now.
+        self.real = np.errstate(**self.settings)
+        self.real.__enter__()
         tracer.raising += self.raises
 
     def __exit__(self, *error: object) -> None:
+        self.real.__exit__(*error)
         tracer = state.current()
         tracer.raising -= self.raises
         tracer.call(lnp.exit_errstate, (self.before,), {})

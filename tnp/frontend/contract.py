@@ -52,6 +52,8 @@ _IDENTITY_TYPES = (
     operator.itemgetter, operator.attrgetter, operator.methodcaller, types.MethodDescriptorType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, property,
 )  # fmt: skip
+#: of a class of which Python makes no objects
+_NONE_MADE = 1 << 7
 _CACHED = type(functools.lru_cache(int))
 #: functions of Cython's: each module may have a class of its own for them
 _COMPILED_FUNCTIONS = ("cython_function_or_method",)
@@ -91,6 +93,8 @@ def is_compiled_function(x: Any) -> bool:
 def _is_constant(x: Any) -> bool:
     kind = type(x)
     if kind in _EXACT_CONSTANTS or isinstance(x, np.dtype):
+        return True
+    if isinstance(x, tuple) and kind.__flags__ & _NONE_MADE:  # sys.flags, sys.version_info
         return True
     if isinstance(x, enum.Enum):
         return not _has_special_methods(kind)

@@ -246,7 +246,10 @@ class TracedArray:
     def __iter__(self) -> Iterator[Any]:
         if not self.shape_:
             raise TypeError("iteration over a 0-d array")
-        return iter([self[i] for i in range(len(self))])
+        count = len(self)
+        if count > _MOST_ROWS:  # a loop of that many rounds would not be written out either
+            raise NeedsEager(f"it takes {count:,} rows out of an array, one by one")
+        return iter([self[i] for i in range(count)])
 
     def __getitem__(self, key: Any) -> Any:
         return _tracer.current().getitem(self, key)
@@ -443,6 +446,8 @@ class TracedObject:
         return _tracer.current().object_method(self, name)
 
 
+#: rows that Python code may take out of an array where no loop is one operation
+_MOST_ROWS = 10_000
 _PYTHON_NUMBERS = (bool, int, float, complex)
 #: the operators that NumPy's arrays and scalars have by ufuncs
 _OPERATORS: dict[Any, str] = {

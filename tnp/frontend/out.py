@@ -76,6 +76,8 @@ def call_with_out(
     with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
         result = tracer.call(symbol, args, kwargs)
     results = result if isinstance(result, tuple) else (result,)
+    if not all(type(r) is TracedArray for r in results):
+        raise NeedsEager(f"{symbol.name} with out= gives no array")
     targets = [None if a is None else tracer.array_handle(a) for a in arrays]
     if len(targets) != len(results):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")

@@ -23,6 +23,7 @@ from tnp.frontend.contract import is_compiled_function
 from tnp.frontend.foreign import holds_foreign, refuse
 from tnp.frontend.objects import is_shadow
 from tnp.frontend.rewriter import is_followed, is_library_module, is_user_function
+from tnp.frontend.tracer import is_traced
 from tnp.frontend.twins import traced_members
 
 __all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]
@@ -39,7 +40,14 @@ _LOOKING = frozenset(
     ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
 )
 #: of those, parts that act on the outside or ask it
-_IMPURE_PARTS = ("scipy.io", "scipy.datasets", "numpy.lib.format", "numpy.testing")
+_IMPURE_PARTS = (
+    "scipy.io",
+    "scipy.datasets",
+    "numpy.lib.format",
+    "numpy.lib._datasource",
+    "numpy._core._multiarray_tests",
+    "numpy.testing",
+)
 #: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
 _IMPURE_MODULES = frozenset(
     ("_io", "datetime", "io", "logging", "nt", "os", "posix", "random", "secrets", "shutil", "socket", "subprocess",
@@ -49,7 +57,7 @@ _IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
     builtins.__import__, builtins.breakpoint, builtins.compile, builtins.eval, builtins.exec, builtins.globals, builtins.input,
     builtins.bytearray, builtins.locals, builtins.memoryview, builtins.open, np.fromfile, np.fromregex, np.genfromtxt, np.get_printoptions, np.getbufsize, np.geterrcall, np.load,
     np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
-    np.show_config, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
+    np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
 ))  # fmt: skip
 #: builtins that change an object or take from an iterator, without a hook that would see it
 _TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
@@ -122,6 +130,8 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         refuse(foreign, f"gives to {_name(f)}")
     if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
         raise NeedsEager(f"it gives {_name(f)} a function of C's to call")
+    if any(type(a) is types.MethodDescriptorType for a in args) and takes_functions(f) and is_traced(args):
+        raise NeedsEager(f"it gives {_name(f)} a method of C's to call with traced values")
     owner = getattr(f, "__self__", None)
     in_c = type(f) in (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)
     if (

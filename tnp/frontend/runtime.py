@@ -135,6 +135,8 @@ class Runtime(ControlFlow):
         """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
         if type(owner) not in _INDEX_MAKERS or state.running() is None:
             return owner[key]
+        if isinstance(key, str):
+            raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
         key = state.current().known(key)
         return _joined(owner, key) if is_traced(key) else _fresh(owner[key])
 
@@ -251,8 +253,10 @@ class Runtime(ControlFlow):
                 raise NeedsEager(f"it gives an array to {f.__name__}, which looks at values")
         if takes_functions(f):
             args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
+        is_of_numpy = str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
+        if is_of_numpy and (isinstance(f, type) or type(f) is types.MethodType):
+            args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
         if type(f) is types.FunctionType:
-            is_of_numpy = f.__module__.partition(".")[0] == "numpy"
             if is_of_numpy or f.__module__.partition(".")[0] not in _PASSING_ON:
                 # NumPy would make object arrays of the numbers, and other libraries keep them.
                 args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}

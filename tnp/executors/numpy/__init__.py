@@ -136,7 +136,18 @@ def _function(sym: Symbol, name: str) -> Implementation | None:
         tags.add(OpTags.TAKES_OUT)
     checker = _IN_PARTS.get(name, _on_cpu)
     namespace = _quiet if name in _QUIET else _np_namespace(path)
-    return Implementation(_symbol(short, sym.meta, tags, None, None, namespace), checker=checker)
+    printer = _print_ufunc if isinstance(function, np.ufunc) else None
+    return Implementation(_symbol(short, sym.meta, tags, printer, None, namespace), checker=checker)
+
+
+@_statement
+def _print_ufunc(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    kwargs = bsym.kwargs
+    if (
+        "where" in kwargs and "out" not in kwargs
+    ):  # as the program said, or NumPy would warn of elements that are left undefined
+        kwargs = {**kwargs, "out": None}
+    return call_string(bsym.sym, bsym.args, kwargs, context)
 
 
 def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:

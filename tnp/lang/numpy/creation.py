@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,7 @@ def checked_shape(shape: Any) -> sizes.Shape:
         if type(n) is int:
             check(n >= 0, lambda: "negative dimensions are not allowed")
             count *= n or 1
-    check(count < _MOST_ELEMENTS, lambda: f"it makes an array of {count} elements", NeedsEager)
+    check(count < _MOST_ELEMENTS, lambda: f"array is too big: it has {count} elements")
     return wanted
 
 
@@ -290,7 +291,10 @@ def full_like(
 def broadcast_to(array: Any, shape: Any, subok: bool = False) -> TensorProxy:
     """A read-only view of another shape, in which dimensions of 1 are repeated."""
     a = as_array(array)
-    wanted = checked_shape(shape)
+    wanted = shape_argument(shape)
+    known = [n for n in wanted if type(n) is int]
+    check(all(n >= 0 for n in known), lambda: "all elements of broadcast shape must be non-negative")
+    check(math.prod(known) < _MOST_ELEMENTS, lambda: "it repeats an array to more than memory can hold", NeedsEager)
     check(len(wanted) >= a.ndim, lambda: "input operand has more dimensions than allowed by the axis remapping")
     return prims.broadcast_in_dim(a, wanted, tuple(range(len(wanted) - a.ndim, len(wanted))))
 

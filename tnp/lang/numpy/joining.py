@@ -462,7 +462,7 @@ def _statistic(of: Callable[[TensorProxy, int], TensorProxy]) -> Callable[..., T
     def fill(a: TensorProxy, width: int, stat_length: Any, dim: int, after: bool) -> TensorProxy:
         (length,) = sizes.concrete(a.shape[dim : dim + 1], "np.pad")
         count = length if stat_length is None else min(static_int(stat_length), length)
-        check(count > 0, lambda: "stat_length of 0 yields no value for padding")
+        check(count > 0, lambda: "it pads with a statistic of no elements", NeedsEager)
         chunk = clang.slice_dim(a, length - count if after else 0, length if after else count, dim=dim)
         return _repeated(clang.expand_dims(of(chunk, dim), (dim,)), width, dim)
 

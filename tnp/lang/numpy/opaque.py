@@ -119,23 +119,37 @@ def _draw(make: Callable[[], Callable[..., Any]], name: str, args: Any, kwargs: 
         return _dry_run(make(), name, args, kwargs)
     found = []
     for value in (1, 2):
-        tried = map_proxies(lambda p, value=value: value if _is_integer(p) else p, (args, kwargs))
+        tried = map_proxies(lambda p, value=value: _of_integers(p, value) if _is_integer(p) else p, (args, kwargs))
         try:
             found.append(_dry_run(make(), name, *tried))
         except NeedsEager:  # for those numbers, maybe
             break
     if len(found) == 2 and _same_kind(*found):
         return found[0]
-    if any(isinstance(p, TensorProxy) for p in integers):
-        raise NeedsValue(f"what {name} draws depends on a value that is known only when the program runs")
+    arrays = [p for p in integers if isinstance(p, TensorProxy)]
+    if arrays:
+        array = arrays[0] if len(arrays) == 1 and arrays[0].ndim else None
+        reason = f"what {name} draws depends on a value that is known only when the program runs"
+        raise NeedsValue(reason, array=array)
     known = map_proxies(lambda p: p.known() if _is_integer(p) else p, (args, kwargs))
     return _dry_run(make(), name, *known)
 
 
+#: dimensions that a shape may have
+_MOST_DIMENSIONS = 64
+
+
+def _of_integers(p: Proxy, value: int) -> Any:
+    return np.full(p.shape, value, to_numpy_dtype(p.dtype)) if isinstance(p, TensorProxy) and p.ndim else value
+
+
 def _is_integer(p: Proxy) -> bool:
+    """Whether it may be a shape: an integer, or a short array of them."""
     if isinstance(p, NumberProxy):
         return p.python_type is int
-    return isinstance(p, TensorProxy) and p.ndim == 0 and p.dtype.kind in "iu"
+    if not isinstance(p, TensorProxy) or p.dtype.kind not in "iu":
+        return False
+    return p.ndim == 0 or (p.ndim == 1 and isinstance(p.shape[0], int) and p.shape[0] <= _MOST_DIMENSIONS)
 
 
 def _same_kind(a: Any, b: Any) -> bool:

@@ -40,7 +40,9 @@ def copied(out: Path) -> Path:
             shutil.copytree(folder, root / where, ignore=shutil.ignore_patterns("__pycache__"))
     if not (root / "numpy_testing").exists():
         shutil.copytree(
-            installed / "testing", root / "numpy_testing", ignore=shutil.ignore_patterns("__pycache__", "tests", "*.pyi")
+            installed / "testing",
+            root / "numpy_testing",
+            ignore=shutil.ignore_patterns("__pycache__", "tests", "*.pyi"),
         )
         for file in root.rglob("test*.py"):
             file.write_text(file.read_text().replace("from numpy.testing", "from numpy_testing"))

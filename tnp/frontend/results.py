@@ -83,8 +83,38 @@ def view_handle(
         storage = base.storage
         if returns == "read-only view" or any(repeats(b) for b in chain):
             storage = _ReadOnly(storage, sealed=returns == "read-only view")
-        return TracedArray(storage, base.path + Path(steps), result, strides)
+        return TracedArray(storage, _extended(base, steps), result, strides)
     return None
+
+
+def _extended(base: TracedArray, steps: list[Step]) -> Path:
+    """The path of a view of ``base``. A slice of a slice is one slice, so that the paths of views of views do not grow."""
+    if base.path and len(steps) == 1 and sizes.is_known(base.shape_):
+        last, step = base.path.steps[-1], steps[0]
+        if last.symbol is step.symbol and step.symbol.name == "getitem":
+            key = _slice_of_slice(last.args[0], step.args[0], base.shape_)
+            if key is not None:
+                return Path([*base.path.steps[:-1], Step(step.symbol, (key,))])
+    return base.path + Path(steps)
+
+
+def _slice_of_slice(first: Any, second: Any, shape: tuple[int, ...]) -> tuple[slice, ...] | None:
+    """The key that selects what ``second`` selects of what ``first``, of ``shape``, does; ``None`` if they are not plain slices."""
+    keys = [key if type(key) is tuple else (key,) for key in (first, second)]
+    if not all(type(k) is slice for key in keys for k in key):
+        return None
+    whole = slice(None)
+    outer, inner = ([*key, *[whole] * (len(shape) - len(key))] for key in keys)
+    made = []
+    for a, b, n in zip(outer, inner, shape):
+        parts = (a.start, a.stop, a.step, b.start, b.stop, b.step)
+        if any(type(x) is not int and x is not None for x in parts) or (a.start or 0) < 0 or (a.step or 1) < 0:
+            return None
+        found = range(n)[b]
+        start, step = (a.start or 0) + (a.step or 1) * found.start, (a.step or 1) * found.step
+        stop = start + step * len(found)
+        made.append(slice(start, None if stop < 0 else stop, step) if found else slice(0, 0))
+    return tuple(made)
 
 
 def _maybe_view(result: TensorProxy, base: TracedArray) -> TracedArray:

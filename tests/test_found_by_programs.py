@@ -404,3 +404,15 @@ def test_imaginary_parts_that_are_dropped_are_warned_of():
                     function(a, X > 1, value)
                 assert sum("discards the imaginary part" in str(w.message) for w in caught) == 2
             assert_same(mine, eagers)
+
+
+# Extremes of nothing
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (0, 0), (2, 0, 3), (2, 3)])
+def test_extremes_with_an_initial_value(shape):
+    check(
+        lambda a: (a.max(initial=1), np.min(a, initial=-2), a.max(0, initial=0.5), a.min(axis=(0, 1), initial=3)),
+        (np.ones(shape),),
+    )
+    check(lambda a, m: a[m][:, m].max(initial=1), *((np.ones((3, 3)) * 5, m) for m in masks("000", "010", "111")))

@@ -142,9 +142,12 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
 
     def _reduced(a: TensorProxy, dims: Sequence[int], start: TensorProxy | None) -> TensorProxy:
         if start is not None and dims and identity is None:
-            # The initial value stands in front of the elements, of which there may be none.
-            first = clang.broadcast_to(start, tuple(1 if d == dims[0] else n for d, n in enumerate(a.shape)))
-            return reduce(clang.concatenate([first, a], dims[0]), dims)
+            # The initial value stands in front of the elements, and in each dimension of which there may be none: the least and the
+            # greatest do not mind repeats.
+            for at in [dims[0], *(d for d in dims[1:] if type(a.shape[d]) is not int or a.shape[d] == 0)]:
+                first = clang.broadcast_to(start, tuple(1 if d == at else n for d, n in enumerate(a.shape)))
+                a = clang.concatenate([first, a], at)
+            return reduce(a, dims)
         if identity is None and start is None:
             left = tuple(n for d, n in enumerate(a.shape) if d not in dims)
             if builtins.any(type(n) is int and n == 0 for n in left):

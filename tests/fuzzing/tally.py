@@ -23,7 +23,8 @@ class Tally:
 
         entries = [entry for entry, _ in programs_of(jitted)]
         eager = [entry.eager_reason for entry in entries if entry.eager_reason is not None]
-        if not entries:
+        eager = [reason for reason in eager if " runs eagerly: " in reason]  # others raise what eager raises
+        if not eager and all(entry.eager_reason is not None for entry in entries):
             self.outcomes["raises"] += 1
         elif eager:
             self.outcomes["eager"] += 1

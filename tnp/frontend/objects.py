@@ -32,6 +32,7 @@ __all__ = [
     "CODE_TYPES",
     "Construct",
     "guard_code",
+    "holds_others",
     "is_copy",
     "is_made_by_statement",
     "is_made_of_attributes",
@@ -453,6 +454,12 @@ def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
     """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
     shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
     return shadowed.source, type(shadowed.real), shadowed.stored
+
+
+def holds_others(x: Any) -> bool:
+    """Whether the program stored anything in a shadow but what was there: ``a.x += b`` stores the array that it changed."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return any(shadowed.read.get(name) is not value for name, value in shadowed.stored.items())
 
 
 def real_object(x: Any) -> tuple[Any, Source, Inputs]:

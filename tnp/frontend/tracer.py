@@ -30,7 +30,7 @@ from tnp.frontend.foreign import Foreign, refuse
 from tnp.frontend.handles import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.frontend.inputs import Inputs
 from tnp.frontend.libraries import library_of_function, library_of_value
-from tnp.frontend.objects import stored_attributes
+from tnp.frontend.objects import holds_others
 from tnp.frontend.out import call_with_out, without_out
 from tnp.frontend.results import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.frontend.rewriter import RUNTIME
@@ -391,8 +391,7 @@ class Tracer:
         if self.catching:
             raise NeedsEager("it catches errors of an operation that may raise when the program runs")
         self.flush()
-        if any(stored_attributes(shadow)[2] for shadow in self.inputs.shadows):
-            self.may_lose_stores = True
+        self.may_lose_stores = self.may_lose_stores or any(map(holds_others, self.inputs.shadows))
 
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""

@@ -38,21 +38,21 @@ test: $(VENV)/.test  ## all tests
 
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed
 	TRITON_INTERPRET=1 TNP_TEST_INDUCTOR=1 $(BIN)/python -m pytest -n 2 --dist worksteal \
-	  tests/test_triton.py tests/test_triton_random.py tests/test_triton_source.py tests/test_triton_cross_entropy.py tests/test_cupy.py tests/test_cupy_arrays.py tests/test_cupy_kernels.py tests/test_gpu_bad_input.py tests/test_torch_compile_executor.py
+	  tests/executors/triton/test_triton.py tests/executors/triton/test_triton_random.py tests/executors/triton/test_triton_source.py tests/executors/triton/test_triton_cross_entropy.py tests/executors/cupy/test_cupy.py tests/executors/cupy/test_cupy_arrays.py tests/executors/cupy/test_cupy_kernels.py tests/executors/cupy/test_gpu_bad_input.py tests/executors/test_torch_compile_executor.py
 
 test-nvfuser: $(VENV)/.test  ## the nvfuser executor on its stand-in: hundreds of random programs, a hundred samples of each operation
-	TNP_FUZZ_EXAMPLES=500 TNP_NVFUSER_SAMPLES=100 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_nvfuser.py
+	TNP_FUZZ_EXAMPLES=500 TNP_NVFUSER_SAMPLES=100 $(BIN)/python -m pytest -n 2 --dist worksteal tests/executors/test_nvfuser.py
 
 test-gpu:  ## everything that needs a CUDA device, with the PYTHON that is there (it installs nothing), and the table of benchmarks/gpu.py
-	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/test_gpu.py tests/test_gpu_torch.py; status=$$?; \
+	TRITON_INTERPRET=0 PYTHONPATH=. $(PYTHON) -m pytest -q -rs -m gpu tests/executors/cupy/test_gpu.py tests/executors/cupy/test_gpu_torch.py; status=$$?; \
 	  PYTHONPATH=. $(PYTHON) benchmarks/gpu.py && exit $$status
 
 test-ops: $(VENV)/.test  ## every sample of every operation with every dtype on every executor
-	TNP_EVERY_SAMPLE=1 TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/test_ops.py
+	TNP_EVERY_SAMPLE=1 TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/testing/test_ops.py
 
 fuzz: $(VENV)/.test  ## thousands of random programs on the llvm executor, others each time
 	TNP_CHECK=1 TNP_FUZZ_EXAMPLES=$${TNP_FUZZ_EXAMPLES:-3000} TNP_FUZZ_SEED=$${TNP_FUZZ_SEED:-$$(date +%s)} \
-	  $(BIN)/python -m pytest -n 2 tests/test_llvm_fuzz.py -k random_program
+	  $(BIN)/python -m pytest -n 2 tests/executors/llvm/test_llvm_fuzz.py -k random_program
 
 lint: $(VENV)/.test  ## style, types of the core and of what users import, the walls between the layers
 	$(BIN)/ruff check .

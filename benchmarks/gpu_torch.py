@@ -41,8 +41,8 @@ def _step(call: Callable[..., Any], model: Any, texts: int) -> Callable[[], Any]
 def _training(texts: int) -> dict[str, Callable[[], Callable[[], Any]]]:
     import torch
 
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from models.language import GPT
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from tests.models.language import GPT
 
     def version(around: Callable[[Any], Any]) -> Callable[[], Callable[[], Any]]:
         def make() -> Callable[[], Any]:

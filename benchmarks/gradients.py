@@ -24,9 +24,9 @@ import numpy as np
 
 import tnp
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from programs import programs
+from tests.programs import programs
 
 
 def weighted_sum(x: Any) -> Any:

@@ -31,18 +31,18 @@ from costs import module_dispatch
 import tnp
 from tnp.executors.llvm import memory
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from models import MODELS, Model, compared, tensors_in
-from models.language import GPT, Encoder
-from models.vision import MLP, ResNet18
+from tests.models import MODELS, Model, compared, tensors_in
+from tests.models.language import GPT, Encoder
+from tests.models.vision import MLP, ResNet18
 
 
 def chosen(names: list[str]) -> list[Model]:
     """The models with one of ``names`` in theirs; all if there are no names."""
     found = list(MODELS)
     if importlib.util.find_spec("transformers") is not None:
-        from models.transformers import MODELS as FROM_TRANSFORMERS
+        from tests.models.transformers import MODELS as FROM_TRANSFORMERS
 
         found += FROM_TRANSFORMERS
     return [m for m in found if not names or any(n.lower() in m.name.lower() for n in names)]

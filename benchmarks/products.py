@@ -2,7 +2,7 @@
 
     python benchmarks/products.py
 
-What `tnp.executors.cpu_kernels.products.is_preferred` says of a processor is decided by this. Calls are in turns, the thread's time counts, and of
+What `tnp.executors.cpu_kernels.matmul.is_preferred` says of a processor is decided by this. Calls are in turns, the thread's time counts, and of
 each the least; `[rows, in] → [rows, out]` with a bias, then the gradients of the input and of the weight.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import torch
 
-from tnp.executors.cpu_kernels import products
+from tnp.executors.cpu_kernels import matmul
 from tnp.executors.llvm import engine
 
 #: rows, out, in: linear layers of the models in models.py
@@ -47,9 +47,9 @@ def row(rows: int, out: int, inner: int) -> list[str]:
     y, dx, dw = torch.empty(rows, out), torch.empty(rows, inner), torch.empty(out, inner)
     seconds = least(
         [
-            lambda: torch.addmm(b, x, w.t(), out=y), lambda: products.multiply(x, w.t(), b, y),
-            lambda: torch.mm(g, w, out=dx), lambda: products.multiply(g, w, zeros, dx),
-            lambda: torch.mm(g.t(), x, out=dw), lambda: products.multiply(g.t(), x, zeros, dw),
+            lambda: torch.addmm(b, x, w.t(), out=y), lambda: matmul.multiply(x, w.t(), b, y),
+            lambda: torch.mm(g, w, out=dx), lambda: matmul.multiply(g, w, zeros, dx),
+            lambda: torch.mm(g.t(), x, out=dw), lambda: matmul.multiply(g.t(), x, zeros, dw),
         ]
     )  # fmt: skip
     return [f"{rows}, {out}, {inner}", *(f"{2e-9 * rows * out * inner / s:.0f}" for s in seconds)]
@@ -57,7 +57,7 @@ def row(rows: int, out: int, inner: int) -> list[str]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    print(f"{engine.target().cpu}, torch {torch.__version__}; tnp's kernel is preferred: {products.is_preferred()}\n")
+    print(f"{engine.target().cpu}, torch {torch.__version__}; tnp's kernel is preferred: {matmul.is_preferred()}\n")
     print("| rows, out, in | torch | tnp | input's gradient: torch | tnp | weight's gradient: torch | tnp |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for shape in SHAPES:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tnp.frontend.answers import ANSWERS
-from tnp.frontend.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS
-from tnp.frontend.handles import TracedArray
+from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS
+from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
+from tnp.capture.tracing.traced_values import TracedArray
 from tnp.lang.numpy.registry import by_id, language, symbol_of
 from tnp.testing import opinfos
 

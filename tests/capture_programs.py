@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-from capture_states import PRELUDE, Way
 
 import tnp
+from tests.capture_states import PRELUDE, Way
 from tnp.api import programs_of
 from tnp.testing import assert_same
 

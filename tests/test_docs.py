@@ -15,8 +15,8 @@ import pytest
 
 import tnp
 import tnp.core.clang
+import tnp.inspect
 import tnp.lang.numpy
-import tnp.looking
 import tnp.testing
 import tnp.thunder
 
@@ -79,7 +79,7 @@ def test_files_and_targets_that_pages_name_exist(path):
 
 
 def public_names():
-    for module in (tnp, tnp.extend, tnp.testing, tnp.looking, tnp.thunder):
+    for module in (tnp, tnp.extend, tnp.testing, tnp.inspect, tnp.thunder):
         for name in module.__all__:
             if not inspect.ismodule(getattr(module, name)):
                 yield pytest.param(module, name, id=f"{module.__name__}.{name}")

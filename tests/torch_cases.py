@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import tnp
-from tnp.jitted import programs_behind
+from tnp.compile.compiled_function import programs_behind
 from tnp.testing import assert_same
 
 

@@ -14,6 +14,8 @@ from tnp.api import (
     set_num_threads,
     trace,
 )
+from tnp.compile.derivatives import grad, hessian, jacobian, jvp, value_and_grad, vjp
+from tnp.compile.vectorization import vmap
 from tnp.core.errors import (
     BatchError,
     EagerFallbackWarning,
@@ -26,16 +28,14 @@ from tnp.core.errors import (
     TraceError,
 )
 from tnp.executors.registry import get_all_executors, get_default_executors, set_default_executors
-from tnp.gradients import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from tnp.mapping import vmap
 from tnp.transforms.autodiff import get_grad, put_grad, put_grads, register_grad
 
 if TYPE_CHECKING:
     from tnp import extend as extend
-    from tnp.looking import draw as draw
-    from tnp.looking import examine as examine
-    from tnp.looking import explain as explain
-    from tnp.looking import profile as profile
+    from tnp.inspect import draw as draw
+    from tnp.inspect import examine as examine
+    from tnp.inspect import explain as explain
+    from tnp.inspect import profile as profile
 
 __all__ = [
     "BatchError",
@@ -80,7 +80,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 #: loaded when it is first named: ``extend`` brings all of the NumPy language, which only a program that is traced needs
-_LATER = {"extend": "tnp.extend", **dict.fromkeys(("draw", "examine", "explain", "profile"), "tnp.looking")}
+_LATER = {"extend": "tnp.extend", **dict.fromkeys(("draw", "examine", "explain", "profile"), "tnp.inspect")}
 
 
 def __getattr__(name: str) -> Any:

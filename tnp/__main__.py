@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import tnp
-from tnp.core import disk, logs
 from tnp.executors import registry
+from tnp.runtime import disk_cache, logs
 
 #: packages whose versions matter, by the names that they are installed under
 _PACKAGES = ("numpy", "llvmlite", "optree", "torch", "triton", "cupy-cuda12x", "nvfuser", "apex")
@@ -75,20 +75,20 @@ def info() -> None:
 def _why_no_cudagraphs() -> str | None:
     if importlib.util.find_spec("torch") is None:
         return "the package torch is not installed"
-    from tnp.executors.failures import why_no_device
+    from tnp.executors.device_errors import why_no_device
 
     return why_no_device()
 
 
 def _print_cache() -> None:
-    path = disk.folder()
+    path = disk_cache.folder()
     if path is None:
         print(
             "cache: off (TNP_DISABLE_CACHE, TNP_CACHE_SIZE=0, or no folder that only you can write to, or no key that only you can read: "
-            f"{disk.key_file()})"
+            f"{disk_cache.key_file()})"
         )
         return
-    count, size = disk.usage()
+    count, size = disk_cache.usage()
     print(f"cache: {path}, {count} objects, {size / 2**20:.1f} MiB")
 
 
@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
         run(chosen.script, chosen.arguments)
     else:
         if chosen.clear:
-            print(f"removed {disk.clear()} objects")
+            print(f"removed {disk_cache.clear()} objects")
         _print_cache()
 
 

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tnp.core.collector import collected_rarely
+from tnp.capture.driver import acquire
+from tnp.capture.guards.prologue import Prologue
+from tnp.compile.compiled_function import Entry, Jitted, programs_behind
+from tnp.compile.specialization import SPECIALISATIONS
 from tnp.core.errors import (
     NeedsEager,
     TraceError,
 )
 from tnp.core.trace import Trace
 from tnp.executors import registry
-from tnp.frontend.acquire import acquire
-from tnp.frontend.sources import Prologue
-from tnp.jitted import Entry, Jitted, programs_behind
-from tnp.specialising import SPECIALISATIONS
+from tnp.runtime.gc_tuning import collected_rarely
 
 __all__ = [
     "CacheInfo",
@@ -118,7 +118,7 @@ def jitted_function(function: Any) -> Jitted:
 def _jitted(function: Any, **options: Any) -> Any:
     """What :func:`jit` makes of a function or a module."""
     if _is_module(function):
-        from tnp.modules import JittedModule
+        from tnp.compile.jitted_module import JittedModule
 
         return JittedModule(function, **options)
     return Jitted(function, **options)

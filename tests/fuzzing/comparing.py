@@ -19,9 +19,9 @@ SMALL_BLOCKS = {
     "emit.loops": {"CHUNK": 16, "TILE": 8, "ROWS": 4, "ROW_BLOCKS": 3, "BLOCKS": 5},
     "emit.kernel": {"GRAIN": 200, "STACK_BYTES": 256},
     "emit.body": {"STACK_BYTES": 256, "UNROLLED": 3},
-    "storage": {"RECOMPUTE": 4, "DEPTH": 6},
+    "materialization": {"RECOMPUTE": 4, "DEPTH": 6},
     "schedule": {"INNER_BYTES": 512, "OUTER_ITERATIONS": 2},
-    "sliding": {"SMALL_BYTES": 0, "ROWS_FOR_EACH_TWICE": 0},
+    "overlapped_fusion": {"SMALL_BYTES": 0, "ROWS_FOR_EACH_TWICE": 0},
 }
 
 

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 #: outcomes that are failures
 FAILURES = ("wrong", "internal error", "hang", "crash", "generator")
@@ -31,15 +31,15 @@ A_PROCESS = 250
 def generator(gradients: bool) -> tuple[Any, Any]:
     """What writes a program, and what judges one."""
     if gradients:
-        from fuzzing.gradients import judged, program
+        from tests.fuzzing.gradients import judged, program
     else:
-        from fuzzing.language import judged, program
+        from tests.fuzzing.language import judged, program
     return program, judged
 
 
 def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
     """Runs programs, and writes a line of JSON before and after each."""
-    from fuzzing.language import Verdict
+    from tests.fuzzing.language import Verdict
 
     program, judged = generator(arguments.gradients)
     executors = arguments.executors.split(",") if arguments.executors else None
@@ -174,7 +174,7 @@ def _class_of(detail: str) -> str:
 
 def replay(seed: int, arguments: argparse.Namespace) -> None:
     """One program, what became of it, and, of one that fails, a smaller one that fails alike."""
-    from fuzzing.language import minimised
+    from tests.fuzzing.language import minimised
 
     program, judged = generator(arguments.gradients)
     executors = arguments.executors.split(",") if arguments.executors else None

@@ -6,8 +6,8 @@ Each module's ``MODELS`` are records of how to make a model and what it is calle
 
 from __future__ import annotations
 
-from models import language, recurrent, vision
-from models.base import Model, compared, tensors_in
+from tests.models import language, recurrent, vision
+from tests.models.base import Model, compared, tensors_in
 
 __all__ = ["MODELS", "Model", "compared", "tensors_in"]
 

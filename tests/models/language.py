@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.base import Model
+from tests.models.base import Model
 
 __all__ = ["GPT", "MODELS", "Encoder"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from models.base import Model
+from tests.models.base import Model
 
 __all__ = ["MODELS", "Recurrent"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import transformers
 
-from models.base import Model
+from tests.models.base import Model
 
 __all__ = ["MODELS"]
 

@@ -1,6 +1,6 @@
 """Whole programs, written as users of NumPy write them: nothing in them is for tnp.
 
-One module a theme; :mod:`tests.programs.registry` lists them for ``tests/test_programs.py``.
+One module a theme; :mod:`tests.programs.registry` lists them for ``tests/whole_programs/test_programs.py``.
 """
 
 from . import (

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tnp.core.bodies import Body, bodies_of
 from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import TensorProxy
+from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tnp.core import prims
-from tnp.core.bodies import bodies_of
+from tnp.core.subtraces import bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tnp.core.current import current_trace
+from tnp.core.context import current_trace
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy

@@ -1,7 +1,7 @@
 """Proxies: what stands for a run-time value while a program is traced.
 
 They are immutable values of a program in SSA form: an operation makes new ones and changes none. What user code
-holds, and may write to, are the handles of :mod:`tnp.frontend.handles`.
+holds, and may write to, are the handles of :mod:`tnp.capture.tracing.traced_values`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tnp.core import devices, langs, sizes
-from tnp.core.current import current_trace
+from tnp.core import devices, languages, sizes
+from tnp.core.context import current_trace
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsValue
@@ -18,7 +18,7 @@ from tnp.core.sizes import Shape
 
 if TYPE_CHECKING:
     from tnp.core.intervals import Linear
-    from tnp.core.langs import Language
+    from tnp.core.languages import Language
 
 __all__ = ["Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
 
@@ -200,7 +200,7 @@ class TensorProxy(Proxy):
         self.shape: Shape = tuple(shape)
         self.dtype: DType = dtype
         self.device: Device = devices.cpu if device is None else device
-        self.lang: Language = langs.current() if lang is None else lang
+        self.lang: Language = languages.current() if lang is None else lang
         self.scalar = scalar
 
     def renamed(self, name: str) -> TensorProxy:
@@ -261,7 +261,7 @@ def make_name(prefix: str) -> str:
 
 
 def _language_of(a: object, b: object) -> Language:
-    found = langs.core
+    found = languages.core
     for x in (a, b):
         if isinstance(x, TensorProxy) and x.lang.rank >= found.rank:
             found = x.lang
@@ -286,10 +286,10 @@ def _unary(method: str) -> Callable[[Any], Any]:
 
 
 for _class in (NumberProxy, TensorProxy):
-    for _dunder, _method in langs.BINARY_OPERATORS.items():
+    for _dunder, _method in languages.BINARY_OPERATORS.items():
         setattr(_class, f"__{_dunder}__", _binary(_method, reflected=False))
         setattr(_class, f"__r{_dunder}__", _binary(_method, reflected=True))
-    for _dunder in langs.COMPARISONS:
+    for _dunder in languages.COMPARISONS:
         setattr(_class, f"__{_dunder}__", _binary(_dunder, reflected=False))
-    for _dunder, _method in langs.UNARY_OPERATORS.items():
+    for _dunder, _method in languages.UNARY_OPERATORS.items():
         setattr(_class, f"__{_dunder}__", _unary(_method))

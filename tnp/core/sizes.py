@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from tnp.core import intervals
-from tnp.core.current import state
+from tnp.core.context import state
 from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tnp.core import devices, langs
-from tnp.core.current import state
+from tnp.core import devices, languages
+from tnp.core.context import state
 from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 
 if TYPE_CHECKING:
-    from tnp.core.templates import Templates
+    from tnp.core.trace_templates import Templates
 
 __all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "id_of", "map_proxies"]
 
@@ -68,7 +68,7 @@ class OpTags(Enum):
     TAKES_OUT = auto()
     #: part of how a program is written down, not something to execute
     PROGRAM = auto()
-    #: a loop or a branch: bodies are among its arguments (:mod:`tnp.core.bodies`), and it runs as the Python that it prints
+    #: a loop or a branch: bodies are among its arguments (:mod:`tnp.core.subtraces`), and it runs as the Python that it prints
     CONTROL_FLOW = auto()
 
 
@@ -153,7 +153,7 @@ class Symbol:
         tags: Iterable[OpTags] = (),
         namespace: Namespace | None = None,
         printer: Printer | None = None,
-        language: langs.Language | None = None,
+        language: languages.Language | None = None,
         executor: Any = None,
         fn: Callable[..., Any] | None = None,
     ) -> None:
@@ -183,7 +183,7 @@ class Symbol:
             if language is None:
                 output = self.meta(*args, **kwargs)
             else:
-                with langs.language_context(language):
+                with languages.language_context(language):
                     output = self.meta(*args, **kwargs)
             trace.record(BoundSymbol(self, args, kwargs, output))
             return output
@@ -193,7 +193,7 @@ class Symbol:
             if known is not None:
                 trace.record(known)
                 return known.output
-        before = None if language is None else langs.set_current(language)
+        before = None if language is None else languages.set_current(language)
         scope = trace.push_scope()
         kept: list[BoundSymbol] = []
         try:
@@ -206,7 +206,7 @@ class Symbol:
             for b in kept:
                 trace.record(b)
             if before is not None:
-                langs.set_current(before)
+                languages.set_current(before)
         if scope or OpTags.EFFECT in self.tags or not self._returns_its_input(args, kwargs, output):
             bsym = BoundSymbol(self, args, kwargs, output, scope)
             trace.record(bsym)
@@ -263,15 +263,15 @@ def id_of(operation: Any) -> Any:
             f"which operation is meant is said by a symbol (tnp.lang.numpy.{name}, tnp.lang.torch.{name}) or an id ('numpy.{name}', "
             f"'torch.{name}', PrimIDs.ADD), not by {operation!r}"
         )
-    if isinstance(operation, str) and not langs.known_operation(operation):
+    if isinstance(operation, str) and not languages.known_operation(operation):
         library = operation.partition(".")[0]
         raise ValueError(f"there is no operation {operation!r}: {library} has no function of that name")
     return operation
 
 
-def _language_of(x: Any) -> langs.Language | None:
+def _language_of(x: Any) -> languages.Language | None:
     """The language of the arrays in ``x``; of several the one with the highest rank, ``None`` if there are no arrays."""
-    found: list[langs.Language] = [p.lang for p in flat_proxies(x) if isinstance(p, TensorProxy)]
+    found: list[languages.Language] = [p.lang for p in flat_proxies(x) if isinstance(p, TensorProxy)]
     return max(found, key=lambda language: language.rank, default=None)
 
 

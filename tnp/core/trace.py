@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tnp.core.current import current_trace, state
+from tnp.core.context import current_trace, state
 from tnp.core.errors import user_location
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tnp.core import dtypes, prims, sizes
-from tnp.core.current import current_trace
+from tnp.core.context import current_trace
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import Proxy, TensorProxy, is_number

@@ -14,11 +14,11 @@ from keyword import iskeyword
 from types import MappingProxyType
 from typing import Any
 
-from tnp.core import locks
-from tnp.core.current import registrations
+from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, id_of
+from tnp.runtime import locks
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region", "value_of"]
 

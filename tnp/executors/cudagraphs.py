@@ -21,12 +21,13 @@ from typing import Any
 
 import torch
 
-from tnp.core import locks, prims
-from tnp.core.bodies import is_control_flow
+from tnp.core import prims
 from tnp.core.devices import DeviceType, cpu
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
+from tnp.runtime import locks
 
 __all__ = ["Captured", "why_not"]
 

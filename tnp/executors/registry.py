@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tnp.core import locks
-from tnp.core.current import registrations
+from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
+from tnp.runtime import locks
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -18,12 +18,12 @@ from typing import Any
 
 import torch
 
-from tnp.core import locks
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
 from tnp.executors.base import Refusal
-from tnp.executors.failures import why_no_device
+from tnp.executors.device_errors import why_no_device
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads, register_executor
+from tnp.runtime import locks
 
 __all__ = ["executor"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from tnp.core import dtypes as core_dtypes
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType
-from tnp.looking.copies import copied
+from tnp.inspect.copies import copied
 from tnp.testing.arrays import as_dtype, make_array, make_tensor
 
 __all__ = ["ALL_DTYPES", "EXECUTORS", "TORCH_EXECUTORS", "DecorateInfo", "OpInfo", "SampleInput", "opinfos"]

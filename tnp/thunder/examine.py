@@ -1,7 +1,7 @@
-"""``thunder.examine``: :mod:`tnp.looking`."""
+"""``thunder.examine``: :mod:`tnp.inspect`."""
 
-from tnp.looking.drawing import draw
-from tnp.looking.examination import examine
+from tnp.inspect.draw import draw
+from tnp.inspect.examine import examine
 
 make_trace_dot = draw
 

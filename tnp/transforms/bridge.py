@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tnp.core.bodies import in_bodies
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, Symbol, map_proxies
 from tnp.core.trace import Trace
 

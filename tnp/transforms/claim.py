@@ -11,14 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from tnp.core import langs, logs
-from tnp.core.bodies import is_control_flow, map_bodies, through
-from tnp.core.current import state
+from tnp.core import languages
+from tnp.core.context import state
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.subtraces import is_control_flow, map_bodies, through
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
+from tnp.runtime import logs
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import common_subexpressions, may_raise, unread
 
@@ -279,9 +280,9 @@ class _Claims:
         what = f"the execution transform of the executor {executor.name}"
         key = bsym.sym.id if executor.implementation_of(bsym.sym) is not None else _function_of(bsym)
         scratch = self._scratch()
-        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), langs.current())
+        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), languages.current())
         try:
-            with tracing(scratch), langs.language_context(language):
+            with tracing(scratch), languages.language_context(language):
                 result = transform(*bsym.args, **bsym.kwargs)
         except (Exception, NeedsValue) as error:
             _blame(what, bsym, error)

@@ -6,10 +6,10 @@ from collections.abc import Container
 from typing import Any
 
 from tnp.core import dtypes, intervals, prims, sizes
-from tnp.core.bodies import in_bodies
 from tnp.core.dtypes import DType
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 

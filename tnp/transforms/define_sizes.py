@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tnp.core import prims
-from tnp.core.bodies import in_bodies
 from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 

@@ -1,4 +1,4 @@
-"""Handing regions of operations that go together (:mod:`tnp.transforms.regions`) to their executor."""
+"""Handing regions of operations that go together (:mod:`tnp.transforms.fusion_regions`) to their executor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import langs, prims
-from tnp.core.bodies import in_bodies, is_control_flow, stored
+from tnp.core import languages, prims
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.subtraces import in_bodies, is_control_flow, stored
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
-from tnp.transforms.regions import find_regions
+from tnp.transforms.fusion_regions import find_regions
 
 __all__ = ["fuse"]
 
@@ -233,7 +233,7 @@ def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:
     """``p`` as a region of a fuser of that ``kind`` is given it, and gives it: NumPy's fusers know no other arrays."""
     if kind != "numpy" or not isinstance(p, TensorProxy) or p.lang.name == kind:
         return p
-    return TensorProxy(names.make_name("t"), like=p, lang=langs.get(kind))
+    return TensorProxy(names.make_name("t"), like=p, lang=languages.get(kind))
 
 
 def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:

@@ -10,17 +10,17 @@ from tnp.core import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
+from tnp.transforms.batch_matvec import products
 from tnp.transforms.bridge import Conversions, bridge
+from tnp.transforms.bufferize import MemoryOperations, in_place
 from tnp.transforms.claim import FusedSymbol, claim
 from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used, without_aliases
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
-from tnp.transforms.hoist import hoist
-from tnp.transforms.in_place import MemoryOperations, in_place
-from tnp.transforms.jam import jam
+from tnp.transforms.licm import hoist
 from tnp.transforms.masks import masked_values
-from tnp.transforms.products import products
+from tnp.transforms.unroll_and_jam import jam
 
 __all__ = ["Backend", "compile_trace"]
 

@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 
 import tnp
-from tnp.core import logs
+from tnp.runtime import logs
 
 #: what came of tests: passed where nothing of the others happened; a mark of pytest's is not tnp's
 _BAD = ("failed", "error")

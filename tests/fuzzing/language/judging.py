@@ -42,7 +42,7 @@ def judged(path: Path, executors: Any = None) -> Verdict:
 
 def _judged(path: Path, executors: Any) -> Verdict:
     import tnp
-    from tnp.core import logs
+    from tnp.runtime import logs
 
     events: list[logs.Event] = []
     logs.listeners.append(events.append)

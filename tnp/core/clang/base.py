@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tnp.core import langs
+from tnp.core import languages
 
 __all__ = ["clangop"]
 
@@ -30,7 +30,7 @@ def clangop(*, method_name: str | None = None) -> Callable[[F], F]:
     """
 
     def decorate(f: F) -> F:
-        if method_name is not None and langs.core.methods.setdefault(method_name, f) is not f:
+        if method_name is not None and languages.core.methods.setdefault(method_name, f) is not f:
             raise ValueError(f"the core language has a method {method_name!r} already")
         return f
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.core import locks, sizes
+from tnp.core import sizes
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Printer, Symbol
+from tnp.runtime import locks
 
 __all__ = [
     "PrimID",

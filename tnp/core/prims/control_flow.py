@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 from tnp.core import intervals, sizes
-from tnp.core.bodies import Body
 from tnp.core.prims.base import check, prim, size_proxy
 from tnp.core.printing import block_lines, literal, print_as_block
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol, OpTags
 
 __all__ = ["assert_", "check_bound", "cond", "for_loop", "unbound_error", "while_loop"]

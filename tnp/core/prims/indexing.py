@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import dtypes, intervals, sizes
-from tnp.core.current import current_trace
+from tnp.core.context import current_trace
 from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.sizes import Dim

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tnp.core import langs, sizes
+from tnp.core import languages, sizes
 from tnp.core.devices import Device
 from tnp.core.prims.base import canonicalize_dim, check, check_same_device, check_same_dtype, check_tensor, prim
 from tnp.core.proxies import Number, TensorProxy
@@ -133,7 +133,7 @@ def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
 def as_language(a: TensorProxy, name: str, /) -> TensorProxy:
     """The same memory as an array of another language: ``tensor.numpy()``, ``torch.from_numpy(array)``."""
     check_tensor(a, "as_language")
-    return TensorProxy(like=a, lang=langs.get(name))
+    return TensorProxy(like=a, lang=languages.get(name))
 
 
 @prim()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tnp.executors.attention import FUNCTION
 from tnp.executors.cudnn import attention, graphs, norms
-from tnp.executors.failures import why_no_device
+from tnp.executors.device_errors import why_no_device
 from tnp.extend import OperatorExecutor, register_executor
 
 __all__ = ["executor"]

@@ -14,14 +14,15 @@ from typing import Any
 import cupy
 import numpy as np
 
-from tnp.core import dtypes, locks, prims
+from tnp.core import dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import FusionExecutor, Region
 from tnp.executors.cupy import kernels
 from tnp.executors.cupy.scalars import SPELLINGS, TYPES, helpers_of, literal, spell
-from tnp.executors.reporting import report_failure, written
+from tnp.executors.diagnostics import report_failure, written
+from tnp.runtime import locks
 
 __all__ = ["CupyFuser"]
 

@@ -1,7 +1,7 @@
 """From textual LLVM IR to machine code that can be called.
 
 A module is parsed, optimised by LLVM's own pipeline and turned into an object file, or the object file comes
-from the disk (``core/disk.py``); ORC then links the object into the process. On one core of a 2.5 GHz Xeon that is 8 ms for a
+from the disk (``runtime/disk_cache.py``); ORC then links the object into the process. On one core of a 2.5 GHz Xeon that is 8 ms for a
 loop of six operations over three arrays (half of it optimisation, 40 % code generation) and 0.5 ms when the object is on
 the disk.
 
@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tnp.core import disk, locks
 from tnp.core.errors import NoDeviceError
+from tnp.runtime import disk_cache, locks
 
 __all__ = [
     "Compiled",
@@ -268,7 +268,7 @@ def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     interface = _interface(ir)
     with _lock:
         if not wanted & {"opt", "asm"}:
-            cached = disk.load(key)
+            cached = disk_cache.load(key)
             if cached is not None:
                 try:
                     return _link(cached, interface, name, key, from_cache=True)
@@ -276,14 +276,14 @@ def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
                     pass  # what the object refers to may be missing here: the object made anew decides
         made = _object(text, name, key, wanted, level)
         compiled = _link(made, interface, name, key, from_cache=False)
-    disk.store(key, made)
+    disk_cache.store(key, made)
     return compiled
 
 
 def remember(text: str, compiled: Compiled, note: Any) -> None:
     """Has :func:`recall` find ``compiled``, and a ``note`` (of what JSON has), as ``text`` from now on, where there is a disk cache."""
     content = json.dumps({"object": compiled.key, "interface": compiled.interface, "note": note})
-    disk.store(_key(text, target()), content.encode())
+    disk_cache.store(_key(text, target()), content.encode())
 
 
 def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
@@ -291,9 +291,9 @@ def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
     if os.environ.get("TNP_DUMP"):
         return None  # nothing is written, so nothing could be shown
     with _lock:
-        content = disk.load(_key(text, target()))
+        content = disk_cache.load(_key(text, target()))
         found = json.loads(content) if content is not None else None
-        image = disk.load(found["object"]) if found is not None else None
+        image = disk_cache.load(found["object"]) if found is not None else None
         if image is None:
             return None
         try:

@@ -15,8 +15,8 @@ from tnp.core import dtypes, prims
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
+from tnp.core.graph_utils import reached
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
-from tnp.core.reach import reached
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
 from tnp.executors.llvm import scalars

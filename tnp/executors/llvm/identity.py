@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tnp.core import disk, dtypes, sizes
+from tnp.core import dtypes, sizes
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -21,6 +21,7 @@ from tnp.core.views import update
 from tnp.executors.base import Region
 from tnp.executors.llvm import memory, vectormath
 from tnp.executors.llvm.engine import target
+from tnp.runtime import disk_cache
 
 __all__ = ["region_text"]
 
@@ -103,4 +104,4 @@ class _Writer:
 
 def _sources() -> str | None:
     """Which state of this executor's source writes the code."""
-    return disk.state_of_sources(Path(__file__).parent)
+    return disk_cache.state_of_sources(Path(__file__).parent)

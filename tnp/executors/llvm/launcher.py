@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import locks
 from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_symbol
+from tnp.runtime import locks
 
 __all__ = [
     "FAILED",

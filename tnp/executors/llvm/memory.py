@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import locks
 from tnp.executors.llvm import launcher
 from tnp.executors.llvm.engine import Unavailable, compile_ir, define_symbol
+from tnp.runtime import locks
 
 __all__ = ["empty", "pool_info", "pooled_array", "serves_kernels", "trim"]
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import locks, logs
-from tnp.core.collector import collected_rarely
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
@@ -21,6 +19,8 @@ from tnp.executors.llvm.graph import Graph, Node
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
+from tnp.runtime import locks, logs
+from tnp.runtime.gc_tuning import collected_rarely
 
 __all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 

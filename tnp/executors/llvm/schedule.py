@@ -14,16 +14,16 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tnp.executors.llvm.following import Following, follow
 from tnp.executors.llvm.graph import Graph, Indices, Node, Product, Reduction, Scan
 from tnp.executors.llvm.index import Var, disjoint
 from tnp.executors.llvm.layout import Strides
-from tnp.executors.llvm.moments import Moved, sum_squares_at_once
+from tnp.executors.llvm.materialization import Plan
+from tnp.executors.llvm.one_pass_variance import Moved, sum_squares_at_once
+from tnp.executors.llvm.overlapped_fusion import Window, slide
 from tnp.executors.llvm.panels import Panels
-from tnp.executors.llvm.sliding import Window, slide
+from tnp.executors.llvm.row_fusion import Sweep, sweep
+from tnp.executors.llvm.skewed_fusion import Following, follow
 from tnp.executors.llvm.statements import Access, Group, Nest, Statement
-from tnp.executors.llvm.storage import Plan
-from tnp.executors.llvm.sweeping import Sweep, sweep
 
 __all__ = ["Schedule", "memory_of_outputs", "schedule"]
 

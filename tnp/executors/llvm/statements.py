@@ -17,7 +17,7 @@ from tnp.executors.llvm.graph import Indices, Node, Product, Reduction, Scan, Up
 from tnp.executors.llvm.index import Index, Var
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.storage import Plan
+    from tnp.executors.llvm.materialization import Plan
 
 __all__ = ["Access", "Group", "Nest", "Statement", "cost_of", "operands_at"]
 

@@ -33,8 +33,8 @@ import re
 import sys
 from typing import Any
 
-from tnp.core import locks
 from tnp.executors.llvm import engine
+from tnp.runtime import locks
 
 __all__ = ["ensure_runtime", "get_num_threads", "set_num_threads"]
 

@@ -16,7 +16,7 @@ from typing import Any
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import FusionExecutor, Refusal, Region
-from tnp.executors.failures import why_no_device
+from tnp.executors.device_errors import why_no_device
 from tnp.executors.nvfuser import arrays, elementwise  # noqa: F401 (they fill the table of rules)
 from tnp.executors.nvfuser.launch import CupyRegion, FusedRegion
 from tnp.executors.nvfuser.library import load

@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from tnp.core import locks
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.failures import raise_if_device_failed
+from tnp.executors.device_errors import raise_if_device_failed
+from tnp.executors.diagnostics import report_failure, written
 from tnp.executors.nvfuser.library import MODULE, load
 from tnp.executors.nvfuser.writer import Definition
-from tnp.executors.reporting import report_failure, written
-from tnp.executors.singly import Singly
+from tnp.executors.unfused_fallback import Singly
+from tnp.runtime import locks
 
 __all__ = ["CupyRegion", "FusedRegion"]
 

@@ -13,9 +13,9 @@ import inspect
 import re
 from typing import Any
 
-from tnp.core import locks
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import DType
+from tnp.runtime import locks
 
 __all__ = ["MODULE", "Library", "load"]
 

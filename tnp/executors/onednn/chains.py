@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tnp.core import prims
-from tnp.core.bodies import is_control_flow
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import float32
 from tnp.core.proxies import TensorProxy
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
 from tnp.executors.base import Executor

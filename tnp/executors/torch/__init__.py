@@ -26,7 +26,7 @@ from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import executor as numpy_executor
 from tnp.executors.numpy.expressions import key_string
 from tnp.executors.registry import register_executor
-from tnp.executors.torch import kernels, products
+from tnp.executors.torch import kernels, matmul
 
 __all__ = ["REFUSALS", "clone", "empty_like", "executor", "to_ndarray", "to_tensor"]
 
@@ -421,9 +421,9 @@ _register("item", lambda context, a: f"{a.name}.item()")
 
 def _print_matmul(context: dict[str, Any], a: Any, b: Any) -> str:
     if a.ndim == b.ndim == 2 and (
-        products.goes_to_pool((a.shape[0], b.shape[1]), a, b) or products.is_own(a.shape[0], *b.shape[::-1], a, b)
+        matmul.goes_to_pool((a.shape[0], b.shape[1]), a, b) or matmul.is_own(a.shape[0], *b.shape[::-1], a, b)
     ):
-        context["torch_product"] = products.matmul
+        context["torch_product"] = matmul.matmul
         return f"torch_product({a.name}, {b.name})"
     return f"{_torch('matmul', context)}({a.name}, {b.name})"
 

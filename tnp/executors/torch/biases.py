@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnp.core import clang, sizes
-from tnp.core.langs import language_context
+from tnp.core.languages import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing

@@ -22,7 +22,7 @@ from tnp.core.trace import Trace
 from tnp.executors.base import Implementation
 from tnp.executors.numpy.expressions import key_string
 from tnp.executors.registry import register_executor
-from tnp.executors.torch import TorchExecutor, executor, products
+from tnp.executors.torch import TorchExecutor, executor, matmul
 from tnp.executors.torch.biases import LINEAR, with_biases_apart
 
 __all__ = ["own", "prims_only"]
@@ -128,7 +128,7 @@ def _assignment(expression: Callable[[BoundSymbol, dict[str, Any]], str]) -> Any
 def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     name = bsym.sym.id.removeprefix("torch_call.")
     if name == LINEAR and _is_large_product(bsym, "__trains__" in context):
-        context["torch_linear"] = products.linear
+        context["torch_linear"] = matmul.linear
         return _call("torch_linear", bsym.args, bsym.kwargs, context)
     if name.startswith("torch.Tensor.") or (name in _ONE_BY_ONE and bsym.args):
         first, *rest = bsym.args
@@ -137,15 +137,13 @@ def _print_call(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 
 
 def _is_large_product(bsym: BoundSymbol, trains: bool) -> bool:
-    """Whether a linear layer is one of :mod:`tnp.executors.torch.products`."""
+    """Whether a linear layer is one of :mod:`tnp.executors.torch.matmul`."""
     arrays = [p for p in bsym.flat_inputs if isinstance(p, TensorProxy)]
     out = bsym.output
     if out.ndim < 2 or [a.ndim for a in arrays[:2]] != [out.ndim, 2]:
         return False
     lengths = (out.numel // max(out.shape[-1], 1), *arrays[1].shape) if sizes.is_known(out.shape) else ()
-    return (trains and products.goes_to_pool(out.shape, *arrays)) or (
-        bool(lengths) and products.is_own(*lengths, *arrays)
-    )
+    return (trains and matmul.goes_to_pool(out.shape, *arrays)) or (bool(lengths) and matmul.is_own(*lengths, *arrays))
 
 
 def _print_setitem(bsym: BoundSymbol, context: dict[str, Any]) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from tnp.core import disk
 from tnp.executors.triton.emit import MOST_PROGRAMS, Launch
+from tnp.runtime import disk_cache
 
 __all__ = ["best", "seconds", "variants"]
 
@@ -63,7 +63,7 @@ def best(launch: Launch, start: Callable[[Launch], None], device: Any) -> Launch
     if known is None:
         times = [seconds(start, v, device) for v in tried]
         known = min(range(len(tried)), key=times.__getitem__)
-        disk.store(key, json.dumps({"best": known, "seconds": times}).encode())
+        disk_cache.store(key, json.dumps({"best": known, "seconds": times}).encode())
     return tried[known]
 
 
@@ -95,7 +95,7 @@ def _key(launch: Launch, device: Any) -> str:
 
 def _loaded(key: str, count: int) -> int | None:
     """The number of the variant that was best before; ``None`` if there is no sound record of it."""
-    image = disk.load(key)
+    image = disk_cache.load(key)
     if image is None:
         return None
     try:

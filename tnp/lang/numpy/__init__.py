@@ -31,7 +31,7 @@ FAMILIES = (
     "sorting",
     "statistics",
     "calculus",
-    "products",
+    "contractions",
     "linalg",
     "fft",
     "signal",

@@ -13,7 +13,6 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
-from tnp.core.quiet import quiet
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
@@ -22,6 +21,7 @@ from tnp.lang.numpy.operands import as_array, axes, is_scalar_like, promote, sta
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.reductions import NoValue, dtype_by_example
 from tnp.lang.numpy.registry import Out, alias, npmethod, npproperty, npsymbol
+from tnp.runtime.quiet import quiet
 
 __all__ = [
     "angle",

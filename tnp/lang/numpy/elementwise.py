@@ -13,7 +13,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.core.templates import Templates
+from tnp.core.trace_templates import Templates
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
 from tnp.lang.numpy.registry import Out, alias, language, npsymbol

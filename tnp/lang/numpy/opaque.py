@@ -15,10 +15,10 @@ import numpy as np
 from tnp.core import sizes
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.quiet import quiet
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.numpy.dtypes import result_of, to_numpy_dtype
 from tnp.lang.numpy.registry import called_opaquely, language
+from tnp.runtime.quiet import quiet
 
 __all__ = [
     "dummy",

@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tnp.core import locks, prims, sizes, views
-from tnp.core.current import registrations
-from tnp.core.langs import Language
+from tnp.core import prims, sizes, views
+from tnp.core.context import registrations
+from tnp.core.languages import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
+from tnp.runtime import locks
 
 __all__ = [
     "MOST_DIMS",

@@ -17,9 +17,9 @@ from tnp.core.devices import cpu
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, pyval
+from tnp.lang.numpy.contractions import conjugated, summed
 from tnp.lang.numpy.operands import as_array, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
-from tnp.lang.numpy.products import conjugated, summed
 from tnp.lang.numpy.registry import language, npsymbol
 
 __all__: list[str] = []

@@ -21,7 +21,7 @@ FAMILIES = (
     "creation",
     "indexing",
     "reductions",
-    "products",
+    "contractions",
     "sorting",
     "activations",
     "losses",

@@ -12,8 +12,8 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.activations import floating
+from tnp.lang.torch.contractions import matmul
 from tnp.lang.torch.operands import dimension, static_int, tensor_only
-from tnp.lang.torch.products import matmul
 from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []

@@ -17,13 +17,14 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tnp.core import locks, sizes
+from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.quiet import quiet
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
 from tnp.lang.torch.dtypes import to_device, to_dtype, to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import called_opaquely, language, public_name
+from tnp.runtime import locks
+from tnp.runtime.quiet import quiet
 
 __all__ = ["DryRun", "dependences", "dry_run", "generator_state", "pulling", "symbol_for"]
 

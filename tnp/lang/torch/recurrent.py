@@ -10,7 +10,7 @@ from tnp.core import clang
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, relu, sigmoid
-from tnp.lang.torch.products import linear
+from tnp.lang.torch.contractions import linear
 from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []

@@ -24,8 +24,8 @@ from typing import Any, Literal
 import torch
 
 from tnp.core import devices, prims, views
-from tnp.core.current import registrations
-from tnp.core.langs import Language, language_context
+from tnp.core.context import registrations
+from tnp.core.languages import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
 from tnp.core.trace import current_trace
@@ -164,7 +164,7 @@ def torchsymbol(
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
-    ``method`` names the operators and methods of proxies (:mod:`tnp.core.langs`) that mean it; ``is_method`` says that the function's own
+    ``method`` names the operators and methods of proxies (:mod:`tnp.core.languages`) that mean it; ``is_method`` says that the function's own
     name is one. ``returns``, ``factory`` and ``row_major`` are as in :class:`TorchFunction`, ``tags`` what passes must know
     (:class:`~tnp.extend.OpTags`). Names of methods among ``functions`` stand for torch's function of that name and
     the method, as far as there are such (``torchsymbol("relu")``).

@@ -14,7 +14,7 @@ FAMILIES = (
     "reductions",
     "statistics",
     "calculus",
-    "products",
+    "contractions",
     "linalg",
     "fft",
     "signal",

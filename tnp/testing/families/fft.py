@@ -9,7 +9,7 @@ import numpy as np
 
 from tnp.core.dtypes import complex64, complex128, float16, float32, float64, int16, int64
 from tnp.testing.arrays import variants
-from tnp.testing.families.products import Cases, Make, both, errors_of, samples_of
+from tnp.testing.families.contractions import Cases, Make, both, errors_of, samples_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
 REAL_DTYPES = (int16, float16, float32)

@@ -1,4 +1,4 @@
-"""OpInfos: subscripts. tests/test_indexing.py has the rest of NumPy's rules."""
+"""OpInfos: subscripts. tests/lang/numpy/test_indexing.py has the rest of NumPy's rules."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tnp.core.dtypes import complex64, complex128, float16, float32, float64, int8, int32
 from tnp.testing.arrays import make_array, variants
-from tnp.testing.families.products import Cases, Make, both, errors_of, pairs, samples_of
+from tnp.testing.families.contractions import Cases, Make, both, errors_of, pairs, samples_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
 #: integers stand for float64, which is what they become

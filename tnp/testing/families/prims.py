@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tnp.capture import active
 from tnp.core import dtypes, prims
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.symbol import Symbol
-from tnp.frontend import state
 from tnp.testing.arrays import make_array, special_values, variants
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
@@ -44,7 +44,7 @@ def _static(x: Any) -> Any:
 
 def use(symbol: Symbol, *args: Any, **kwargs: Any) -> Any:
     """A prim on a jitted function's arrays, or (called eagerly) on ndarrays."""
-    tracer = state.running()
+    tracer = active.running()
     if tracer is None:
         return symbol(*args, **kwargs)
     return tracer.call(symbol, _static(args), {k: _static(v) for k, v in kwargs.items()})

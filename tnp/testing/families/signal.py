@@ -9,7 +9,7 @@ import numpy as np
 
 from tnp.core.dtypes import bool8, complex64, complex128, float32, float64, int16, int32
 from tnp.testing.arrays import variants
-from tnp.testing.families.products import Cases, Make, errors_of, pairs, samples_of
+from tnp.testing.families.contractions import Cases, Make, errors_of, pairs, samples_of
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
 
 DTYPES = (int16, float32, complex128)

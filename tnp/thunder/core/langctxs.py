@@ -1,6 +1,6 @@
-"""``thunder.core.langctxs``: :mod:`tnp.core.langs`."""
+"""``thunder.core.langctxs``: :mod:`tnp.core.languages`."""
 
-from tnp.core.langs import language_context
+from tnp.core.languages import language_context
 
 langctx = language_context
 

@@ -17,12 +17,12 @@ import math
 from typing import Any
 
 from tnp.core import clang, dtypes, prims, sizes, views
-from tnp.core.bodies import Body
-from tnp.core.current import current_trace
-from tnp.core.dependence import sources_of_round
+from tnp.core.activity import sources_of_round
+from tnp.core.context import current_trace
 from tnp.core.devices import cpu
 from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import Path, Step
 from tnp.transforms.autodiff.replay import like, live, make_body, renamed, replay, rolled, stored

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.core import langs, prims
-from tnp.core.bodies import Body, is_control_flow
-from tnp.core.current import current_trace
+from tnp.core import languages, prims
+from tnp.core.context import current_trace
 from tnp.core.errors import GradientError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.subtraces import Body, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 
 __all__ = ["like", "live", "make_body", "renamed", "replay", "rolled"]
@@ -125,8 +125,8 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
                 "call it before",
                 b.location,
             )
-        language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), langs.current())
-        with langs.language_context(language):
+        language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), languages.current())
+        with languages.language_context(language):
             if is_control_flow(b):
                 output = b.sym(*_fresh_bodies(b, names))
             else:

@@ -15,9 +15,9 @@ import inspect
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
-from tnp.core import clang, devices, dtypes, langs, prims, sizes, views
-from tnp.core.current import current_trace
-from tnp.core.dependence import add_dependents, is_differentiable
+from tnp.core import clang, devices, dtypes, languages, prims, sizes, views
+from tnp.core.activity import add_dependents, is_differentiable
+from tnp.core.context import current_trace
 from tnp.core.devices import DeviceType
 from tnp.core.errors import GradientError
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
@@ -128,7 +128,7 @@ class Reverse:
         """Makes the cotangents of slices part of the array's."""
         if name in self.parts:
             p, parts = self.parts.pop(name)
-            with langs.language_context(p.lang):
+            with languages.language_context(p.lang):
                 self.cotangents[name] = with_parts(p, self.cotangents.get(name), parts)
 
     def walk(self, bsyms: Sequence[BoundSymbol]) -> None:
@@ -174,8 +174,8 @@ class Reverse:
             return
         if bsym.flat_outputs and all(p.name in inputs for p in bsym.flat_outputs):
             return
-        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), langs.current())
-        with langs.language_context(language), devices.device_context(device_of(bsym)):
+        language = next((p.lang for p in bsym.flat_outputs if isinstance(p, TensorProxy)), languages.current())
+        with languages.language_context(language), devices.device_context(device_of(bsym)):
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:

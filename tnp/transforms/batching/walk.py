@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tnp.core import clang, dtypes, langs, prims, sizes
-from tnp.core.bodies import is_control_flow
-from tnp.core.current import current_trace, registrations
+from tnp.core import clang, dtypes, languages, prims, sizes
+from tnp.core.context import current_trace, registrations
 from tnp.core.errors import BatchError, ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies, id_of, map_proxies
 from tnp.core.views import Path, Step, update
 from tnp.transforms.autodiff.replay import live, rolled
@@ -175,8 +175,8 @@ class Walk:
 
     def run(self, bsyms: Iterable[BoundSymbol]) -> None:
         for b in bsyms:
-            language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), langs.current())
-            with langs.language_context(language):
+            language = next((p.lang for p in b.flat_outputs if isinstance(p, TensorProxy)), languages.current())
+            with languages.language_context(language):
                 self.run_one(b)
 
     def run_one(self, b: BoundSymbol) -> None:

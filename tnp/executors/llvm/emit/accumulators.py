@@ -12,7 +12,7 @@ from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import Body
 from tnp.executors.llvm.graph import Node
 from tnp.executors.llvm.index import Index
-from tnp.executors.llvm.moments import squared
+from tnp.executors.llvm.one_pass_variance import squared
 from tnp.executors.llvm.statements import Statement
 
 __all__ = ["SLOT_BYTES", "Accumulator", "combine_pairwise", "make_accumulator"]

@@ -21,19 +21,19 @@ from tnp.executors.llvm import memory, scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
-from tnp.executors.llvm.emit.moments import emit_moments
 from tnp.executors.llvm.emit.panels import emit_panels
 from tnp.executors.llvm.emit.sweeps import emit_sweep
-from tnp.executors.llvm.following import Following
+from tnp.executors.llvm.emit.variance import emit_moments
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
 from tnp.executors.llvm.launcher import INTERRUPTED, POLL, POLL_DECLARED
-from tnp.executors.llvm.moments import Moments, Moved
+from tnp.executors.llvm.one_pass_variance import Moments, Moved
+from tnp.executors.llvm.overlapped_fusion import Sliding, Window
 from tnp.executors.llvm.panels import Panels
+from tnp.executors.llvm.row_fusion import Sweep
 from tnp.executors.llvm.schedule import Schedule
-from tnp.executors.llvm.sliding import Sliding, Window
+from tnp.executors.llvm.skewed_fusion import Following
 from tnp.executors.llvm.statements import Nest
-from tnp.executors.llvm.sweeping import Sweep
 
 __all__ = ["Memory", "Module", "emit_kernel"]
 

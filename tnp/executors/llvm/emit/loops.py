@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
-from tnp.executors.llvm.emit.ahead import ask_for_beginning, next_rows
 from tnp.executors.llvm.emit.body import Body, Part, entry, set_bytes
 from tnp.executors.llvm.emit.parts import (
     CHUNK,
@@ -23,11 +22,12 @@ from tnp.executors.llvm.emit.parts import (
     vectors_that_fill,
     whole_vectors,
 )
+from tnp.executors.llvm.emit.prefetch import ask_for_beginning, next_rows
 from tnp.executors.llvm.emit.tiles import tiles_of
-from tnp.executors.llvm.following import Following
 from tnp.executors.llvm.graph import Scan
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.sliding import Sliding
+from tnp.executors.llvm.overlapped_fusion import Sliding
+from tnp.executors.llvm.skewed_fusion import Following
 from tnp.executors.llvm.statements import Group, Nest, Statement
 
 if TYPE_CHECKING:

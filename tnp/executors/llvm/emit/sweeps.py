@@ -23,8 +23,8 @@ from tnp.executors.llvm.emit.loops import (
 from tnp.executors.llvm.emit.parts import CHUNK, even_length, part_of
 from tnp.executors.llvm.graph import Reduction
 from tnp.executors.llvm.index import Var
+from tnp.executors.llvm.row_fusion import Sweep, adds_rows
 from tnp.executors.llvm.statements import Group, Nest, Statement
-from tnp.executors.llvm.sweeping import Sweep, adds_rows
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module

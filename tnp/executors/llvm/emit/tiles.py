@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tnp.executors.llvm.emit.body import Body, Part
 from tnp.executors.llvm.emit.parts import least, may_repeat, vectors_that_fill, whole_vectors
 from tnp.executors.llvm.index import Var
-from tnp.executors.llvm.sliding import Sliding, Stage
+from tnp.executors.llvm.overlapped_fusion import Sliding, Stage
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module

@@ -13,16 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tnp.core.bodies import Body
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
-from tnp.executors.llvm.program.assigning import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.interrupts import asking
@@ -38,8 +37,9 @@ from tnp.executors.llvm.program.parallel import (
     trips_of,
 )
 from tnp.executors.llvm.program.rules import RULES
-from tnp.executors.llvm.program.strips import Strips
+from tnp.executors.llvm.program.strip_mining import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.write_hazards import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__ = ["ONE", "UNPREDICTABLE", "ZERO", "Failure", "Program"]

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tnp.core import dtypes
-from tnp.core.bodies import Body, bodies_of, stored
 from tnp.core.prims.control_flow import unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import Body, bodies_of, stored
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
@@ -20,7 +20,7 @@ from tnp.executors.llvm.program.integers import HIGHEST, LOWEST, Atom, Int
 from tnp.executors.llvm.program.numbers import as_number, real, truth, whole
 from tnp.executors.llvm.program.parallel import most_of, trips_of
 from tnp.executors.llvm.program.rules import step
-from tnp.executors.llvm.program.strips import MANY, Strips, Uncut, plan
+from tnp.executors.llvm.program.strip_mining import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
 from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.program.views import sliced

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tnp.core import prims
-from tnp.core.bodies import bodies_of, is_control_flow
 from tnp.core.proxies import Proxy
+from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import update
 from tnp.executors.llvm.graph import Refused

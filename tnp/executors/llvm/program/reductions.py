@@ -11,12 +11,12 @@ from tnp.core.proxies import TensorProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program import blas
-from tnp.executors.llvm.program.assigning import recorded
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.rules import rule
 from tnp.executors.llvm.program.values import Array, At, Lazy, Place, Scalar
 from tnp.executors.llvm.program.views import require_equal
+from tnp.executors.llvm.program.write_hazards import recorded
 from tnp.executors.llvm.scalars.registers import Value
 
 __all__: list[str] = []

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes
-from tnp.core.bodies import Body, bodies_of, carried_with_inits, is_control_flow, stored
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow, stored
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.executors.base import Region
 from tnp.executors.llvm import launcher, scalars
@@ -21,7 +21,7 @@ from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
-from tnp.executors.llvm.program.strips import Uncut
+from tnp.executors.llvm.program.strip_mining import Uncut
 from tnp.executors.llvm.program.values import Lazy, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 

@@ -1,8 +1,7 @@
 """``numpy.linalg``, by NumPy's own families."""
 
 from tnp.lang.numpy.linalg.decompositions import cholesky, eigh, eigvalsh, qr, svd, svdvals
-from tnp.lang.numpy.linalg.norms import cond, det, matrix_norm, matrix_rank, norm, slogdet, vector_norm
-from tnp.lang.numpy.linalg.products import (
+from tnp.lang.numpy.linalg.matmul import (
     cross,
     diagonal,
     matmul,
@@ -14,6 +13,7 @@ from tnp.lang.numpy.linalg.products import (
     trace,
     vecdot,
 )
+from tnp.lang.numpy.linalg.norms import cond, det, matrix_norm, matrix_rank, norm, slogdet, vector_norm
 from tnp.lang.numpy.linalg.solving import inv, lstsq, pinv, solve, tensorinv, tensorsolve
 
 __all__ = [

@@ -12,6 +12,7 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
+from tnp.lang.numpy.contractions import contract
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 from tnp.lang.numpy.linalg.decompositions import singular_values
 from tnp.lang.numpy.linalg.operands import (
@@ -28,7 +29,6 @@ from tnp.lang.numpy.linalg.operands import (
 )
 from tnp.lang.numpy.operands import as_array, axes, promote
 from tnp.lang.numpy.operands import axis as one_axis
-from tnp.lang.numpy.products import contract
 from tnp.lang.numpy.registry import npsymbol
 
 __all__ = ["cond", "det", "matrix_norm", "matrix_rank", "norm", "slogdet", "vector_norm"]

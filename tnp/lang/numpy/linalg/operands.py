@@ -12,9 +12,9 @@ from tnp.core.dtypes import DType
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import OpTags
+from tnp.lang.numpy.contractions import conjugated
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, promote
-from tnp.lang.numpy.products import conjugated
 
 LinAlgError = np.linalg.LinAlgError
 MAY_RAISE = (OpTags.MAY_RAISE,)

@@ -9,6 +9,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy.contractions import matrix_product
 from tnp.lang.numpy.linalg.decompositions import svd_of
 from tnp.lang.numpy.linalg.operands import (
     MAY_RAISE,
@@ -27,7 +28,6 @@ from tnp.lang.numpy.linalg.operands import (
     times_last,
 )
 from tnp.lang.numpy.operands import as_array, promote, static_int
-from tnp.lang.numpy.products import matrix_product
 from tnp.lang.numpy.registry import npsymbol
 
 __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]

@@ -7,7 +7,7 @@ are the same. A vector function of a library, besides, would make its caller kee
 ``OWN`` says for each function where it is used although libmvec has the function (where it is faster), and its
 largest error in ulp, as measured against functions of wider types: all exponents at random, and densely where the results are
 neither 0 nor infinite. Where there is no libmvec, all are used, except those that need fused products on processors
-without. ``tests/test_llvm_elementary.py`` holds them to the errors.
+without. ``tests/executors/llvm/test_elementary.py`` holds them to the errors.
 
 Polynomials are ``tools/minimax.py``'s; the methods are described in the modules.
 """

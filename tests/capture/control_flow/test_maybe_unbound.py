@@ -1,0 +1,197 @@
+"""Names that a branch or a loop binds, or does not, and that are read behind it: bound, or Python's error."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import EXECUTORS, same_as_eager, source
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+LEVELS = (-9.0, 0.3, 0.95, 9.0)
+
+
+def calls(*levels):
+    return [lambda t=t: (np.random.default_rng(1).random(20), t) for t in levels]
+
+
+def test_a_name_that_one_side_binds():
+    def number(x, t):
+        if x[0] > t:
+            at = 3
+        return at
+
+    def array(x, t):
+        if x.sum() > t:
+            y = x * 2
+        else:
+            x[0] = 5
+        x[1] = 7
+        y[0] = 1
+        return y
+
+    def read_where_bound(x, t):
+        found = x[0] > t
+        if found:
+            scale = x[1]
+        if found:
+            x *= scale
+        return x
+
+    def in_place(x, t):
+        if x[0] > t:
+            total = 1.0
+        total += x[1]
+        return total
+
+    for f in (number, array, read_where_bound, in_place):
+        jitted = same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)
+        assert tnp.cache_info(jitted).size == 1
+    jitted = tnp.jit(number)
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'at' where"):
+        jitted(np.zeros(3), 1.0)
+
+
+def test_a_name_that_a_loop_binds_on_one_side():
+    def largest(x, t):
+        best = t
+        for i in range(len(x)):
+            if x[i] > best:
+                best = x[i]
+                at = i
+        return at, best
+
+    def if_found(x, t):
+        found = False
+        for i in range(len(x)):
+            if x[i] > t:
+                found = True
+                at, value = i, x[i] * 2
+        if found:
+            return at, value
+        return -1, 0.0
+
+    def first_round(x, t):
+        for i in range(12):
+            if i == 0:
+                before = x[i]
+            else:
+                x[i] = before * t
+                before = x[i] + 1
+        return x, before
+
+    def across_rounds(x, t):
+        for i in range(12):
+            if x[i] > t:
+                last = x[i]
+            elif x[i] < t / 2:
+                x[i] = last
+        return x
+
+    def arrays(x, t):
+        for i in range(12):
+            x[i] += 1
+            if x[i] > 1 + t:
+                kept = x * 2
+        return kept
+
+    same_as_eager(across_rounds, *calls(*LEVELS))
+    for f in (largest, if_found, first_round, arrays):
+        jitted = same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)
+        assert source(jitted, 0).count("for ") == 1
+
+
+def test_a_name_first_bound_in_a_loop_of_an_unknown_number_of_rounds():
+    def ranged(x, n):
+        for i in range(int(n[0])):
+            z = x[i] * 2
+        return z, i
+
+    def conditional(x, n):
+        while x.sum() > n[0]:
+            half = x / 2
+            x -= half
+        return half
+
+    def inside(x, n):
+        for i in range(12):
+            for _ in range(i % n[0]):
+                y = x[i]
+            x[i] = y + 1
+        return x
+
+    for f in (ranged, conditional, inside):
+        jitted = same_as_eager(
+            f, *[lambda n=n: (np.linspace(0, 1, 12), np.array([n])) for n in (5, 3, 1, 12)], executors=EXECUTORS
+        )
+        assert tnp.cache_info(jitted).size == 1
+
+
+def test_names_that_other_things_bind():
+    def handled(x, t):
+        try:
+            x[0] = x[30]
+        except IndexError as error:
+            text = str(error)
+        return text, x
+
+    def managed(x, t):
+        with np.errstate(all="ignore"):
+            y = x / 0
+        return y
+
+    def deleted(x, t):
+        y = x * 2
+        del x
+        for i in range(2):
+            z = y + i
+        return z
+
+    def walrus(x, t):
+        if (n := len(x)) > 30:
+            big = True
+        return n if n < 30 else big
+
+    def matched(x, t):
+        match x.ndim:
+            case 1:
+                kind = "vector"
+            case 2:
+                kind = "matrix"
+        return kind, x
+
+    def endless(x, t):
+        k = 0
+        while True:
+            k += 1
+            found = x[k] * 2
+            if k > 3:
+                break
+        return found
+
+    def closure(x, t):
+        def scaled():
+            return factor * x
+
+        factor = 2.0
+        return scaled()
+
+    for f in (handled, managed, deleted, walrus, matched, endless, closure):
+        same_as_eager(f, *calls(0.5))
+
+
+def test_a_name_that_a_function_inside_reads():
+    def f(x, t):
+        if x[0] > t:
+            factor = 2.0
+
+        def scaled():
+            return factor * x
+
+        return scaled()
+
+    jitted = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning):
+        np.testing.assert_array_equal(jitted(np.ones(2), 0.0), np.full(2, 2.0))
+    with pytest.raises(NameError, match="factor"):
+        jitted(np.zeros(2), 0.5)

@@ -1,0 +1,173 @@
+"""Values that are a Python number or a NumPy scalar, which is known only when the program runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import EXECUTORS, same_as_eager, source
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+
+
+def check(f, *calls, executors=EXECUTORS):
+    """As ``same_as_eager``, and that the types of results are eager's."""
+    jitted = same_as_eager(f, *calls, executors=executors)
+    for make in calls:
+        ours, theirs = jitted(*make()), f(*make())
+        pairs = zip(ours, theirs) if isinstance(theirs, (tuple, list)) else [(ours, theirs)]
+        for a, b in pairs:
+            assert type(a) is type(b), (a, b)
+    return jitted
+
+
+def floats(*xs):
+    return lambda: (np.array(xs),)
+
+
+def test_a_sum_of_what_a_condition_chooses():
+    def f(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            if x[i] > 0.5:
+                s += x[i]
+        return s
+
+    def g(x):
+        s = 0
+        for i in range(x.shape[0]):
+            if x[i] > 0.5:
+                s = s + x[i]
+        return s
+
+    many = [floats(*np.linspace(low, low + 1, 12)) for low in (-2.0, 0.0, 3.0)]
+    for h in (f, g):
+        jitted = check(h, *many)
+        assert source(jitted).count("for ") == 1
+
+
+def test_a_trip_count_that_is_known_only_at_run_time_needs_no_first_round():
+    def f(x, n):
+        s, p = 0, 1.0
+        for i in range(n[0]):
+            s += x[i]
+            p *= x[i]
+        return s, p
+
+    def g(x, limit):
+        s, i = 0.0, 0
+        while x[i] < limit:
+            s += x[i]
+            i += 1
+        return s, i
+
+    check(f, *(lambda n=n: (np.arange(1.0, 9.0), np.array([n])) for n in (0, 1, 8)))
+    check(g, *(lambda m=m: (np.arange(1.0, 9.0), m) for m in (0.0, 2.5, 7.5)))
+
+
+def test_the_larger_of_an_element_and_a_number():
+    def f(x, y):
+        for i in range(x.shape[0]):
+            y[i] = max(x[i], 0.0) + min(1, x[i]) - max(0.5, x[i])
+            y[i] -= max(x[i], x[0], 0.25)
+        return max(x[1], 0.0), min(x[1], 0), max(0.0, x[1], x[2]), min(x[1], 2.5)
+
+    values = (-1.0, 0.0, -0.0, 2.0, np.nan, 7.0, 0.25)
+    calls = [lambda k=k: (np.roll(values, k), np.zeros(7)) for k in range(7)]
+    check(f, *calls)
+
+
+def test_returned_values_of_either_kind():
+    def relu(v):
+        if v > 0:
+            return v
+        return 0.0
+
+    def f(x):
+        return relu(x[0]), [relu(x[1])], {"a": relu(x[0]) + relu(x[1])}
+
+    for a in (-1.0, 2.0):
+        for b in (-1.0, 2.0):
+            (p, (q,), r), (s, (t,), u) = tnp.jit(f)(np.array([a, b])), f(np.array([a, b]))
+            assert (type(p), type(q), type(r["a"])) == (type(s), type(t), type(u["a"]))
+            assert_same([p, q, r["a"]], [s, t, u["a"]])
+
+
+def test_arithmetic_in_which_the_kind_does_not_matter():
+    def f(x, y, k):
+        v = x[0] if x[0] > 1 else 0.5
+        w = 1.5 if x[1] > 1 else x[1]
+        y += v
+        y[0] = v
+        y[1:] *= w
+        a = v * 2 - 1 + w / 4
+        b = -v + abs(w) - 3.0
+        c = v * x[2] + k * w
+        if v < w and v != 0.25:
+            c = c + 1
+        return a, b, c, float(v), math.sqrt(v), np.sqrt(v), v > w, isinstance(v, float), (y * v).sum(), v == 0.5
+
+    calls = [lambda a=a, b=b: (np.array([a, b, 3.0]), np.arange(4.0), 3.5) for a in (0.0, 2.0) for b in (0.75, 4.0)]
+    check(f, *calls)
+
+
+def test_integers_of_either_kind():
+    def f(x, y):
+        best = 0
+        for i in range(x.shape[0]):
+            if x[i] > best:
+                best = x[i]
+            y[i] = max(x[i], 3)
+        y[0] += best
+        return best
+
+    check(f, *(lambda s=s: (np.arange(-12, 0) + s, np.zeros(12, np.int64)) for s in (0, 5, 30)))
+
+
+def test_where_the_kind_matters_the_program_is_for_one():
+    x32, x64 = np.ones(3, np.float32), np.array([2.0, 0.25])
+
+    def promotes(x, a):
+        v = x[0] if x[1] > 0 else 0.5
+        return a * v
+
+    def divides(x, a):
+        v = x[0] if x[1] > 0 else 0.5
+        return 1 / v
+
+    def shows(x, a):
+        v = x[0] if x[1] > 0 else 0.5
+        return f"{v}"
+
+    def asks(x, a):
+        v = x[0] if x[1] > 0 else 0.5
+        return isinstance(v, np.floating)
+
+    def grows(x, a):
+        v = np.int64(x[0]) if x[1] > 0 else 1
+        return v + 1
+
+    for f in (promotes, divides, shows, asks, grows):
+        jitted = tnp.jit(f)
+        for sign in (1, -1, 1, -1):
+            ours, theirs = jitted(x64 * [1, sign], x32), f(x64 * [1, sign], x32)
+            assert type(ours) is type(theirs)
+            assert_same(ours, theirs)
+        assert tnp.cache_info(jitted).hits == 2
+
+
+def test_stores_into_arrays_of_other_dtypes():
+    def f(x, a, b):
+        v = x[0] if x[1] > 0 else 0.1
+        a[0] = v
+        b[:] = v
+        a[1] = max(x[0], 0)
+
+    check(f, *(lambda s=s: (np.array([s / 3, s]), np.zeros(2, np.float32), np.zeros(2, complex)) for s in (1.0, -1.0)))
+
+    def into_integers(x, a):
+        a[0] = x[0] if x[1] > 0 else 0.5
+
+    check(into_integers, *(lambda s=s: (np.array([2.0, s]), np.zeros(2, np.int64)) for s in (1.0, -1.0)))

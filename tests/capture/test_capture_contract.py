@@ -1,0 +1,45 @@
+"""The capture contract: state that a program reads or writes is as in eager, however it is reached, and whatever changes between calls."""
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.capture_programs import PLACES, check_way
+from tests.capture_states import WAYS
+from tnp.capture.contract import ROWS
+
+#: every way from every place, read and written; otherwise each way from some places, all of them from the first
+EVERYTHING = os.environ.get("TNP_EVERY_SAMPLE", "") not in ("", "0")
+CASES = [
+    (way, place, writes)
+    for at, way in enumerate(WAYS)
+    for (number, place), writes in itertools.product(enumerate(PLACES), (False, True))
+    if (way.write or not writes) and (EVERYTHING or number == (at + writes) % len(PLACES))
+]
+
+
+@pytest.mark.parametrize(
+    ("way", "place", "writes"), CASES, ids=[f"{w.name}-{p}-{'written' if x else 'read'}" for w, p, x in CASES]
+)
+def test_state_is_as_in_eager(way, place, writes, tmp_path):
+    check_way(way, place, tmp_path, writes=writes)
+
+
+COMPILED = (
+    "SimpleNamespace", "plain object", "slots", "descriptor", "metaclass property", "class attribute", "list of a class", "operator's global",
+    "property", "dataclass", "nested list", "set", "deque", "function's closure", "function's global", "key function", "partial",
+    "hand-made module", "identity of objects", "object as a key", "array", "random generator", "singleton's class",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_what_is_captured_is_compiled(name, tmp_path):
+    way = next(w for w in WAYS if w.name == name)
+    assert check_way(way, "argument", tmp_path, writes=False).programs > 0
+
+
+def test_the_page_has_the_table():
+    page = (Path(__file__).parents[2] / "docs" / "capture.md").read_text()
+    assert "\n".join(f"| {row.what} | {row.policy} |" for row in ROWS) in page

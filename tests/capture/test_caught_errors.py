@@ -1,0 +1,116 @@
+"""Errors that a program catches, and what it has done when one stops it: as in eager, to the word."""
+
+import inspect
+import linecache
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.eager_checks import check
+from tnp.testing import assert_same
+
+X = np.array([1.0, 4.0, 9.0, 0.0])
+MATRIX = np.arange(12.0).reshape(3, 4)
+
+#: what raises when the program runs, because of values
+VALUES = [
+    "math.sqrt(-x[1])", "math.log(x[3])", "math.exp(x[1] * 300)", "math.sin(x[1] / x[3])", "int(x[1] / x[3])", "int(-x[3] / x[3])",
+    "x.astype(int) ** -1", "np.power(x.astype(int), -1)", "x.astype(int) ** (x.astype(int) - 5)", "1 / float(x[3])", "float(x[3]) ** -1",
+    "x[[0, 9]]", "x[..., [9]]", "x.flat[[9]]", "np.take(x, x.astype(int))", "np.uint8(int(x[1] * 100))", "np.linalg.inv(m[:2, :2] * 0)",
+    "x.astype(int).__setitem__(0, float('nan'))", "x.__setitem__(0, complex(x[1]))",
+]  # fmt: skip
+
+#: what raises while it is traced, because of shapes, dtypes or arguments: in other words than NumPy's, or as another class
+TRACED = [
+    "x.reshape(3)", "m.reshape(5, -1)", "m @ x", "np.dot(m, m)", "np.concatenate([m, x])", "np.vstack([m, x])", "np.transpose(m, (0, 0))",
+    "np.add(x, x, out=m)", "np.add(x, 1, out=np.zeros(4, int))", "np.add(x)", "np.zeros(2.5)", "np.fft.fft(x, axis=2)", "x + None",
+    "x ** 'a'", "np.percentile(x, -1)", "np.vander(x, -1)", "math.sqrt(x)", "[1, 2][x[0]]", "range(x[0])", "x(3)", "next(x)",
+    "x.astype(int).__iadd__(0.5)", "setattr(x, 'dtype', 'i1')", "setattr(x, 'name', 1)", "pow(x, 2, 3)", "x.flat[10]", "x.fill('a')",
+]  # fmt: skip
+
+
+def function(text):
+    """The function of this text, with source."""
+    text = inspect.cleandoc(text)
+    name = f"<caught {hash(text)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope = {"np": np, "math": math}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+@pytest.mark.parametrize("expression", VALUES + TRACED)
+def test_a_handler_gets_the_error_that_eager_raises(expression):
+    f = function(f"""
+        def f(x, m):
+            x[0] = 0
+            try:
+                y = {expression}
+            except Exception as error:
+                x[1] = 99
+                return type(error), str(error)
+            return y, x
+    """)
+    check(f, X, MATRIX, executors=("numpy", "llvm"))
+
+
+@pytest.mark.parametrize("expression", VALUES)
+def test_an_error_that_stops_the_program_leaves_what_was_written_before(expression):
+    f = function(f"""
+        def f(x, m):
+            x[0] = 7
+            y = {expression}
+            x[2] = 99
+            return y
+    """)
+    if expression != "x.flat[[9]]":  # whose words name an axis
+        check(f, X, MATRIX, executors=("llvm",), error=Exception)
+
+
+@pytest.mark.parametrize(
+    ("f", "good", "bad"),
+    [
+        (lambda x, a: (x.fill(7), a**-1, x.fill(9)), 2.0, 0.0),
+        (lambda x, a: (x.fill(7), int(a), x.fill(9)), 2.0, float("nan")),
+        (lambda x, a: (x.fill(7), math.sqrt(a), x.fill(9)), 2.0, -1.0),
+        (lambda x, a: (x.fill(7), np.uint8(a), x.fill(9)), 2, 300),
+        (lambda x, a: (x.fill(7), x.astype(int) ** a, x.fill(9)), 2, -1),
+        (lambda x, a: (x.fill(7), x.__setitem__(0, a), x.fill(9)), 2 + 0j, 2j),
+    ],
+)
+def test_a_program_compiled_for_values_that_fit(f, good, bad):
+    for executor in ("numpy", "llvm"):
+        jitted, x, e = tnp.jit(f, executors=[executor]), X.copy(), X.copy()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+            if not isinstance(good, complex):
+                jitted(X.copy(), good)
+            with pytest.raises(Exception) as expected:
+                f(e, bad)
+            with pytest.raises(type(expected.value)) as actual:
+                jitted(x, bad)
+        assert str(actual.value) == str(expected.value)
+        assert_same(x, e, what=executor)
+
+
+def test_subscripts_and_errors_of_python_are_caught_in_compiled_programs():
+    def f(x, table):
+        try:
+            x[0] = x[30]
+        except IndexError as error:
+            said = str(error)
+        try:
+            found = table["c"]
+        except KeyError:
+            found = 2.0
+        try:
+            name = x.name
+        except AttributeError:
+            name = "none"
+        return x * found, said, name
+
+    expected = f(X.copy(), {"a": 1.0})
+    assert_same(tnp.jit(f, strict=True)(X.copy(), {"a": 1.0}), expected)

@@ -1,0 +1,410 @@
+"""What a function reads and changes beside its arguments: globals, modules, classes, generators, the world outside."""
+
+import collections
+import datetime
+import gc
+import io
+import pickle
+import random
+import subprocess
+import sys
+import time
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.programs import misc
+from tnp.capture import driver
+from tnp.compile import compiled_function
+from tnp.runtime import gc_tuning
+from tnp.testing import assert_same
+
+COUNT = 0
+PICKLED = pickle.dumps(np.zeros(3))
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A user's module, imported from a file."""
+    made = types.ModuleType("settings")
+    made.__file__ = str(tmp_path / "settings.py")
+    made.rate = 2.0
+    made.table = np.arange(3.0)
+    return made
+
+
+def runs_eagerly(f, *args, reason):
+    """The result of the jitted ``f``, which must warn that it runs eagerly for ``reason``."""
+    with pytest.warns(tnp.EagerFallbackWarning, match=reason):
+        return tnp.jit(f)(*args)
+
+
+def test_without_the_compiler_and_the_package_for_containers():
+    script = """
+import sys
+for name in ("optree", "llvmlite"):
+    sys.modules[name] = None
+import numpy as np, tnp
+from tnp.executors import registry
+assert tnp.jit(lambda x: np.exp(x) + 1)(np.zeros(2)).tolist() == [2, 2]
+found = registry.availability()
+assert found["numpy"] == "" and found["llvm"] == "the package llvmlite is not installed", found
+"""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# Random numbers
+
+
+def test_a_generator_made_inside_is_made_at_each_call():
+    @tnp.jit
+    def draw():
+        return np.random.default_rng().random(3)
+
+    assert not np.array_equal(draw(), draw())
+    assert tnp.cache_info(draw).misses == 1
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_a_seeded_generator(make):
+    @tnp.jit
+    def draw(seed):
+        rng = make(seed)
+        return rng.normal(size=(2, 2)), rng.permutation(5)
+
+    for seed in (3, 4, 4):
+        rng = make(seed)
+        assert_same(draw(seed), (rng.normal(size=(2, 2)), rng.permutation(5)))
+
+
+def test_a_generator_that_is_an_attribute_of_a_class():
+    class Sampler:
+        rng = np.random.default_rng(5)
+
+        def __init__(self):
+            self.n = 3
+
+        def draw(self):
+            return Sampler.rng.random(self.n)
+
+    sampler, draw = Sampler(), tnp.jit(Sampler.draw)
+    actual = [draw(sampler), draw(sampler)]
+    again = np.random.default_rng(5)
+    assert_same(actual, [again.random(3), again.random(3)])
+
+
+@pytest.mark.parametrize("shuffle", [lambda rng, x: rng.shuffle(x), lambda rng, x: np.random.shuffle(x)])
+def test_shuffles_run_eagerly(shuffle):
+    x, y = np.arange(9), np.arange(9)
+    np.random.seed(1)
+    shuffle(np.random.default_rng(1), y)
+    np.random.seed(1)
+    runs_eagerly(shuffle, np.random.default_rng(1), x, reason="shuffle")
+    assert_same(x, y)
+
+
+def test_drawing_into_an_array_runs_eagerly():
+    x = np.zeros(4)
+    runs_eagerly(lambda rng, out: rng.random(out=out), np.random.default_rng(2), x, reason="out=")
+    assert_same(x, np.random.default_rng(2).random(4))
+
+
+@pytest.mark.parametrize("f", [lambda x: x + random.random(), lambda x: x * datetime.datetime.now().microsecond])
+def test_what_is_something_else_at_each_call_runs_eagerly(f):
+    jitted = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="at each call"):
+        first = jitted(np.ones(2))
+    assert not np.array_equal(first, jitted(np.ones(2)))
+
+
+# Data of modules and classes
+
+
+def test_data_of_a_module_is_an_input(module):
+    settings = module
+
+    @tnp.jit
+    def f(x):
+        return x * settings.rate + settings.table
+
+    assert_same(f(np.ones(3)), np.array([2.0, 3.0, 4.0]))
+    settings.rate, settings.table = 3.0, np.zeros(3)
+    assert_same(f(np.ones(3)), np.full(3, 3.0))
+    settings.table += 1
+    assert_same(f(np.ones(3)), np.full(3, 4.0))
+    assert tnp.cache_info(f).misses == 1
+
+
+def test_an_array_of_a_module_is_written_in_place(module):
+    def f(x):
+        module.table[1:] += x
+        return module.table.sum()
+
+    jitted, table = tnp.jit(f), module.table
+    assert [jitted(1.0), jitted(2.0)] == [5.0, 9.0]
+    assert_same(table, np.array([0.0, 4.0, 5.0]))
+
+
+class Model:
+    rate = 2.0
+    mask = np.array([True, False])
+
+    def __init__(self, state):
+        self.state = state
+        self.__seen = 0
+
+    def step(self, x):
+        self.state[Model.mask] += self.rate * x[self.mask]
+        self.__seen += 1
+        return self.__seen
+
+    def seen(self):
+        return self.__seen
+
+
+def test_data_of_a_class_is_an_input(monkeypatch):
+    model, step = Model(np.zeros(2)), tnp.jit(Model.step)
+    assert step(model, np.ones(2)) == 1
+    monkeypatch.setattr(Model, "rate", 5.0)
+    assert step(model, np.ones(2)) == 2
+    monkeypatch.setattr(Model, "mask", np.array([False, True]))
+    assert step(model, np.ones(2)) == 3
+    assert_same(model.state, np.array([7.0, 5.0]))
+    assert model.seen() == 3
+    assert tnp.cache_info(step).misses == 1
+
+
+def test_a_global_of_another_module_is_an_input(monkeypatch):
+    f = tnp.jit(lambda x: misc.EARTH_RADIUS * x)
+    assert f(2.0) == 2 * 6371.0
+    monkeypatch.setattr(misc, "EARTH_RADIUS", 1.0)
+    assert f(2.0) == 2.0
+
+
+# What others can see
+
+
+def count_in_a_global(x):
+    global COUNT
+    COUNT += 1
+    return x * COUNT
+
+
+def test_assigning_a_global_runs_eagerly(monkeypatch):
+    monkeypatch.setitem(globals(), "COUNT", 0)
+    jitted = tnp.jit(count_in_a_global)
+    with pytest.warns(tnp.EagerFallbackWarning, match="it assigns COUNT"):
+        assert_same(jitted(np.ones(1)), np.ones(1))
+    assert_same(jitted(np.ones(1)), np.full(1, 2.0))
+    assert COUNT == 2 and type(COUNT) is int
+
+
+def test_assigning_a_name_of_the_enclosing_function_runs_eagerly():
+    total = 0.0
+
+    def f(x):
+        nonlocal total
+        total = total + x.sum()
+        return total
+
+    assert runs_eagerly(f, np.ones(2), reason="it assigns total") == 2.0
+    assert total == 2.0
+
+
+def test_a_nonlocal_name_of_the_function_itself():
+    @tnp.jit
+    def f(x):
+        n = 0
+
+        def bump():
+            nonlocal n
+            n += 1
+            return x * n
+
+        return bump() + bump(), n
+
+    for _ in range(2):
+        assert_same(f(np.ones(2)), (np.full(2, 3.0), 2))
+
+
+def test_assigning_attributes_of_classes_and_modules_runs_eagerly(module):
+    class Counter:
+        calls = 0
+
+    def f(x):
+        Counter.calls += 1
+        module.last = x
+        return x
+
+    x = np.ones(2)
+    assert runs_eagerly(f, x, reason="it assigns an attribute of Counter") is x
+    assert Counter.calls == 1 and module.last is x
+
+
+@pytest.mark.parametrize(
+    "container",
+    [collections.OrderedDict(a=1.0), collections.deque([1.0]), {1.0}, iter([1.0, 2.0])],
+    ids=lambda c: type(c).__name__,
+)
+def test_containers_that_may_change_run_eagerly(container):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        f = tnp.jit(lambda x, c: [x, *c])
+        first = list(f(0.0, container))
+    if isinstance(container, collections.deque):
+        container.append(2.0)
+        assert f(0.0, container) == [0.0, 1.0, 2.0]
+    assert len(first) >= 2
+
+
+def test_writing_to_an_array_of_unknown_origin_runs_eagerly():
+    def f(x):
+        made = pickle.loads(PICKLED)
+        made[1:] = x
+        return made
+
+    jitted = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="calls loads, of which tnp does not know"):
+        assert_same(jitted(np.ones(2)), np.array([0.0, 1.0, 1.0]))
+    assert_same(jitted(np.ones(2)), np.array([0.0, 1.0, 1.0]))
+
+
+def test_constants_that_are_numpy_scalars_come_back_as_they_are():
+    constants = (np.float64(2.5), np.float32(0.1), np.int16(3), np.complex64(1 - 2j), np.bool(True), np.float64("nan"))
+    f = tnp.jit(lambda x: (x, *constants))
+    for _ in range(2):
+        assert_same(f(1.0), (1.0, *constants))
+
+
+def test_numbers_reach_functions_of_numpy_that_take_no_arrays():
+    f = tnp.jit(lambda x, n: x * np.hanning(n))
+    for n in (4, 4, 5):
+        assert_same(f(np.ones(n), n), np.hanning(n))
+    assert tnp.cache_info(f).misses == 2
+
+
+# Functions without source
+
+
+def made_of(text, **scope):
+    exec(text, scope)
+    return scope["f"], scope
+
+
+def test_a_number_that_a_function_without_source_reads_is_guarded():
+    f, scope = made_of("def f(x):\n    return np.sin(x) * rate", np=np, rate=2.0)
+    jitted = tnp.jit(f)
+    assert_same(jitted(np.ones(2)), np.sin(np.ones(2)) * 2.0)
+    scope["rate"] = 3.0
+    assert_same(jitted(np.ones(2)), np.sin(np.ones(2)) * 3.0)
+    assert tnp.cache_info(jitted).misses == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x):\n    return x + table",
+        "def f(x):\n    return x + np.random.rand(2)",
+        "def f(x):\n    return x + time()",
+        "def f(x):\n    global rate\n    rate = rate + 1\n    return x + rate",
+        "def f(x):\n    return x + g()",
+    ],
+)
+def test_functions_without_source_that_need_hooks_run_eagerly(text):
+    scope = {"np": np, "table": np.ones(2), "time": time.perf_counter, "rate": 1.0, "g": lambda: COUNT}
+    f, _ = made_of(text, **scope)
+    with pytest.warns(tnp.EagerFallbackWarning, match="its source cannot be had"):
+        tnp.jit(f)(np.ones(2))
+
+
+def test_the_right_one_of_several_lambdas_on_a_line():
+    for f in (lambda x: x + COUNT, lambda x: x - COUNT), (lambda x: np.sin(x), lambda x: np.cos(x)):  # fmt: skip
+        for g in f:
+            assert_same(tnp.jit(g)(np.ones(2)), g(np.ones(2)))
+
+
+def test_errors_that_the_program_catches_are_caught_when_it_runs():
+    def f(x, a):
+        try:
+            return np.linalg.inv(a) @ x
+        except np.linalg.LinAlgError:
+            return x
+        finally:
+            x += 1
+
+    g = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="catches errors"):
+        np.testing.assert_array_equal(g(np.ones(2), np.eye(2)), np.ones(2))
+    np.testing.assert_array_equal(g(np.ones(2), np.zeros((2, 2))), np.full(2, 2.0))
+
+
+def test_errors_of_opaque_calls_that_the_program_catches_are_caught_when_it_runs():
+    def f(x, w):
+        try:
+            return np.quantile(x, 0.5, weights=w, method="inverted_cdf")
+        except ValueError:
+            return -1.0
+
+    g = tnp.jit(f)
+    with pytest.warns(tnp.EagerFallbackWarning, match="catches errors"):
+        assert_same(g(np.arange(4.0), np.ones(4)), f(np.arange(4.0), np.ones(4)))
+    assert g(np.arange(4.0), -np.ones(4)) == -1.0
+
+
+def test_errors_that_are_caught_while_tracing_stay_caught():
+    def f(x, y):
+        try:
+            return x + y
+        except ValueError:
+            return x
+
+    g = tnp.jit(f)
+    np.testing.assert_array_equal(g(np.ones(3), np.ones(3)), np.full(3, 2.0))
+    assert len(tnp.last_traces(g)) > 1
+    with pytest.warns(tnp.EagerFallbackWarning, match="may catch an error of an operation"):
+        np.testing.assert_array_equal(g(np.ones(3), np.ones(2)), np.ones(3))
+
+
+def test_a_bare_except_does_not_swallow_the_tracer_s_own():
+    def f(x):
+        try:
+            if x.sum() > 0:
+                np.savetxt(io.StringIO(), x)
+                return x
+        except:  # noqa: E722 — what is tested
+            return None
+        return -x
+
+    g = tnp.jit(f)
+    np.testing.assert_array_equal(g(-np.ones(3)), np.ones(3))
+    with pytest.warns(tnp.EagerFallbackWarning, match="after a value"):
+        np.testing.assert_array_equal(g(np.ones(3)), np.ones(3))
+
+
+def test_a_numpy_integer_as_a_shape():
+    f = tnp.jit(lambda n, x: np.zeros(n) + x[:n])
+    np.testing.assert_array_equal(f(np.int64(2), np.arange(4.0)), [0, 1])
+    np.testing.assert_array_equal(f(np.int64(3), np.arange(4.0)), [0, 1, 2])
+    assert tnp.cache_info(f).misses == 2
+
+
+def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(monkeypatch):
+    before = gc.get_threshold()
+    seen = []
+
+    def acquired(*args, **options):
+        seen.append(gc.get_threshold())
+        return driver.acquire(*args, **options)
+
+    monkeypatch.setattr(compiled_function, "acquire", acquired)
+    tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
+    assert seen == [tuple(n * gc_tuning.TIMES for n in before)]
+    assert gc.get_threshold() == before
+    with gc_tuning.collected_rarely(), gc_tuning.collected_rarely():
+        gc.set_threshold(1, 2, 3)  # what the program sets, stays
+    assert gc.get_threshold() == (1, 2, 3)
+    gc.set_threshold(*before)

@@ -1,0 +1,75 @@
+"""Histograms of large arrays are compiled: the bins are NumPy's, to the element."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import source
+from tnp.testing import assert_same
+
+pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
+N = 40_000
+
+
+def counts(a, n):
+    return np.histogram(a, n)
+
+
+def weighted(a, w, n):
+    return np.histogram(a, n, weights=w)[0] / np.maximum(np.histogram(a, n)[0], 1)
+
+
+def between(a):
+    return np.histogram(a, 37, range=(-0.3, 0.8)), np.histogram(a, bins=12, range=(0.1, 0.7), density=True)
+
+
+def given_edges(a):
+    return np.histogram(a, [0.0, 0.2, 0.5, 1.0])
+
+
+def data(dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind in "iu":
+        return rng.integers(0, 100, N).astype(dtype)
+    return np.where(rng.random(N) < 0.5, rng.integers(0, 51, N) / 50, rng.random(N)).astype(dtype)  # half on edges
+
+
+def check(f, *args, compiled=True):
+    jitted = tnp.jit(f)
+    assert_same(jitted(*args), f(*args))
+    assert ("np.histogram" not in source(jitted)) is compiled
+    return jitted
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64])
+def test_counts(dtype):
+    for n in (1, 7, 50) if dtype is np.float64 else (50,):
+        jitted = check(counts, data(dtype), n)
+    assert source(jitted).count("llvm_fusion") == 3
+
+
+def test_two_histograms_of_one_array_share_their_bins():
+    jitted = check(weighted, data(), data(seed=1), 60)
+    assert source(jitted).count("llvm_fusion") == 3
+
+
+def test_ranges_and_given_edges():
+    a = data()
+    a[::100] = np.nan
+    check(between, a)
+    check(counts, np.full(N, 3.0), 5)
+    check(given_edges, data(), compiled=False)
+    check(counts, data()[:100], 5, compiled=False)  # small
+
+
+def test_a_range_that_is_not_finite():
+    a = data()
+    jitted = tnp.jit(counts)
+    jitted(a, 5)
+    a[7] = np.inf
+    with pytest.raises(ValueError, match="autodetected range") as caught:
+        jitted(a, 5)
+    with pytest.raises(ValueError, match="autodetected range") as expected:
+        counts(a, 5)
+    assert "not finite" in str(caught.value)
+    assert "not finite" in str(expected.value)

@@ -1,0 +1,150 @@
+"""Loops in parts of a fixed length: every length gives every element, once where twice would be wrong."""
+
+import types
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.executors import llvm
+from tnp.executors.llvm.emit import parts, prefetch
+
+pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+
+#: around a vector, the vectors taken at a time, and a part
+LENGTHS = (7, 8, 13, 33, 100, 4097, 5000)
+
+
+def affine(x, y):
+    return x * 2.0 + y
+
+
+def accumulate(x, y):
+    y *= 0.5
+    y += x
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_every_length(n):
+    r = np.random.default_rng(n)
+    for x, y in ((r.random(n), r.random(n)), (r.random((3, n + 2))[:, 1:-1], r.random((3, n)))):
+        assert np.array_equal(tnp.jit(affine)(x, y), affine(x, y))
+        mine, eagers = y.copy(), y.copy()
+        tnp.jit(accumulate)(x, mine)
+        accumulate(x, eagers)
+        assert np.array_equal(mine, eagers)
+
+
+@pytest.mark.parametrize("columns", [7, 104, 2049, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_every_number_of_columns(columns, dtype):
+    """Tiles of columns, of which the last begins early, and the rows of their sums."""
+    x = np.random.default_rng(columns).integers(-9, 9, (300, columns)).astype(dtype)  # sums are exact in any order
+
+    def f(x):
+        return x.sum(axis=0), x.max(axis=0), x.argmin(axis=0), (x * 2).reshape(3, 100, -1).sum(axis=1)
+
+    for made, expected in zip(tnp.jit(f, executors=["llvm_everything"])(x), f(x), strict=True):
+        assert np.array_equal(made, expected) and made.dtype == expected.dtype
+
+
+def reduced(x):
+    doubled = x * 2
+    return doubled, doubled.sum(axis=1), (x * x).sum(axis=1), x.max(axis=1), (x < 9).all(axis=1), (x > 8).any(axis=1)
+
+
+@pytest.mark.parametrize("n", [33, 104, 127, 4101, 5000])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+def test_every_length_of_rows_that_are_reduced(n, dtype):
+    """What fills no vectors counts once."""
+    x = np.random.default_rng(n).integers(-9, 9, (7, n)).astype(dtype)  # sums are exact in any order
+    if dtype == "float16":
+        x[:] = np.sign(x)
+    x[0, 0], x[1, -1], x[2, n - n % 32 - 1], x[3, -2:] = 9, 9, np.nan, (np.inf, -np.inf)
+    with np.errstate(invalid="ignore"):
+        expected = reduced(x)
+    for made, eager in zip(tnp.jit(reduced, executors=["llvm_everything"])(x), expected, strict=True):
+        assert np.array_equal(made, eager, equal_nan=made.dtype.kind == "f") and made.dtype == eager.dtype
+
+
+def whole(x):
+    doubled = x * 2
+    return doubled, doubled.sum(), (x * x).sum(), x.argmax(), (x > 0).sum()
+
+
+@pytest.mark.parametrize("n", [4096, 4097, 8229, 99_991])
+def test_every_length_of_a_whole(n):
+    """What is left by blocks of one length is added once, at the end, for any number of threads."""
+    x = np.random.default_rng(n).integers(-9, 9, n).astype("float64")
+    x[n - 3] = 10
+    before = tnp.get_num_threads()
+    try:
+        for threads in (1, 2):
+            tnp.set_num_threads(threads)
+            for made, eager in zip(tnp.jit(whole)(x), whole(x), strict=True):
+                assert np.array_equal(made, eager)
+    finally:
+        tnp.set_num_threads(before)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def spread(x):
+    return x.max(axis=1) - x.mean(axis=1), (x - x.mean(axis=1, keepdims=True) > 0).sum(axis=1)
+
+
+def above(x):
+    return x > x.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("f", [softmax, spread, above])
+def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
+    """Of large arrays, where the processor does not by itself; and there is no other result, at whatever length, order or place."""
+    monkeypatch.setattr(prefetch, "_goes_on", lambda: False)
+    texts = []
+    compile_ir = llvm.engine.compile_ir
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
+    r = np.random.default_rng(0)
+    for shape, dtype, asks in (((70, 1001), "float64", True), ((130, 2050), "float32", True), ((128, 600), "float64", True),
+                               ((9, 1000), "float64", False), ((2000, 60), "float64", False)):  # fmt: skip
+        x = r.integers(-9, 9, shape).astype(dtype)
+        found, expected = (out if isinstance(out, tuple) else (out,) for out in (tnp.jit(f)(x), f(x)))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert ("llvm.prefetch" in texts[-1]) == asks, shape
+
+
+@pytest.mark.parametrize(
+    "f, far, asks", [(softmax, 1 << 24, True), (softmax, 1 << 19, False), (spread, 1 << 24, False)]
+)
+def test_a_processor_that_goes_on_by_itself_is_asked_less(f, far, asks, monkeypatch):
+    """For no sums, and of no array that is in no cache."""
+    texts = []
+    compile_ir = llvm.engine.compile_ir
+    monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
+    monkeypatch.setattr(prefetch, "_goes_on", lambda: True)
+    monkeypatch.setattr(prefetch, "FAR", far)
+    tnp.jit(f)(np.ones((70, 1001)))
+    assert ("llvm.prefetch" in texts[-1]) == asks
+
+
+@pytest.mark.parametrize("vector", [4, 8, 64])
+@pytest.mark.parametrize("repeats", [False, True])
+def test_parts_cover_a_loop(monkeypatch, vector, repeats):
+    monkeypatch.setattr(parts, "_vector", lambda _: vector)
+    monkeypatch.setattr(parts, "may_repeat", lambda *_: repeats)
+    for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
+        found = parts.parts_of(types.SimpleNamespace(), [], limit)
+        assert found.length <= min(limit, parts.CHUNK)
+        assert (found.count - 1) * found.length < limit <= found.count * found.length
+        if found.overlaps or found.vectors:
+            assert found.length % (vector * (found.vectors or parts.INTERLEAVED)) == 0
+        if found.overlaps:
+            assert repeats
+            twice = found.count * found.length - limit
+            assert twice < max(2 * vector, limit / 4), "little is computed twice"

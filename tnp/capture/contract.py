@@ -1,0 +1,265 @@
+"""The capture contract: what becomes of each kind of value that a program reads while it is traced.
+
+A value is an *input* (fetched anew at each call), *guarded* (compared at each call), or *foreign* (a use of it runs the call
+eagerly). :data:`ROWS` is the whole contract, a row a kind; the first row that takes a value decides, and what no row takes is
+foreign. docs/capture.md is the same table for users.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import logging
+import operator
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tnp.capture.libraries import cupy
+from tnp.capture.libraries.base import library_of_value
+from tnp.capture.objects.shadows import is_plain_object
+from tnp.capture.objects.twins import traced_members
+from tnp.capture.rewrite.rewriter import is_followed, is_library_class, is_user_function
+from tnp.core import pytree
+from tnp.core.errors import TraceError
+from tnp.lang.numpy import opaque
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+    from tnp.capture.guards.prologue import Source
+
+__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "is_compiled_function", "row_of"]
+
+Policy = Literal["input", "guarded", "foreign"]
+
+#: kinds of values that never change and are told apart by comparing them
+CONSTANT_TYPES = (str, bytes, type(None), type(...), np.dtype, enum.Enum, range)
+_EXACT_CONSTANTS = frozenset((str, bytes, type(None), type(...), range))
+#: of modules that may not be loaded, kinds of values that never change
+_CONSTANTS_OF_MODULES = (
+    ("datetime", ("date", "datetime", "time", "timedelta", "timezone")),
+    ("pathlib", ("PurePosixPath", "PureWindowsPath", "PosixPath", "WindowsPath")),
+)
+#: kinds of values that never change and are equal to none but themselves
+_IDENTITY_TYPES = (
+    type, types.FunctionType, types.ModuleType, np.ufunc, type(np.sum), re.Pattern, types.GenericAlias, types.UnionType,
+    operator.itemgetter, operator.attrgetter, operator.methodcaller, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType, property,
+)  # fmt: skip
+#: of a class of which Python makes no objects
+_NONE_MADE = 1 << 7
+_CACHED = type(functools.lru_cache(int))
+#: functions of Cython's: each module may have a class of its own for them
+_COMPILED_FUNCTIONS = ("cython_function_or_method",)
+#: of a library's classes, those whose objects are more than their attributes
+_CONTAINERS = (Mapping, Sequence, Set, Iterator)
+_CALLABLE_PARTS = (types.MethodType, functools.partial)
+#: what elements of sets may be for these to be compared
+_ELEMENTS = frozenset((str, bytes, int, type(None)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What becomes of a kind of value: ``takes(value)`` says whether a value is of that kind, and ``lift(inputs, value, source)`` gives
+    what the program gets in its place."""
+
+    what: str
+    policy: Policy
+    takes: Callable[[Any], bool]
+    lift: Callable[[Inputs, Any, Source], Any]
+
+
+def is_compiled_array(x: Any) -> bool:
+    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order, and without metadata."""
+    try:
+        compiled = to_numpy_dtype(to_dtype(x.dtype))
+    except TraceError:
+        return False
+    # longlong is equal to int64, and another type
+    return x.dtype.isnative and x.dtype.char == compiled.char and x.dtype.metadata is None
+
+
+def is_compiled_function(x: Any) -> bool:
+    """Whether ``x`` is a function of Cython's, whose methods read the memory of their object without a look at its class."""
+    return type(x).__name__ in _COMPILED_FUNCTIONS
+
+
+def _is_constant(x: Any) -> bool:
+    kind = type(x)
+    if kind in _EXACT_CONSTANTS or isinstance(x, np.dtype):
+        return True
+    if isinstance(x, tuple) and kind.__flags__ & _NONE_MADE:  # sys.flags, sys.version_info
+        return True
+    if isinstance(x, enum.Enum):
+        return not _has_special_methods(kind)
+    return any(
+        (module := sys.modules.get(name)) is not None and kind in [getattr(module, k) for k in kinds]
+        for name, kinds in _CONSTANTS_OF_MODULES
+    )
+
+
+def _is_builtin_function(x: Any) -> bool:
+    """Whether ``x`` is a function in C, or a method in C of what never changes or is followed when it is called."""
+    if type(x) not in (types.BuiltinFunctionType, types.MethodWrapperType):
+        return False
+    owner = x.__self__
+    if isinstance(owner, (int, float, complex, np.ndarray, np.generic, *opaque.generators())):
+        return True
+    return row_of(owner).policy == "guarded"
+
+
+#: special methods of a class's class that Python calls by itself
+_OF_METACLASSES = (
+    "__getitem__", "__len__", "__iter__", "__contains__", "__call__", "__bool__", "__eq__", "__hash__", "__add__", "__or__", "__lt__",
+    "__instancecheck__", "__subclasscheck__", "__getattribute__",
+)  # fmt: skip
+
+
+def _calls_python(x: Any) -> bool:
+    """Whether a use of a class or of a ufunc calls functions of the user's that no hook sees."""
+    if isinstance(x, np.ufunc):
+        return x.types == [f"{'O' * x.nin}->{'O' * x.nout}"]
+    return isinstance(x, type) and any(is_user_function(getattr(type(x), name, None)) for name in _OF_METACLASSES)
+
+
+def _is_cached_function(x: Any) -> bool:
+    """Whether ``x`` remembers what a library's function of its arguments gave."""
+    inner = getattr(x, "__wrapped__", None) if type(x) is _CACHED else None
+    return type(inner) is types.FunctionType and not is_user_function(inner)
+
+
+def _is_code(x: Any) -> bool:
+    kind = type(x)
+    if _calls_python(x):
+        return False
+    if _is_cached_function(x):
+        return True
+    if isinstance(x, _IDENTITY_TYPES) or is_compiled_function(x) or _is_builtin_function(x):
+        return True
+    return kind.__module__ == "typing" or kind.__module__.partition(".")[0] == "tnp"
+
+
+def _is_set(x: Any) -> bool:
+    return type(x) in (set, frozenset) and all(type(y) in _ELEMENTS for y in x)
+
+
+def _is_more_than_attributes(x: Any) -> bool:
+    """Whether an object of a library's class does what is not seen by what is read of it."""
+    return isinstance(x, (*_CONTAINERS, np.vectorize)) and is_library_class(type(x))
+
+
+def _has_special_methods(kind: type) -> bool:
+    """Whether Python calls methods of the user's where an operator or a builtin is used on an object of a class."""
+    return any(name.startswith("__") for name in traced_members(kind))
+
+
+def _is_namedtuple(x: Any) -> bool:
+    return isinstance(x, tuple) and hasattr(x, "_fields") and not _has_special_methods(type(x))
+
+
+def _is_container_of_optree(x: Any) -> bool:
+    if isinstance(x, tuple) and _has_special_methods(type(x)):
+        return False
+    return pytree.is_container(x) and not is_followed(getattr(x, "default_factory", None))
+
+
+#: the contract, the most frequent kinds first
+ROWS: tuple[Row, ...] = (
+    Row(
+        "numbers of Python's", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)
+    ),
+    Row("`True` and `False`", "guarded", lambda x: type(x) is bool, lambda i, x, s: i.lift_bool(x, s)),
+    Row("CuPy's arrays", "input", cupy.is_cupy_array, lambda i, x, s: cupy.lift(i, x, i.prologue.let(s))),
+    Row(
+        "NumPy's arrays of bool, integers, floating and complex numbers",
+        "input",
+        lambda x: type(x) is np.ndarray and is_compiled_array(x),
+        lambda i, x, s: i.lift_array(x, i.prologue.let(s)),
+    ),
+    Row(
+        "NumPy's scalars of these dtypes",
+        "input",
+        lambda x: isinstance(x, np.generic) and is_compiled_array(x),
+        lambda i, x, s: i.lift_scalar(x, s),
+    ),
+    Row(
+        "`np.memmap`, as a plain array",
+        "input",
+        lambda x: type(x) is np.memmap and is_compiled_array(x),
+        lambda i, x, s: i.lift_memmap(x, i.prologue.let(s)),
+    ),
+    Row(
+        "lists, tuples, named tuples and dicts: their structure is guarded, their items are captured",
+        "input",
+        lambda x: type(x) in (tuple, list, dict) or _is_namedtuple(x),
+        lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
+    ),
+    Row(
+        "texts, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
+        "guarded",
+        _is_constant,
+        lambda i, x, s: i.guard_equal(x, s),
+    ),
+    Row(
+        "NumPy's random generators",
+        "input",
+        lambda x: isinstance(x, opaque.generators()),
+        lambda i, x, s: i.lift_object(x, i.prologue.let(s)),
+    ),
+    Row(
+        "jitted modules",
+        "input",
+        lambda x: getattr(type(x), "__tnp_module__", False),
+        lambda i, x, s: i.lift_jitted_module(x, i.prologue.let(s)),
+    ),
+    Row(
+        "functions, classes, modules, ufuncs, compiled patterns, types of `typing`",
+        "guarded",
+        _is_code,
+        lambda i, x, s: i.guard_identity(x, s),
+    ),
+    Row(
+        "bound methods and partials: by what they are made of",
+        "input",
+        lambda x: type(x) in _CALLABLE_PARTS,
+        lambda i, x, s: i.lift_callable(x, s),
+    ),
+    Row(
+        "loggers: their calls are made at each call",
+        "guarded",
+        lambda x: isinstance(x, logging.Logger),
+        lambda i, x, s: i.guard_identity(x, s),
+    ),
+    Row("slices", "input", lambda x: type(x) is slice, lambda i, x, s: i.lift_slice(x, i.prologue.let(s))),
+    Row(
+        "PyTorch's tensors, modules, dtypes, devices and generators",
+        "input",
+        lambda x: library_of_value(x) is not None,
+        lambda i, x, s: i.lift_of_library(x, s),
+    ),
+    Row("sets of texts and integers", "guarded", _is_set, lambda i, x, s: i.lift_set(x, i.prologue.let(s))),
+    Row(
+        "containers that optree takes apart (`OrderedDict`, `deque`, classes registered with it)",
+        "input",
+        _is_container_of_optree,
+        lambda i, x, s: i.lift_node(x, i.prologue.let(s)),
+    ),
+    Row(
+        "objects of classes written in Python, and `SimpleNamespace`: each attribute when it is read or assigned",
+        "input",
+        lambda x: is_plain_object(x) and not _is_more_than_attributes(x),
+        lambda i, x, s: i.lift_instance(x, i.prologue.let(s), constant_numbers=is_library_class(type(x))),
+    ),
+    Row("everything else", "foreign", lambda x: True, lambda i, x, s: i.lift_foreign(x, i.prologue.let(s))),
+)
+
+
+def row_of(value: Any) -> Row:
+    """The row of the contract that a value falls under."""
+    return next(row for row in ROWS if row.takes(value))

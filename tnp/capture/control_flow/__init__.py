@@ -1,0 +1,1 @@
+"""Loops and branches as operations of the trace."""

@@ -1,0 +1,157 @@
+"""Names that may be unbound where they are read: because one side of a branch binds them, or a loop that may have no rounds.
+
+A forward analysis, the mirror image of :mod:`liveness`. Each such reading is given a hook, ``__tnp__.bound(x, "x")``: on a value
+that only the program can tell, one side may bind a name and the other not, and then the program says so where eager does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.capture.control_flow.deferred_return import waits
+from tnp.capture.control_flow.liveness import PREFIX, bound_names
+from tnp.capture.rewrite.ast_utils import parts_of, statements_in, walk
+
+__all__ = ["hook_unsure_names"]
+
+#: what is surely bound behind a statement that never gets there
+_NOWHERE = None
+_Names = frozenset[str] | None
+
+
+def hook_unsure_names(function: Any, runtime: str) -> None:
+    """Puts hooks at the readings of local names of a function that may be unbound there."""
+    a = function.args
+    every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
+    parameters = {x.arg for x in every if x is not None}
+    outer = {n for s in statements_in([function]) if isinstance(s, (ast.Global, ast.Nonlocal)) for n in s.names}
+    local = bound_names(function.body) - parameters - outer
+    if local:
+        _Hooks(runtime, local).block(function.body, frozenset())
+
+
+def _both(a: _Names, b: _Names) -> _Names:
+    return b if a is _NOWHERE else a if b is _NOWHERE else a & b
+
+
+class _Hooks:
+    def __init__(self, runtime: str, local: set[str]) -> None:
+        self.runtime, self.local = runtime, local
+        #: loops around; what is returned in one is computed behind it, where it carries names that may be unbound
+        self.loops = 0
+
+    def block(self, statements: Sequence[ast.stmt], sure: _Names) -> _Names:
+        """Hooks statements, before which ``sure`` are bound; gives what is behind them."""
+        for s in statements:
+            sure = self._statement(s, sure or frozenset()) if sure is not _NOWHERE else self._unreached(s)
+        return sure
+
+    def _unreached(self, s: ast.stmt) -> _Names:
+        self._statement(s, frozenset())
+        return _NOWHERE
+
+    def _statement(self, s: Any, sure: frozenset[str]) -> _Names:
+        if isinstance(s, ast.If):
+            s.test = self._read(s.test, sure)
+            return _both(self._side(s.body, sure), self._side(s.orelse, sure))
+        if isinstance(s, (ast.For, ast.AsyncFor)):
+            s.iter = self._read(s.iter, sure)
+            s.target = self._read(s.target, sure)
+            self._body(s.body, sure | bound_names([s.target]))
+            self.block(s.orelse, sure)
+            return sure
+        if isinstance(s, ast.While):
+            s.test = self._read(s.test, sure)
+            self._body(s.body, sure)
+            self.block(s.orelse, sure)
+            always = isinstance(s.test, ast.Constant) and s.test.value and not _breaks(s.body)
+            return _NOWHERE if always else sure
+        if isinstance(s, (ast.With, ast.AsyncWith)):
+            for item in s.items:
+                item.context_expr = self._read(item.context_expr, sure)
+                sure |= bound_names([item.optional_vars] if item.optional_vars is not None else [])
+            return self.block(s.body, sure)
+        if isinstance(s, (ast.Try, getattr(ast, "TryStar", ast.Try))):
+            return self._try(s, sure)
+        if isinstance(s, ast.Match):
+            s.subject = self._read(s.subject, sure)
+            for case in s.cases:
+                caught = sure | bound_names([case.pattern])
+                if case.guard is not None:
+                    case.guard = self._read(case.guard, caught)
+                self.block(case.body, caught)
+            return sure
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if not isinstance(s, ast.ClassDef):
+                hook_unsure_names(s, self.runtime)
+            return sure | {s.name}  # a name of this function that is read in it may be bound by the time it is called
+        if isinstance(s, ast.Delete):
+            return sure - bound_names(s.targets)
+        if self._is_unsure(s, sure):
+            self._fields(s, sure)
+        if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return _NOWHERE
+        if isinstance(s, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom)):
+            assigns = not isinstance(s, ast.AnnAssign) or s.value is not None
+            return sure | bound_names([s]) if assigns else sure
+        return sure
+
+    def _body(self, statements: Sequence[ast.stmt], sure: frozenset[str]) -> None:
+        """The body of a loop."""
+        self.loops += 1
+        self.block(statements, sure)
+        self.loops -= 1
+
+    def _side(self, statements: Sequence[ast.stmt], sure: frozenset[str]) -> _Names:
+        """A side of a branch; one that returns may run behind the loop that it stands in."""
+        return self.block(statements, frozenset() if self.loops and waits(statements) else sure)
+
+    def _try(self, s: Any, sure: frozenset[str]) -> _Names:
+        done = self.block(s.body, sure)
+        done = self.block(s.orelse, done) if done is not _NOWHERE else self._dead(s.orelse)
+        for h in s.handlers:
+            done = _both(done, self.block(h.body, sure | ({h.name} if h.name else frozenset())))
+        final = self.block(s.finalbody, sure)
+        if final is _NOWHERE or done is _NOWHERE:
+            return _NOWHERE
+        return (done | final) - {h.name for h in s.handlers}
+
+    def _dead(self, statements: Sequence[ast.stmt]) -> _Names:
+        self.block(statements, frozenset())
+        return _NOWHERE
+
+    def _is_unsure(self, node: ast.AST, sure: frozenset[str]) -> bool:
+        names = (n for n in walk([node]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        return any(n.id in self.local and n.id not in sure for n in names)
+
+    def _fields(self, node: Any, sure: frozenset[str]) -> None:
+        for field, value in parts_of(node):
+            if isinstance(value, list):
+                setattr(node, field, [v if v is None else self._hooked_in(v, sure) for v in value])
+            elif value is not None:
+                setattr(node, field, self._hooked_in(value, sure))
+
+    def _read(self, node: Any, sure: frozenset[str]) -> Any:
+        """An expression with hooks in it."""
+        return self._hooked_in(node, sure) if self._is_unsure(node, sure) else node
+
+    def _hooked_in(self, node: Any, sure: frozenset[str]) -> Any:
+        if isinstance(node, ast.Name):
+            unsure = isinstance(node.ctx, ast.Load) and node.id in self.local and node.id not in sure
+            return self._hooked(node) if unsure and not node.id.startswith(PREFIX) else node
+        if isinstance(node, ast.Lambda) and not any(a.arg == PREFIX for a in node.args.args):
+            return node
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            sure = sure | {n.id for g in node.generators for n in walk([g.target]) if isinstance(n, ast.Name)}
+        self._fields(node, sure)
+        return node
+
+    def _hooked(self, node: ast.Name) -> ast.expr:
+        function = ast.Attribute(ast.Name(self.runtime, ast.Load()), "bound", ast.Load())
+        return ast.copy_location(ast.Call(function, [node, ast.Constant(node.id)], []), node)
+
+
+def _breaks(statements: Sequence[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Break) for n in statements_in(statements))

@@ -1,0 +1,276 @@
+"""What ``for`` loops run over that can be counted: ranges, arrays, and ``enumerate``, ``zip`` and ``reversed`` of those.
+
+Python's own functions of these names give their stand-ins here when a traced value is among their arguments. They are
+sequences of which nothing is known but how to get item ``i``, until somebody iterates over them as Python does.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import intervals, prims
+from tnp.core.errors import NeedsEager
+
+__all__ = [
+    "Rounds",
+    "TracedRange",
+    "enumerate_",
+    "is_known",
+    "ndenumerate_",
+    "ndindex_",
+    "range_",
+    "reversed_",
+    "rounds_of",
+    "use_up",
+    "zip_",
+]
+
+#: a number whose value the trace need not know
+Count = Any
+
+
+def is_known(x: Count) -> bool:
+    """Whether a number has a value in the call being traced."""
+    return type(x) is not TracedNumber or x.proxy.value is not None
+
+
+class TracedRange:
+    """``range`` of numbers of which some are traced."""
+
+    def __init__(self, start: Count, stop: Count, step: Count) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    @property
+    def __class__(self) -> type:
+        return range
+
+    def known(self) -> range:
+        """The range itself; the trace depends on its numbers from now on. Raises ``NeedsValue`` if one has no value."""
+        return range(*map(operator.index, (self.start, self.stop, self.step)))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.known())
+
+    def __len__(self) -> int:
+        return len(self.known())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.known()[key]
+
+    def __contains__(self, x: Any) -> bool:
+        return x in self.known()
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self.known())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.known(), name)
+
+
+class Rounds:
+    """``item(i)`` for i in ``range(start, stop, step)``."""
+
+    def __init__(self, start: Count, stop: Count, step: Count, item: Callable[[Any], Any]) -> None:
+        self.start, self.stop, self.step, self.item = start, stop, step, item
+        #: where Python is that iterates over it: what ``enumerate`` and its like give is run through once
+        self._iterator: Iterator[Any] | None = None
+        self._is_used_up = False
+
+    def use_up(self) -> None:
+        """Says that a loop runs over it, how far it may be known only when the program runs."""
+        self._is_used_up = True
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether Python has begun to iterate over it. Raises :class:`NeedsEager` if a loop has run over it before."""
+        if self._is_used_up:
+            raise NeedsEager("it runs twice over what one enumerate, zip or reversed gives")
+        return self._iterator is not None
+
+    @property
+    def constant(self) -> bool:
+        """Whether every bound stands in the program: a plain number, or a global or closure variable."""
+        bounds = (self.start, self.stop, self.step)
+        return all(type(x) is not TracedNumber or x.proxy.name in active.current().inputs.settings for x in bounds)
+
+    @property
+    def known(self) -> bool:
+        return all(map(is_known, (self.start, self.stop, self.step)))
+
+    def length(self) -> int | None:
+        """How many rounds there are in this call; ``None`` if that is known only when the program runs."""
+        if not self.known:
+            return None
+        return len(
+            range(*(x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)))
+        )
+
+    def interval(self) -> tuple[int | None, int | None]:
+        """The least and the largest position, as far as they are known."""
+        if type(self.step) is not int or self.step == 0:
+            return None, None
+        if type(self.start) is int and type(self.stop) is int and (found := range(self.start, self.stop, self.step)):
+            return min(found[0], found[-1]), max(found[0], found[-1])
+        (first_low, first_high), (stop_low, stop_high) = (
+            intervals.bounds(x.proxy if type(x) is TracedNumber else x) for x in (self.start, self.stop)
+        )
+        if self.step > 0:
+            return first_low, None if stop_high is None else stop_high - 1
+        return None if stop_low is None else stop_low + 1, first_high
+
+    def begins(self) -> bool:
+        """Whether there is a first round, which the trace depends on from now on. The bounds are known."""
+        if self.step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        return bool(self.start < self.stop if self.step > 0 else self.start > self.stop)
+
+    def behind_first(self) -> Rounds:
+        """The same without the first round."""
+        return Rounds(self.start + self.step, self.stop, self.step, self.item)
+
+    def in_turns(self, period: int) -> tuple[Rounds, list[Any]] | None:
+        """The rounds by so many at a time (at each position the first of them), and the positions of those that are left over; the
+        trace depends on how many these are, and on the step. The bounds are known. ``None`` if there are not so many rounds."""
+        step = operator.index(self.step)
+        span = self.stop if type(self.start) is int and self.start == 0 else self.stop - self.start
+        count = span if step == 1 else -(-span // step)
+        left = operator.index(count % period)
+        if abs(step) == 1:
+            stop = self.stop - left * step if left else self.stop
+        else:
+            stop = self.start + (count - left) * step
+        whole = Rounds(self.start, stop, step * period, self.item)
+        return (whole, [stop + k * step for k in range(left)]) if whole.begins() else None
+
+    def indices(self) -> range:
+        """The positions as Python's numbers. Raises ``NeedsValue`` if they are known only when the program runs."""
+        return range(*map(operator.index, (self.start, self.stop, self.step)))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.is_begun:
+            self._iterator = (self.item(i) for i in self.indices())
+        assert self._iterator is not None
+        return self._iterator
+
+    def __next__(self) -> Any:
+        return next(iter(self))
+
+
+def rounds_of(x: Any) -> Rounds | None:
+    """How to run over ``x`` by counting; ``None`` if Python has to iterate over it."""
+    kind = type(x)
+    if kind is Rounds:
+        return None if x.is_begun else x
+    if kind is range or kind is TracedRange:
+        return Rounds(x.start, x.stop, x.step, lambda i: i)
+    if kind is TracedArray and x.shape_:
+        n = x.shape_[0]
+        return Rounds(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
+    return None
+
+
+def _counted_from_zero(x: Any) -> Rounds | None:
+    """As :func:`rounds_of`, with positions 0, 1, …; ``None`` if it cannot be told how many there are."""
+    rounds = rounds_of(x)
+    if rounds is None:
+        return None
+    if type(rounds.start) is int and type(rounds.step) is int and (rounds.start, rounds.step) == (0, 1):
+        return rounds
+    n = rounds.indices() if rounds.constant else None
+    return None if n is None else Rounds(0, len(n), 1, lambda i: rounds.item(n.start + i * n.step))
+
+
+def _integer(x: Any) -> Any:
+    """A bound of a range: an int, or a traced number of that type."""
+    if type(x) is TracedArray and x.scalar and x._element_type.kind in "iu":
+        known = active.current().known_scalar(x)
+        return active.current().call(prims.item, (x,), {}) if known is None else int(known)
+    if type(x) is TracedNumber and x.proxy.python_type is int:
+        return x
+    return operator.index(x)
+
+
+def use_up(*xs: Any) -> None:
+    """Says that loops run over those of ``xs`` that can be run over once only."""
+    for x in xs:
+        if type(x) is Rounds:
+            x.use_up()
+
+
+def range_(*bounds: Any) -> Any:
+    """``range(*bounds)``."""
+    if not 1 <= len(bounds) <= 3:
+        return range(*bounds)
+    numbers = [_integer(x) for x in bounds]
+    if not any(type(x) is TracedNumber for x in numbers):
+        return range(*numbers)
+    start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    return TracedRange(start, stop, numbers[2] if len(numbers) == 3 else 1)
+
+
+def enumerate_(x: Any, start: Any = 0) -> Any:
+    """``enumerate(x, start)``."""
+    rounds = _counted_from_zero(x)
+    if rounds is None or not isinstance(start, int):
+        return builtins.enumerate(x, start)
+    use_up(x)
+    from_zero = type(start) is int and start == 0
+    return Rounds(0, rounds.stop, 1, lambda i: (i if from_zero else start + i, rounds.item(i)))
+
+
+def zip_(*xs: Any, strict: bool = False) -> Any:
+    """``zip(*xs)``; of sequences of different lengths as long as the shortest."""
+    found = [_counted_from_zero(x) for x in xs]
+    if strict or not found or any(r is None or type(r.stop) is not int for r in found):
+        return builtins.zip(*xs, strict=strict)
+    rounds = [r for r in found if r is not None]
+    use_up(*xs)
+    return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
+
+
+def ndindex_(*shape: Any) -> Any:
+    """``np.ndindex(*shape)``, or of one tuple: the positions of an array, the last dimension the fastest."""
+    dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    if not all(map(is_known, dims)):
+        raise NeedsEager("it runs over the positions of an array whose shape is known only when the program runs")
+    lengths = [operator.index(n) for n in dims]
+    if any(n < 0 for n in lengths):
+        return np.ndindex(*lengths)  # says what is wrong
+    return Rounds(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
+
+
+def _position(i: Any, lengths: list[int]) -> tuple[Any, ...]:
+    """Where the element number ``i`` of an array is."""
+    found = []
+    for n in reversed(lengths[1:]):
+        found.append(i % n)
+        i = i // n
+    return (*([i] if lengths else []), *reversed(found))
+
+
+def ndenumerate_(a: Any) -> Any:
+    """``np.ndenumerate(a)``."""
+    if type(a) is not TracedArray:
+        return np.ndenumerate(a)
+    rounds = ndindex_(*a.shape)
+    return Rounds(0, rounds.stop, 1, lambda i: ((at := rounds.item(i)), a[at]))
+
+
+def reversed_(x: Any) -> Any:
+    """``reversed(x)``."""
+    if type(x) is TracedRange:
+        if type(x.step) is not int or x.step not in (1, -1):
+            return reversed(x.known())
+        return Rounds(x.stop - x.step, x.start - x.step, -x.step, lambda i: i)
+    rounds = _counted_from_zero(x) if type(x) is not Rounds else None
+    if rounds is None:
+        return builtins.reversed(x)
+    return Rounds(rounds.stop - 1, -1, -1, rounds.item)

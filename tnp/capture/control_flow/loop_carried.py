@@ -1,0 +1,109 @@
+"""What a loop carries of a variable: the value that it begins with, what stands for it in the body, and what it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.speculation.regions import Region
+from tnp.capture.speculation.trials import is_same_array
+from tnp.capture.tracing.output_aliasing import may_share
+from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
+from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import languages, sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.views import Path
+from tnp.lang import numpy as lnp
+
+__all__ = ["carried_handle", "either_of", "output_handle", "parts_of", "proxy_of", "settled"]
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def proxy_of(x: Any) -> Any:
+    """The proxy of a value, or the number that it is; ``None`` for what a loop or a branch cannot carry."""
+    kind = type(x)
+    if kind is TracedNumber:
+        return x.proxy
+    if kind is TracedArray:
+        return x.__tnp_value__()
+    if kind in _NUMBERS:
+        return x
+    if isinstance(x, np.generic) and x.dtype.kind in "biufc":
+        with languages.language_context(lnp.language):
+            return active.current().call(lnp.scalar_of, (kind, x.item()), {}).__tnp_value__()
+    return None
+
+
+def carried_handle(
+    name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
+) -> tuple[Any, Proxy, Any] | None:
+    """For a variable: the value that it has, a fresh proxy for the one that it has in each round, and what the program holds for
+    that; ``None`` for values that a loop does not carry.
+
+    Of an array, ``is_loose`` says that nothing is known of how those that the variable is bound to lie in memory, ``writable`` that
+    the body may write to them, and ``varying`` which dimensions may be others in each round; those that are sizes always may.
+    """
+    init = proxy_of(value)
+    trace = active.current().trace
+    fresh = trace.make_name(f"{name}_")
+    if isinstance(init, TensorProxy):
+        if any(sizes.bound_or_none(n) is None for n in init.shape):
+            return None
+        shape = tuple(
+            n if type(n) is int and d not in varying else NumberProxy(None, int, bound=sizes.bound(n), low=0)
+            for d, n in enumerate(init.shape)
+        )
+        proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
+        loose = is_loose or (len(shape) > 1 and not sizes.is_known(shape))
+        handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)
+        return init, proxy, handle
+    if init is None:
+        return None
+    number = NumberProxy(fresh, init.python_type if isinstance(init, NumberProxy) else type(init))
+    return init, number, TracedNumber(number)
+
+
+def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:
+    """The array that a variable is bound to at the end of a round, where variables were ``entries`` at its beginning; ``None``
+    for a scalar or a number.
+
+    Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.
+    """
+    if type(value) is not TracedArray or value.scalar:
+        return None
+    storage, entry = value.storage, entries[name]
+    # What another variable was bound to, and no longer is, may be handed on: that is checked by who asks.
+    handed_on = any(type(x) is TracedArray and is_same_array(value, x) for x in entries.values())
+    outside = any(s.serial < region.serial for s in may_share(storage))
+    if type(storage) is not Storage or outside or not (storage.writable or handed_on):
+        raise NeedsEager(f"{name} is bound to an array that another name may share")
+    if (entry._strides is ROW_MAJOR or entry.strides_ is not None) and not same_layout(entry, value):
+        loose.add(name)
+        raise NeedsEager(f"{name} does not keep its layout")
+    return value
+
+
+def output_handle(proxy: Any, like: TracedArray | None) -> Any:
+    """What the program holds for a value that a loop or a branch leaves; an array lies in memory as ``like`` does."""
+    return TracedNumber(proxy) if isinstance(proxy, NumberProxy) else _array(proxy, like, writable=not proxy.scalar)
+
+
+def _array(proxy: TensorProxy, like: Any, *, writable: bool) -> TracedArray:
+    strides = like._strides if type(like) is TracedArray else () if proxy.scalar else None
+    return TracedArray(Storage(proxy, writable=writable), Path(), proxy, strides)
+
+
+def parts_of(x: TracedEither) -> tuple[Proxy, Any]:
+    """The proxies of a value that is a number or a scalar: its value, and whether it is a scalar."""
+    return x.scalar.__tnp_value__(), x.flag.proxy if type(x.flag) is TracedNumber else x.flag
+
+
+def either_of(made: Sequence[Proxy], kinds: Kinds) -> TracedEither:
+    """What the program holds for a number or a scalar that a loop or a branch leaves; ``made`` are its parts."""
+    return TracedEither(output_handle(made[0], None), output_handle(made[1], None), kinds[1])

@@ -1,0 +1,69 @@
+"""Variables that are bound or not, which is known only when the program runs.
+
+``if x[i] > best: at = i``, in a loop or not, and ``at`` read behind it. Such a variable holds a value and a flag. Where it is read, a hook
+(:mod:`tnp.capture.control_flow.definite_assignment`) gives the value, and the program raises there what Python does if the flag is false.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.speculation.regions import UNBOUND
+from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.core import prims
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+
+__all__ = ["TracedMaybe", "nothing_like", "split"]
+
+
+class TracedMaybe:
+    """A variable that is bound to ``value`` where ``flag``, a traced bool."""
+
+    __slots__ = ("flag", "value")
+
+    def __init__(self, value: Any, flag: TracedNumber) -> None:
+        self.value = value
+        self.flag = flag
+
+    def read(self, name: str) -> Any:
+        """The value, which the program checks to be there."""
+        active.current().call(prims.check_bound, (self.flag, name), {})
+        return self.value
+
+    def _unhooked(self, *_: Any) -> Any:
+        raise NeedsEager("it reads a variable that may be unbound where tnp does not see it")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._unhooked()
+
+    __bool__ = __iter__ = __len__ = __getitem__ = __call__ = __str__ = __format__ = __index__ = __float__ = _unhooked
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _unhooked
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __array__ = _unhooked
+    __hash__ = None
+
+
+def split(x: Any) -> tuple[Any, Any]:
+    """What a variable is bound to (:data:`UNBOUND`, if that is nothing), and whether it is: a bool or a proxy of one."""
+    if type(x) is TracedMaybe:
+        return x.value, x.flag.proxy
+    return x, x is not UNBOUND
+
+
+def nothing_like(p: Any) -> Any:
+    """A value that can stand where ``p``, a proxy or a number, is of no account; ``None`` if there is none."""
+    if not isinstance(p, Proxy):
+        return type(p)() if is_number(p) else None
+    if isinstance(p, NumberProxy):
+        return p.python_type()
+    assert isinstance(p, TensorProxy)
+    if p.lang is not lnp.language or any(type(n) is not int for n in p.shape):
+        return None
+    tracer = active.current()
+    made = tracer.call(lnp.zeros, (p.shape,), {"dtype": to_numpy_dtype(p.dtype)})
+    return tracer.call(lnp.scalar_of, (made.dtype.type, made), {}).__tnp_value__() if p.scalar else made.__tnp_value__()

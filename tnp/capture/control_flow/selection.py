@@ -1,0 +1,404 @@
+"""Control flow while a function is traced: which loops and branches become operations of the trace, and how.
+
+Where nothing traced decides, a loop or a branch is what Python does. A loop that can be counted is tried as one operation:
+its body is traced once, with fresh proxies for what it carries (numbers and arrays that its variables are bound to, memory that
+it writes). That is right if the body leaves variables of the metadata that it found. If it does not, one round is done as Python
+does it (*peeled*), after which variables often have settled (``s = 0`` is a float64 once ``s += x[i]`` has run), and it is
+tried again. What cannot be one operation runs round by round (*unrolls*).
+
+A branch on a value that is known only when the program runs is traced on both sides, and what they leave is brought together.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.control_flow.iterables import Rounds, rounds_of, use_up
+from tnp.capture.control_flow.trace_cond import Branch
+from tnp.capture.control_flow.trace_loop import Loop
+from tnp.capture.rewrite.control_flow import ITEM
+from tnp.capture.speculation.regions import Region, Variables
+from tnp.capture.speculation.trials import (
+    BREAK,
+    CONTINUE,
+    Failure,
+    Leaving,
+    OneOf,
+    Returned,
+    Returning,
+    TakeTurns,
+    blocks_at_returns,
+    is_unknown,
+    without,
+)
+from tnp.capture.tracing.scalar_kind import condition_of
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import languages, prims
+from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
+
+__all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
+
+#: a loop of at most so many rounds, a number that stands in the program, is written out: operations of several rounds fuse (the
+#: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
+UNROLLED = 8
+#: the same for a loop with loops in it, since their rounds multiply; one with nested loops in it is never written out by choice
+UNROLLED_AROUND = 5
+#: rounds after which a loop that is written out says so
+WARN_ROUNDS = 1_000
+#: rounds that a loop may be written out for; one of more runs eagerly, with the rest of the call
+MAX_ROUNDS = 10_000
+#: the same where the program is compiled for a number of rounds that is a value
+MAX_ROUNDS_ASKED_FOR = 64
+#: rounds that are peeled for variables to settle
+PEELED = 3
+
+
+class ControlFlow:
+    """The hooks of control flow, of every rewritten function."""
+
+    BREAK = BREAK
+    CONTINUE = CONTINUE
+    returned = Returned
+    returning = Returning
+
+    @staticmethod
+    def raises(error: Any, *cause: Any) -> None:
+        """``raise error``, or ``raise error from cause[0]``, that stands in a loop."""
+        if cause:
+            raise error from cause[0]
+        raise error
+
+    # Loops
+
+    def for_(self, iterable: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
+        """``for item in iterable: body(item)`` ``else: orelse[0]()``; gives the code that is left to act on.
+
+        ``names`` are the names bound in the body that are read later, ``stores`` the names of arrays of which elements are stored
+        in it. ``orelse`` is empty, or a function and the same of it.
+        """
+        tracer = active.running()
+        rounds = rounds_of(iterable) if tracer is not None else None
+        if rounds is None:
+            if tracer is not None and tracer.regions and hasattr(iterable, "__next__"):
+                _check_own_iterator(iterable, body)
+            return _as_python(iterable, body, orelse)
+        use_up(iterable)
+        reason = "it has few rounds"
+        limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
+        few = rounds.constant and (rounds.length() or 0) <= limit
+        for _ in range(0 if few else PEELED + 1):
+            if rounds.known and not rounds.begins():
+                return orelse[0]() if orelse else None
+            try:
+                lifts = not rounds.known
+                left = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
+            except TakeTurns as turns:
+                reason = turns.reason
+                left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
+                if left is None:
+                    break
+                return _as_python(map(rounds.item, left), body, orelse)
+            except Failure as failure:
+                reason = failure.reason
+                if not (failure.settles and rounds.known):
+                    break
+            else:
+                return self._after_loop(left, orelse)
+            code = _plain_code(body(rounds.item(rounds.start)))
+            if code is not None:
+                return None if code is BREAK else code
+            rounds = rounds.behind_first()
+        if not rounds.known:
+            return self.for_(_with_known_bounds(rounds, reason), body, orelse, names, stores)
+        indices = rounds.indices()
+        _check_unrolling(len(indices), reason)
+        return _as_python(map(rounds.item, indices), body, orelse)
+
+    def while_(self, test: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
+        """``while test(): body()`` ``else: orelse[0]()``; the rest as for :meth:`for_`."""
+        tracer = active.running()
+        done, tries = 0, 0
+        reason = "its condition is known while tracing"
+        while True:
+            if tracer is None or tries > PEELED:
+                holds = test()
+            else:
+                region = Region(tracer, Variables(test))
+                region.open()
+                try:
+                    holds = test()
+                except NeedsEager:  # maybe only since it stands in a region
+                    region.undo()
+                    tries = PEELED + 1
+                    continue
+                except BaseException:
+                    region.undo()
+                    raise
+                forever = done == 0 and holds is True  # maybe of ``while True``, which a value ends
+                worth_it = (
+                    is_unknown(holds) or (done == 0 and type(holds) is TracedNumber) or done >= UNROLLED or forever
+                )
+                if worth_it:
+                    region.undo()
+                    tries += not forever
+                    try:
+                        known = not is_unknown(holds)
+                        loop = Loop(
+                            body, test, names, stores, None, tells=bool(orelse), knows_first_test=known,
+                            lifts=not known or forever, forever=forever,
+                        )  # fmt: skip
+                        left = loop.roll()
+                    except Failure as failure:
+                        reason = failure.reason
+                        if not failure.settles:
+                            tries = PEELED + 1
+                    else:
+                        return self._after_loop(left, orelse)
+                    holds = test()
+                else:
+                    region.splice()
+            if not holds:
+                return orelse[0]() if orelse else None
+            code = _plain_code(body())
+            if code is not None:
+                return None if code is BREAK else code
+            done += 1
+            if done in (WARN_ROUNDS + 1, MAX_ROUNDS + 1) and tracer is not None:
+                _check_unrolling(done, reason)
+
+    def _after_loop(self, left: Any, orelse: Any) -> Any:
+        """The code of a loop that was one operation, after its ``else``; ``left`` says if it was left, and how."""
+        if not orelse:
+            return without(left, BREAK)
+        function, names, stores = orelse
+        if left is None:
+            return function()
+        return self.if_(left.condition, lambda: without(left.how, BREAK), function, None, names, stores, "side", left)
+
+    # Branches
+
+    def if_(
+        self,
+        test: Any,
+        then: Any,
+        orelse: Any,
+        rest: Any,
+        names: Sequence[str],
+        stores: Sequence[str],
+        tail: str | None,
+        left: Any = None,
+    ) -> Any:
+        """``if test: then()`` ``else: orelse()`` and then ``rest()``, if the branch did not jump; gives the code that is left to
+        act on. ``tail`` says that nothing follows: in a ``"body"`` of a loop or branch, in a ``"function"``, or in a ``"side"`` of a
+        branch, which takes along what follows. ``left`` is the code that ``then`` acts on, if it does."""
+        if is_unknown(test):
+            branch = Branch(then, orelse, rest, names, stores, tail, *blocks_at_returns(left))
+            found = branch.join(test)
+            if found is not None:
+                return found[0]
+            _need(test, branch.reason)
+        side = then if test else orelse
+        code = side() if side is not None else None
+        if code is None and rest is not None:
+            code = rest()
+        elif isinstance(code, Leaving):
+            return self.go_on(code, rest, names, stores, tail)
+        return code
+
+    def go_on(self, code: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None) -> Any:
+        """What follows a loop or a branch that ended with ``code``: ``rest()``, if it did not jump. The rest as for :meth:`if_`."""
+        if isinstance(code, Leaving) and (rest is not None or tail == "function"):
+            return self.if_(code.condition, lambda: code.how, None, rest, names, stores, tail, code)
+        if tail == "body":
+            code = without(code, CONTINUE)
+        elif isinstance(code, Leaving) and tail is None:
+            return _plain_code(code)
+        return rest() if code is None and rest is not None else code
+
+    def if_exp(self, test: Any, then: Any, orelse: Any) -> Any:
+        """``then() if test else orelse()``."""
+        if is_unknown(test):
+            branch = Branch(lambda: Returned(then()), lambda: Returned(orelse()), None, (), (), "value", then, orelse)
+            found = branch.join(test)
+            if found is not None:
+                return found[0].value
+            _need(test, branch.reason)
+        return then() if test else orelse()
+
+    def and_(self, first: Any, *later: Any) -> Any:
+        """``first and later[0]() and …``."""
+        value = first
+        for at, x in enumerate(later):
+            if is_unknown(value):
+                return self.if_exp(
+                    value, lambda at=at, x=x: self.and_(x(), *later[at + 1 :]), lambda value=value: value
+                )
+            if not value:
+                return value
+            value = x()
+        return value
+
+    def or_(self, first: Any, *later: Any) -> Any:
+        """``first or later[0]() or …``."""
+        value = first
+        for at, x in enumerate(later):
+            if is_unknown(value):
+                return self.if_exp(value, lambda value=value: value, lambda at=at, x=x: self.or_(x(), *later[at + 1 :]))
+            if value:
+                return value
+            value = x()
+        return value
+
+    def and_test(self, first: Any, *later: Any) -> Any:
+        """``first and later[0]() and …``, where only the truth of it matters."""
+        value = first
+        for at, x in enumerate(later):
+            if is_unknown(value):
+                return self.if_exp(
+                    value, lambda at=at, x=x: _truth(self.and_test(x(), *later[at + 1 :])), lambda: False
+                )
+            if not value:
+                return False
+            value = x()
+        return value
+
+    def or_test(self, first: Any, *later: Any) -> Any:
+        """``first or later[0]() or …``, where only the truth of it matters."""
+        value = first
+        for at, x in enumerate(later):
+            if is_unknown(value):
+                return self.if_exp(value, lambda: True, lambda at=at, x=x: _truth(self.or_test(x(), *later[at + 1 :])))
+            if value:
+                return True
+            value = x()
+        return value
+
+    def not_(self, x: Any) -> Any:
+        """``not x``."""
+        return _not(x) if is_unknown(x) else not x
+
+    def compare(self, names: Sequence[str], left: Any, *later: Any, join: Any = None) -> Any:
+        """``left < later[0]() < …``, the comparisons by the names of their classes in :mod:`ast`."""
+        join = self.and_ if join is None else join
+        right = later[0]()
+        holds = _COMPARISONS[names[0]](left, right)
+        if len(names) == 1:
+            return holds
+        return join(holds, lambda: self.compare(names[1:], right, *later[1:], join=join))
+
+    def compare_test(self, names: Sequence[str], left: Any, *later: Any) -> Any:
+        """As :meth:`compare`, where only the truth of it matters."""
+        return self.compare(names, left, *later, join=self.and_test)
+
+    def assert_(self, test: Any, message: Any = None) -> None:
+        """``assert test, message()``."""
+        if is_unknown(test):
+            said = () if message is None else (message(),)
+            if any(type(x) not in (str, int, float, bool, type(None)) for x in said):
+                raise NeedsEager("it asserts with a message that is not a text")
+            active.current().call(prims.assert_, (condition_of(test), *said), {})
+        elif not test:
+            raise AssertionError(*(() if message is None else (message(),)))
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
+    "Is": operator.is_, "IsNot": operator.is_not, "In": lambda a, b: a in b, "NotIn": lambda a, b: a not in b,
+}  # fmt: skip
+
+
+def _need(test: Any, reason: str) -> None:
+    """Asks for the truth of a value that is not known, where it has to be, since a branch on it is no operation for that ``reason``."""
+    try:
+        bool(condition_of(test))
+    except NeedsValue as needed:
+        raise NeedsValue(f"{needed.reason}, since the branch is not one operation: {reason}") from None
+
+
+def _truth(x: Any) -> Any:
+    """``bool(x)``, as a traced number where it is known only when the program runs."""
+    if not is_unknown(x):
+        return bool(x)
+    x = condition_of(x)
+    tracer = active.current()
+    number = tracer.call(prims.item, (x,), {}) if type(x) is TracedArray else x
+    return number if number.proxy.python_type is bool else tracer.call(prims.convert_number, (number, bool), {})
+
+
+def _not(x: Any) -> Any:
+    return TracedNumber(languages.core.method("logical_not")(_truth(x).proxy))
+
+
+def _plain_code(code: Any) -> Any:
+    """The code of a round that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
+    if isinstance(code, (Leaving, OneOf)):
+        try:
+            code = code if isinstance(code, OneOf) else code.how if code.condition else None
+            code = code.chosen() if isinstance(code, OneOf) else code
+        except NeedsValue:
+            raise NeedsValue("it leaves a loop on a value that is known only when the program runs") from None
+    return None if code is CONTINUE else code
+
+
+def _with_known_bounds(rounds: Rounds, reason: str) -> Rounds:
+    """Rounds whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
+    try:
+        known = rounds.indices()
+    except NeedsValue:
+        raise NeedsValue(f"a loop has bounds that are known only when the program runs, and {reason}") from None
+    if len(known) > MAX_ROUNDS_ASKED_FOR:
+        raise NeedsEager(f"a loop has {len(known):,} rounds in this call, maybe others in another, and {reason}")
+    return Rounds(known.start, known.stop, known.step, rounds.item)
+
+
+def _in_turns(
+    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: TakeTurns
+) -> list[Any] | None:
+    """Rolls a loop whose arrays take turns, by as many rounds at a time as make a turn; gives the positions that are left, or
+    ``None`` if it does not roll."""
+    found = rounds.in_turns(turns.period)
+    if found is None:
+        return None
+    whole, left = found
+    try:
+        Loop(body, None, names, stores, whole, tells=False, turns=turns).roll()
+    except Failure:
+        return None
+    return left
+
+
+def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:
+    for item in iterable:
+        code = _plain_code(body(item))
+        if code is not None:
+            return None if code is BREAK else code
+    return orelse[0]() if orelse else None
+
+
+def _check_unrolling(rounds: int, reason: str) -> None:
+    """Warns of a long loop that is written out. Raises :class:`NeedsEager` for one that is too long."""
+    if rounds > MAX_ROUNDS:
+        raise NeedsEager(f"a loop has more than {MAX_ROUNDS:,} rounds, and is not one operation: {reason}")
+    tracer = active.current()
+    if rounds > WARN_ROUNDS and not tracer.warned_of_unrolling:
+        tracer.warned_of_unrolling = True
+        text = f"a loop of over {WARN_ROUNDS:,} rounds is compiled round by round: {reason}"
+        warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
+
+
+@functools.cache
+def _depth(body: types.CodeType) -> int:
+    """How deep ``for`` loops are nested in a body: 0, 1, or 2 for more."""
+    inside = [c for c in body.co_consts if isinstance(c, types.CodeType)]
+    return min(2, max((_depth(c) + (ITEM in c.co_varnames[: c.co_argcount]) for c in inside), default=0))
+
+
+def _check_own_iterator(iterator: Any, body: Any) -> None:
+    if any(value is iterator for value in Variables(body).values().values()):
+        raise NeedsEager("it takes from an iterator in a loop or a branch")

@@ -1,0 +1,315 @@
+"""Branches on values that are known only when the program runs, as operations of the trace."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tnp.capture.control_flow.early_exit import Payload, Way, joined, payload_of
+from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
+from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
+from tnp.capture.speculation.regions import UNBOUND, Region, Retrace, Variables
+from tnp.capture.speculation.trials import (
+    CONTINUE,
+    Failure,
+    Leaving,
+    OneOf,
+    Returned,
+    Returning,
+    Trial,
+    blocks_at_returns,
+    is_same_array,
+    is_same_constant,
+    ways_of,
+    without,
+)
+from tnp.capture.tracing.output_aliasing import mark_shared
+from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
+from tnp.capture.tracing.strides import same_layout
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import prims
+from tnp.core.prims.control_flow import are_alike
+from tnp.core.proxies import Proxy
+from tnp.core.subtraces import Body
+
+__all__ = ["Branch"]
+
+
+class Branch(Trial):
+    """An ``if`` on a value that is known only when the program runs, tried as one operation."""
+
+    def __init__(
+        self, then: Any, orelse: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None,
+        *functions: Any,
+    ) -> None:  # fmt: skip
+        super().__init__((then, orelse, rest, *functions), names, stores)
+        self.sides = (then, orelse)
+        #: why it is no operation, if it is none
+        self.reason = ""
+        self.rest, self.tail = rest, tail
+        #: of each side, what variables are bound to at its end
+        self.ends: list[dict[str, tuple[Any, Any]]] = []
+        #: of names (and of what is returned, under ``""``) that are a number on one side and a scalar on the other, the kinds
+        self.mixed: dict[str, Kinds] = {}
+
+    def join(self, test: Any) -> tuple[Any] | None:
+        """Records the branch and gives its code, in a tuple; ``None``, with everything as before, if that cannot be."""
+        self.condition = proxy_of(condition_of(test))
+        try:
+            return (self.attempt(),)
+        except Failure as failure:
+            self.reason = failure.reason
+            return None
+
+    def attempt(self) -> Any:
+        while True:
+            known = len(self.mixed)
+            try:
+                return super().attempt()
+            except Failure:
+                if known == len(self.mixed):
+                    raise
+
+    def _run(self, side: Any) -> Any:
+        code = side() if side is not None else None
+        if code is None and self.rest is not None:
+            code = self.rest()
+        elif isinstance(code, Leaving) and self.rest is not None:
+            code = self._inner(code.condition, lambda: code.how, self.rest, code)
+        if self.tail == "function":
+            return self._returned(code)
+        return without(code, CONTINUE) if self.tail == "body" else code
+
+    def _inner(self, condition: Any, then: Any, otherwise: Any, code: Any) -> Any:
+        """The code of a branch in this one, at its end; ``code`` is what it acts on."""
+        names, stores = self.names, tuple(self.stores)
+        found = Branch(then, otherwise, None, names, stores, self.tail, *blocks_at_returns(code)).join(condition)
+        if found is None:
+            raise Failure("it leaves a loop in a branch of a branch")
+        return found[0]
+
+    def _returned(self, code: Any) -> Any:
+        """A code at the end of the function, with what it returns."""
+        if isinstance(code, Returning):
+            return code.block()
+        if not isinstance(code, OneOf):
+            return code
+        (condition, first), *others = code.ways
+        second = others[0][1] if len(others) == 1 else OneOf(others)
+        return self._inner(condition, lambda: first, lambda: second, code)
+
+    def once(self, region: Region) -> Any:
+        memory = {key: s.value for key, s in self.storages.items()}
+        proxies = self.storage_proxies()
+        scopes, codes, ends, stores = [], [], [], []
+        regions = [region, Region(self.tracer, self.variables)]
+        for at, (side, r) in enumerate(zip(self.sides, regions)):
+            if at:
+                r.serial = region.serial
+            r.open()
+            try:
+                self.carry_storages(r, proxies)
+                codes.append(self._run(side))
+                self.check_effects(r)
+                values = {n: self.variables[n] for n in self.names}
+                ends.append({n: (v, self._proxies_of(n, v)) for n, v in values.items()})
+                codes[-1] = self._code_as_value(codes[-1], region)
+                stores.append(self.stored_results(r))
+            except Retrace as found:
+                if at:
+                    r.undo()
+                    raise Retrace(region, found.storage) if found.region is r else found from None
+                raise
+            except BaseException:
+                if at:
+                    r.undo()
+                raise
+            scopes.append(r.close())
+            r.restore_variables()
+        self.ends = ends
+        merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
+        code, pairs = self._join_codes(*codes, region)
+        written = [k for k in proxies if any(k in s for s in stores)]
+        unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
+        bodies = []
+        for at, (scope, found) in enumerate(zip(scopes, stores)):
+            results = [found.get(k, proxies[k]) for k in written]
+            results += [pair[at] for found, _ in merged.values() for pair in found] + [pair[at] for pair in pairs]
+            bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
+        outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
+        new = list(outputs[len(written) :])
+        self.commit({k: proxies[k] for k in written})
+        for name, (found, make) in merged.items():
+            self.variables[name] = make(*new[: len(found)])
+            del new[: len(found)]
+        return code(*new) if callable(code) else code
+
+    def _proxies_of(self, name: str, value: Any) -> Any:
+        """A value at the end of a side: its proxy, or the two of one that is a number or a scalar."""
+        value, _ = split(value)
+        if value is UNBOUND:
+            return None
+        if type(value) is tuple and not name.isidentifier():
+            return tuple(self._proxies_of(f"{name}[{k}]", v) for k, v in enumerate(value))
+        if name not in self.mixed:
+            return proxy_of(value)
+        found = either(value, self.mixed[name])
+        return None if found is None else parts_of(found)
+
+    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[Way]]:
+        """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves
+        that, and in which ways."""
+        proxy = self._proxies_of("", code.value) if type(code) is Returned and code.value is not None else None
+        if self.tail not in ("body", "side"):
+            return code, proxy, []
+        condition = code.condition if isinstance(code, Leaving) else code is not None
+        ways = [Way(c, how, self._payload(how, region)) for c, how in ways_of(code)]
+        return code, proxy, [Way(condition, None, None), *ways]
+
+    def _payload(self, how: Any, region: Region) -> Payload | None:
+        return payload_of(how, region, self.variables, self.names) if type(how) is Returned else None
+
+    def _merge(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
+        """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
+        the two are one."""
+        x, y = a[0], b[0]
+        if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
+            self.variables[name] = x
+            return None
+        if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
+            return self._merge_maybe(name, a, b, region)
+        return self._bring_together(name, a, b, region, f"{name} is of another kind on either side")
+
+    def _merge_maybe(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region) -> Any:
+        """As :meth:`_merge`, of a variable that is not bound on one side, or may not be."""
+        ((x, is_x), p), ((y, is_y), q) = (split(a[0]), a[1]), (split(b[0]), b[1])
+        if x is UNBOUND:
+            x, p = y, nothing_like(q)
+        elif y is UNBOUND:
+            y, q = x, nothing_like(p)
+        if p is None or q is None or name in self.mixed:
+            raise Failure(f"{name} is bound on one side only")
+        pairs, make = self._bring_together(name, (x, p), (y, q), region, f"{name} is of another kind on either side")
+        return [*pairs, (is_x, is_y)], lambda *made: TracedMaybe(make(*made[:-1]), TracedNumber(made[-1]))
+
+    def _bring_together(self, name: str, a: tuple[Any, Any], b: tuple[Any, Any], region: Region, reason: str) -> Any:
+        (x, p), (y, q) = a, b
+        if type(x) is type(y) is tuple and type(p) is type(q) is tuple and len(x) == len(y):
+            return self._bring_tuples_together(name, a, b, region, reason)
+        if name in self.mixed and p is not None and q is not None:
+            return list(zip(p, q)), lambda *made: either_of(made, self.mixed[name])
+        if p is None or q is None or not are_alike(p, q):
+            kinds = kinds_of_both(x, y)
+            if kinds is not None:
+                self.mixed[name] = kinds
+            raise Failure(reason)
+        _check_mergeable(x, y, region)
+        shared = [v for v, end in zip((x, y), self.ends) if type(v) is TracedArray and not _is_alone(v, end, region)]
+        return [(p, q)], lambda proxy: _either(proxy, x, y, shared)
+
+    def _bring_tuples_together(self, name: str, a: Any, b: Any, region: Region, reason: str) -> Any:
+        items: list[Any] = []
+        pairs: list[Any] = []
+        for k, (x, p, y, q) in enumerate(zip(*a, *b)):
+            if is_same_constant(x, y) or (type(x) is TracedArray and is_same_array(y, x)):
+                items.append((0, lambda x=x: x))
+                continue
+            found, make = self._bring_together(f"{name}[{k}]", (x, p), (y, q), region, reason)
+            items.append((len(found), make))
+            pairs += found
+
+        def together(*made: Any) -> tuple[Any, ...]:
+            left = iter(made)
+            return tuple(make(*itertools.islice(left, n)) for n, make in items)
+
+        return pairs, together
+
+    def _join_codes(
+        self, a: tuple[Any, Any, list[Way]], b: tuple[Any, Any, list[Way]], region: Region
+    ) -> tuple[Any, Any]:
+        """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
+        (x, p, _), (y, q, _) = a, b
+        returning = type(x) is Returned and type(y) is Returned
+        if self.tail in ("body", "side") and not returning:
+            return _leaving(x, y, a[2], b[2], self.variables)
+        if x is y:
+            return x, []
+        if self.tail == "function":
+            x, y = (Returned(None) if c is None else c for c in (x, y))
+        if type(x) is Returned and type(y) is Returned and self.tail is not None:
+            if x.value is None and y.value is None:
+                return x, []
+            if is_same_constant(x.value, y.value):
+                return x, []
+            pairs, make = self._bring_together(
+                "", (x.value, p), (y.value, q), region, "it returns values of different kinds"
+            )
+            return lambda *made: Returned(make(*made)), pairs
+        raise Failure("it jumps on one side")
+
+
+def _leaving(x: Any, y: Any, a: list[Way], b: list[Way], variables: Variables) -> tuple[Any, Any]:
+    """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`; its sides end with ``x`` and
+    ``y``, that is in the ways ``a`` and ``b``."""
+    if x is y:
+        return x, []
+    sides = [{w.key: w for w in ways} for ways in (a, b)]
+    keys = list(dict.fromkeys(w.key for w in (*a, *b)))
+    if len(keys) == 2:
+        keys = keys[1:]  # whether it leaves is whether it does so in the only way
+    pairs: list[Any] = []
+    known: list[Way] = []
+    for key in keys:
+        found = [side.get(key) for side in sides]
+        way = next(w for w in found if w is not None)
+        if any(w is not None and w.template != way.template for w in found):
+            raise Failure("it returns values of different kinds")
+        # Where it does not return, what it would return is of no account.
+        nothing = [t() for t in way.types]
+        pairs += zip(*(nothing if w is None else w.values for w in found))
+        known.append(way)
+
+    def make(*made: Any) -> Leaving:
+        left = list(made)
+        return joined([way.rebuilt([left.pop(0) for _ in way.values], variables) for way in known])
+
+    return make, pairs
+
+
+def _check_mergeable(x: Any, y: Any, region: Region) -> None:
+    """Refuses arrays of which it is not known what a write to them would change: those of the caller that the branch writes."""
+    for v in (x, y):
+        if type(v) is not TracedArray or v.scalar:
+            continue
+        written = id(v.storage) in region.carried and (v.path or v.storage.origin is not None)
+        if type(v.storage) is not Storage or written:
+            raise Failure("it chooses between arrays that share memory with others")
+
+
+def _is_alone(x: TracedArray, end: dict[str, tuple[Any, Any]], region: Region) -> bool:
+    """Whether an array is memory that a side of a branch has made, and nothing else that it leaves (``end``) looks at."""
+    storage = x.storage
+    fresh = storage.serial >= region.serial and storage.origin is None and not storage.maybe_shared and not x.path
+    found = [split(v)[0] for value, _ in end.values() for v in _leaves(value)]
+    return fresh and sum(type(v) is TracedArray and v.storage is storage for v in found) <= 1
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if type(x) is tuple:
+        for y in x:
+            yield from _leaves(y)
+    else:
+        yield x
+
+
+def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:
+    """What the program holds for a value that is one of two; it may be the memory of those that are ``shared``."""
+    handle = x if type(x) is TracedArray and not x.scalar else None
+    made = output_handle(proxy, handle)
+    if handle is not None:
+        if not same_layout(x, y):
+            made._strides = None
+        for v in shared:
+            mark_shared(made.storage, v.storage)
+    return made

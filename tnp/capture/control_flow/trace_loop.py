@@ -1,0 +1,455 @@
+"""Loops as operations of the trace (*rolled* loops)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tnp.capture.control_flow.early_exit import Way, joined, payload_of
+from tnp.capture.control_flow.iterables import Rounds
+from tnp.capture.control_flow.loop_carried import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
+from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
+from tnp.capture.speculation.regions import UNBOUND, Region
+from tnp.capture.speculation.trials import (
+    BREAK,
+    CONSTANTS,
+    CONTINUE,
+    Failure,
+    Leaving,
+    Returned,
+    TakeTurns,
+    Trial,
+    is_same_array,
+    is_unknown,
+    ways_of,
+    without,
+)
+from tnp.capture.tracing.output_aliasing import mark_shared, may_share
+from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import prims, sizes
+from tnp.core.prims.control_flow import fits
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.subtraces import Body
+from tnp.core.symbol import BoundSymbol
+
+__all__ = ["Loop"]
+
+
+class Loop(Trial):
+    """A ``for`` loop over ``rounds``, or a ``while`` loop on ``test``, tried as one operation.
+
+    ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
+    those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out.
+    """
+
+    def __init__(
+        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
+        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False, forever: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__((body, test), names, stores)
+        #: whether integers are taken to keep the values that they begin with, and those that do not
+        self.assumes = False
+        self.counting: set[str] = set()
+        #: whether a number becomes one that may be a scalar as well, where no round can be peeled for it to settle
+        self.lifts = lifts
+        #: whether it is to be rolled only if its condition holds whatever it computes
+        self.forever = forever
+        #: the variables that are a number or a scalar, and the kinds
+        self.mixed: dict[str, Kinds] = {}
+        #: the variables that may be unbound, and of each a proxy of what it is bound to
+        self.maybe: dict[str, Any] = {}
+        #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
+        self.turning = frozenset() if turns is None else turns.names
+        self.times = 1 if turns is None else turns.period
+        #: whether it is asked if it ended with ``break``
+        self.tells = tells
+        #: whether Python can tell if a ``while`` loop begins
+        self.knows_first_test = knows_first_test
+        self.body, self.test, self.rounds = body, test, rounds
+        #: arrays that variables are bound to anew, of which it is not known how they lie in memory
+        self.loose: set[str] = set()
+        #: variables that hold arrays that are stored to, and are bound to others all the same
+        self.rebound: set[str] = set()
+        #: variables to whose arrays, the program's own, the body writes before it binds them anew
+        self.owned: set[str] = set()
+        #: of arrays that variables are bound to anew, the dimensions that are others in each round
+        self.varying: dict[str, set[int]] = {}
+
+    def roll(self) -> Any:
+        """Records the loop. Gives how it was left, if that is asked and known only when the program runs.
+
+        Raises :class:`Failure`, with everything as before, if it cannot be one operation.
+        """
+        code = self.body.__code__
+        self._repeats = 1 if self.rounds is None else self.rounds.length() or 1
+        if not self.tracer.rolls:
+            raise Failure("what follows needs values that it computes")
+        if code in self.tracer.unrollable:
+            raise Failure(self.tracer.unrollable[code])
+        unbound_reads = self.tracer.unbound_reads
+        try:
+            return self.attempt()
+        except Failure as failure:
+            failure.settles = failure.settles or self.tracer.unbound_reads > unbound_reads
+            if not failure.settles and not isinstance(failure, TakeTurns):
+                self.tracer.unrollable[code] = failure.reason
+            raise
+
+    def attempt(self) -> Any:
+        while True:
+            before = self._findings()
+            try:
+                return super().attempt()
+            except Failure:
+                if before == self._findings() and not self._may_assume():
+                    raise
+                for name in self.rebound:  # what it is bound to at first may not be written at all
+                    self.storages.pop(id(self.variables[name].storage), None)
+
+    def _carry_either(
+        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> None:
+        """Carries a variable that is a number or a scalar: its value, and whether it is a scalar."""
+        kinds = self.mixed[name]
+        begin = either(value, kinds)
+        if begin is None:
+            raise Failure(f"{name} begins as another kind of number")
+        inits[name], inits[_flag(name)] = parts_of(begin)
+        init = inits[name]
+        carried[name] = TensorProxy(self.trace.make_name(f"{name}_"), like=init, lang=init.lang, scalar=True)
+        carried[_flag(name)] = NumberProxy(self.trace.make_name("n"), bool)
+        entries[name] = either_of((carried[name], carried[_flag(name)]), kinds)
+
+    def _carry_maybe(
+        self, name: str, value: Any, inits: dict[str, Any], carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> None:
+        """Carries a variable that may be unbound: what it is bound to, and whether it is."""
+        held, is_bound = split(value)
+        if held is UNBOUND:
+            nothing = nothing_like(self.maybe[name])
+            held = output_handle(nothing, None) if isinstance(nothing, Proxy) else nothing
+        made = carried_handle(name, held, is_loose=name in self.loose, writable=False, varying=())
+        if made is None or name in self.mixed:
+            raise Failure(f"{name} may be unbound")
+        inits[name], carried[name], entries[name] = made
+        inits[_bound(name)], carried[_bound(name)] = is_bound, NumberProxy(self.trace.make_name("n"), bool)
+
+    def _may_assume(self) -> bool:
+        """Whether it is worth another look to take it that integers keep the values that they begin with: then they may be values
+        of a scalar's dtype, as the 0 is of ``s = 0``. What shows to be no such integer is in ``counting`` from then on."""
+        if self.assumes or not any(type(self.variables[n]) is int for n in self.names):
+            return False
+        self.assumes = True
+        return True
+
+    def _findings(self) -> tuple[int, ...]:
+        """How much is known of the variables; if more than before, the body is worth another look."""
+        return (
+            len(self.loose),
+            len(self.rebound),
+            len(self.owned),
+            len(self.mixed),
+            len(self.maybe),
+            len(self.counting),
+            sum(map(len, self.varying.values())),
+        )
+
+    def _may_own(self, value: Any) -> bool:
+        """Whether the body may write to the array that a variable is bound to: memory of the program that no other variable that the
+        loop carries looks at."""
+        if type(value) is not TracedArray or value.scalar or type(value.storage) is not Storage or value.path:
+            return False
+        storage = value.storage
+        holders = [v for n in self.names if type(v := self.variables[n]) is TracedArray and v.storage is storage]
+        return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
+
+    def once(self, region: Region) -> Any:
+        carried: dict[str, Proxy] = {}
+        inits: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
+        for name in self.names:
+            value = self.variables[name]
+            if type(value) is TracedMaybe:
+                self.maybe.setdefault(name, proxy_of(value.value))
+            if name in self.maybe:
+                self._carry_maybe(name, value, inits, carried, entries)
+                continue
+            if type(value) is TracedEither:
+                self.mixed[name] = value.kinds
+            if name in self.mixed:
+                self._carry_either(name, value, inits, carried, entries)
+                continue
+            written = (name in self.stores and name not in self.rebound) or name in self.turning
+            kept = type(value) is TracedArray and not value.scalar and written
+            made = None if kept else carried_handle(
+                name, value, is_loose=name in self.loose, writable=self._may_own(value), varying=self.varying.get(name, ())
+            )  # fmt: skip
+            if made is not None and self.assumes and type(value) is int and name not in self.counting:
+                made[1].low = made[1].bound = value
+            if made is not None:
+                inits[name], carried[name], entries[name] = made
+        memory = {key: s.value for key, s in self.storages.items()}
+        for name in inits:
+            held, _ = split(self.variables[name]) if name in self.variables else (None, None)
+            if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
+                raise Failure(f"{name} begins as part of an array that is written", settles=True)
+        proxies = self.storage_proxies()
+        low, high = (None, None) if self.rounds is None else self.rounds.interval()
+        index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
+        region.open()
+        for name in self.owned:
+            region.lose(self.variables[name].storage)
+        self.carry_storages(region, proxies)
+        for name, handle in entries.items():
+            flag = carried.get(_bound(name))
+            self.variables[name] = handle if flag is None else TracedMaybe(handle, TracedNumber(flag))
+        tested, condition = self._trace_test(region)
+        self.tracer.repeats *= self._repeats
+        try:
+            code = self._one_round(TracedNumber(index))
+        finally:
+            self.tracer.repeats //= self._repeats
+        leaves = self._leaving(code, region)
+        if condition is True and not leaves:  # the end is not to be seen yet, or there is none
+            raise Failure("its condition does not depend on what it computes", settles=self.forever)
+        self.lifts = self.lifts or bool(leaves)  # a round that may leave the loop cannot be peeled
+        self._check_turns(region, entries)
+        self.check_effects(region)
+        self._check_owned(entries)
+        results, handles = self._results(region, carried, entries)
+        stored = self.stored_results(region)
+        scope = region.close()
+        self._check_worth([*tested, *scope], stored)
+        own = _own_sizes(carried.values())
+        scope, tested = [*own, *scope], [*own, *tested]
+        return self._record(
+            region, scope, index, (tested, condition), leaves,
+            list(results), [(carried[n], inits[n], results[n]) for n in results] + [(proxies[k], memory[k], stored[k]) for k in stored],
+            {carried[n].name: inits[n] for n in carried if n not in results}
+            | {proxies[k].name: memory[k] for k in proxies if k not in stored},
+            {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
+            {k: proxies[k] for k in stored},
+        )  # fmt: skip
+
+    def _one_round(self, index: TracedNumber) -> Any:
+        """The body, as often as it takes for arrays to have their names again; gives its code."""
+        if self.rounds is None:
+            return self.body()
+        if self.times == 1:
+            return self.body(self.rounds.item(index))
+        for k in range(self.times):
+            code = self.body(self.rounds.item(index + k * (self.rounds.step // self.times) if k else index))
+            if code is not None and code is not CONTINUE:
+                raise Failure("it may be left while its arrays take turns")
+        return None
+
+    def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
+        """Raises :class:`TakeTurns` if the round has exchanged the names of arrays of which it writes one."""
+        begin = {n: entries.get(n, region.values[n]) for n in self.names}
+        arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
+        now: dict[str, str] = {}
+        for name in arrays:
+            value = self.variables[name]
+            if not is_same_array(value, arrays[name]):
+                now[name] = next((m for m, x in arrays.items() if is_same_array(value, x)), "")
+        if not now or set(now) != set(now.values()) or not any(n in self.stores and n not in self.rebound for n in now):
+            return
+        if self.rounds is None or not self.rounds.known:  # it may end on any turn, so they are variables
+            self.rebound.update(n for n in now if n in self.stores)
+            raise Failure("arrays that it writes take turns")
+        where, period = dict(now), 1
+        while any(n != m for n, m in where.items()):
+            where = {n: now[m] for n, m in where.items()}
+            period += 1
+        raise TakeTurns(frozenset(now), period)
+
+    def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
+        if self.test is None:
+            return [], None
+        holds = self.test()
+        if not is_unknown(holds) and not holds:
+            raise Failure("its condition does not depend on what it computes")
+        if self.forever and holds is not True:
+            raise Failure("its condition is known while tracing", settles=True)
+        if any(s.value.name != p.name for s, p in region.carried.values()):
+            raise Failure("its condition writes to an array")
+        condition = proxy_of(condition_of(holds)) if is_unknown(holds) else True
+        return region.take(), condition
+
+    def _leaving(self, code: Any, region: Region) -> list[Way]:
+        """In which ways a round ends the loop; if there are several, whether it does in any comes first."""
+        code = without(code, CONTINUE)
+        if code is None:
+            return []
+        if not isinstance(code, Leaving):
+            raise Failure("it is left in each round")
+        ways = [
+            Way(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
+            for c, how in ways_of(code)
+        ]
+        return ways if len(ways) == 1 else [Way(code.condition, None, None), *ways]
+
+    def _results(
+        self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, TracedArray | None]]:
+        """What variables that changed are at the end of a round: values, and the arrays among them."""
+        results: dict[str, Any] = {}
+        handles: dict[str, TracedArray | None] = {}
+        for name in self.names:
+            value = self.variables[name]
+            if name in self.maybe:
+                held, results[_bound(name)] = split(value)
+                results[name] = proxy_of(held)
+                if results[name] is None or not fits(carried[name], results[name]):
+                    raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+                handles[name] = settled(name, held, entries, region, self.loose)
+                continue
+            if name in self.mixed:
+                end = either(value, self.mixed[name])
+                if end is None:
+                    raise Failure(f"{name} becomes another kind of number")
+                results[name], results[_flag(name)] = parts_of(end)
+                handles[name] = None
+                continue
+            if name not in carried:
+                before = region.values[name]
+                if value is before or (type(before) is TracedArray and is_same_array(value, before)):
+                    continue
+                if type(before) is TracedArray and name in self.stores:
+                    self.rebound.add(name)
+                if type(before) in CONSTANTS and type(value) is type(before) and value == before:
+                    continue
+                if before is UNBOUND and (self.lifts or type(value) is TracedMaybe):
+                    like = proxy_of(split(value)[0])
+                    if nothing_like(like) is not None:
+                        self.maybe[name] = like
+                raise Failure(f"{name} changes from round to round", settles=True)
+            result = proxy_of(value)
+            if isinstance(result, Proxy) and result.name == carried[name].name:
+                continue
+            if type(region.values[name]) is int and self.assumes and name not in self.counting and is_number(result):
+                self.counting.add(name)
+                raise Failure(f"{name} counts")
+            if result is None or not fits(carried[name], result):
+                self._note_varying(name, carried[name], result)
+                lifts = self.lifts or type(value) is TracedEither
+                kinds = kinds_of_both(region.values[name], value) if lifts else None
+                if kinds is not None:
+                    self.mixed[name] = kinds
+                raise Failure(f"{name} does not keep its type, shape and dtype", settles=True)
+            handles[name] = settled(name, value, entries, region, self.loose)
+            results[name] = result
+        arrays = [h for n, x in entries.items() if type(h := handles.get(n, x)) is TracedArray and not h.scalar]
+        found = [id(s) for h in arrays for s in may_share(h.storage)]
+        if len(set(found)) < len(found):
+            raise Failure("two of its variables may be bound to one array")
+        return results, handles
+
+    def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
+        """The variables whose first arrays a variable may be bound to after some rounds."""
+        found: list[str] = []
+        found += self._handed_by(handles.get(name), entries, found)
+        for source in found:
+            found += self._handed_by(handles.get(source), entries, found)
+        return found
+
+    def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
+        """The variables whose arrays, at the beginning of a round, ``handle`` may be at its end."""
+        places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
+        return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
+
+    def _check_owned(self, entries: dict[str, Any]) -> None:
+        """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
+        arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
+        written = [n for n, x in arrays.items() if x.storage.written]
+        for name in written:  # what is handed on to one of them is written a round later
+            handle, _ = split(self.variables[name])
+            written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
+        if not all(arrays[n].storage.writable for n in written):
+            raise Failure("it writes to what another variable was bound to")
+        if not self.owned.issuperset(written):
+            self.owned.update(written)
+            raise Failure(f"it writes to what {' and '.join(sorted(written))} are bound to before it binds them anew")
+
+    def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
+        """Notes the dimensions of a variable that change from round to round, where that is all that does, and none grows."""
+        if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
+            return
+        pairs = list(zip(arg.shape, result.shape))
+        limits = [(sizes.bound_or_none(n), sizes.bound_or_none(m)) for n, m in pairs]
+        if all(n is not None and m is not None and m <= n for n, m in limits):
+            changed = {d for d, (n, m) in enumerate(pairs) if sizes.equal(n, m) is not True and type(n) is int}
+            self.varying.setdefault(name, set()).update(changed)
+
+    def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
+        """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
+        known = self.knows_first_test if self.rounds is None else self.rounds.known
+        arrays = any(isinstance(p, TensorProxy) for b in scope for p in (*b.flat_inputs, *b.flat_outputs))
+        if known and not arrays and not stored:
+            raise Failure("it computes numbers only")
+
+    def _record(
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[Way],
+        names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
+        written: dict[int, TensorProxy],
+    ) -> Any:  # fmt: skip
+        """Records the operation, and binds variables and storages to what it leaves. ``names`` are what is carried first."""
+        told: list[NumberProxy] = []
+        if self.tells or any(way.how is not BREAK for way in leaves):
+            values = [v for way in leaves for v in way.values]
+            told = [NumberProxy(self.trace.make_name("n"), t) for way in leaves for t in way.types]
+            carried = [*carried, *((t, t.python_type(), v) for t, v in zip(told, values))]
+        args = [c for c, _, _ in carried]
+        inits = [i for _, i, _ in carried]
+        results = [r for _, _, r in carried] + [way.flag for way in leaves[:1]]
+        if self.rounds is None:
+            body = Body(args, scope, results).substitute(unchanged)
+            tested = Body(args, test[0], [test[1]]).substitute(unchanged)
+            prims.while_loop(tested, body, *inits)
+        else:
+            r = self.rounds
+            body = Body([index, *args], scope, results).substitute(unchanged)
+            bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
+            prims.for_loop(*bounds, body, *inits)
+        self.trace.statements.extend(_own_sizes(args))  # of the arrays that the loop leaves
+        self._count_rounds()
+        region.restore_variables()
+        surely_ran = self.rounds is not None and self.rounds.known
+        for name, (proxy, handle, sources) in variables.items():
+            self.variables[name] = output_handle(proxy, handle)
+            if name in self.maybe:
+                flag = args[names.index(_bound(name))]
+                self.variables[name] = TracedMaybe(self.variables[name], TracedNumber(flag))
+            elif name in self.mixed:
+                self.variables[name] = either_of((proxy, args[names.index(_flag(name))]), self.mixed[name])
+            for source in sources if surely_ran else [name, *sources]:
+                before, _ = split(region.values[source])
+                if handle is not None and type(before) is TracedArray and not before.storage.lost:
+                    mark_shared(self.variables[name].storage, before.storage)
+        self.commit(written)
+        if not told:
+            return None
+        return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
+
+    def _count_rounds(self) -> None:
+        self.tracer.rolled = True
+        self.tracer.rolled_rounds += self._repeats * self.tracer.repeats
+
+
+def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
+    """What defines the sizes that carried arrays have in each round."""
+    arrays = [p for p in carried if isinstance(p, TensorProxy)]
+    return [
+        prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
+    ]
+
+
+def _bound(name: str) -> str:
+    """Under what it stands whether a variable is bound that may not be."""
+    return f"{name} is bound"
+
+
+def _flag(name: str) -> str:
+    """Under what the flag of a variable stands that is a number or a scalar."""
+    return f"{name} is a scalar"

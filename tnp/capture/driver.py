@@ -1,0 +1,375 @@
+"""Acquiring a trace: a user's function, run once on handles."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.contract import CONSTANT_TYPES
+from tnp.capture.control_flow.iterables import TracedRange
+from tnp.capture.guards.lifting import Inputs
+from tnp.capture.guards.prologue import Prologue, Source
+from tnp.capture.guards.scalar_guards import guard_numbers
+from tnp.capture.libraries.base import capturing, library_of_value
+from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.shadows import (
+    Construct,
+    attributes_of,
+    is_copy,
+    is_made_of_attributes,
+    is_plain_object,
+    is_shadow,
+    stored_attributes,
+)
+from tnp.capture.objects.twins import class_of
+from tnp.capture.speculation.value_specialization import Answers
+from tnp.capture.tracing.hooks import Runtime
+from tnp.capture.tracing.output_aliasing import is_sealed
+from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+from tnp.capture.tracing.tracer import Tracer, is_traced
+from tnp.core import languages, prims, pytree, sizes
+from tnp.core.effects import acts_on_the_outside
+from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.subtraces import Body, bodies_of
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
+from tnp.core.trace import Provenance, Trace, tracing
+from tnp.lang import numpy as lnp
+
+__all__ = ["Acquired", "Differentiate", "acquire"]
+
+#: makes something of a trace and the names of its arguments that require gradients
+Differentiate = Callable[[Trace, set[str]], Any]
+
+
+@dataclasses.dataclass
+class Acquired:
+    """A trace, the prologue that guards it, and what fetches each of its arguments."""
+
+    trace: Trace
+    prologue: Prologue
+    inputs: Inputs
+    #: whether gradients are on and arguments require them, and what ``differentiate`` made of the trace then
+    requires_gradients: bool = False
+    differentiated: Any = None
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expression that fetches each argument, by name."""
+        return self.inputs.expressions
+
+    def guard_numbers(self, known: int) -> None:
+        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        numbers = list(self.trace.value_guards.values())[known:]
+        guard_numbers(self.trace, numbers, self.inputs)
+
+
+#: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
+#: asks for values that are known then
+ROUNDS_AGAIN = 1_000
+#: operations of a program that is written out and holds for a value only: the next call may have another
+MOST_FOR_A_VALUE = 400
+
+
+def acquire(
+    function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
+    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None, answers: Answers | None = None,
+) -> Acquired:  # fmt: skip
+    """Traces ``function`` for the arguments ``values`` of ``parameters``.
+
+    If arguments require gradients, ``differentiate`` gets the trace and their names while what it makes may still depend on
+    the values of numbers.
+
+    ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
+    that tracing asks for; without it, a program that needs one runs eagerly.
+    """
+
+    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
+        prologue.clear()
+        if answers is not None:
+            answers.begin()
+        trace = Trace()
+        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
+        tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
+        if postpones:
+            tracers[-1].asking.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
+        return _acquire(function, parameters, call, values, tracers[-1], differentiate)
+
+    def may_write_out(tracer: Tracer) -> bool:
+        return tracer.rolled and tracer.rolled_rounds <= ROUNDS_AGAIN
+
+    def may_say(tracer: Tracer) -> bool:
+        """Libraries look at values for shortcuts that they leave out where a compiler is at work."""
+        return tracer.inputs.guarded_state
+
+    tracers: list[Tracer] = []
+    try:
+        return attempt(asks=True, postpones=True)
+    except NeedsEager as needed:
+        rolls, says_compiling = not may_write_out(tracers[-1]), isinstance(needed, NeedsValue) and may_say(tracers[-1])
+        if rolls and not says_compiling:
+            raise
+        reason = needed
+    # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
+    try:
+        acquired = attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
+        if rolls or not tracers[-1].asking.answered or len(acquired.trace.bound_symbols) <= MOST_FOR_A_VALUE:
+            return acquired
+        raise reason  # so long a program is not compiled for one value
+    except NeedsEager:
+        if answers is None or not isinstance(reason, NeedsValue):
+            raise reason from None  # what is in the way of the program as it is written
+    return attempt(asks=True, says_compiling=says_compiling)
+
+
+def _acquire(
+    function: Callable[..., Any],
+    parameters: list[str],
+    call: Callable[..., Any],
+    values: tuple[Any, ...],
+    tracer: Tracer,
+    differentiate: Differentiate | None,
+) -> Acquired:
+    start = time.perf_counter()
+    trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
+    before = active.set_current(tracer)
+    language = languages.set_current(lnp.language)
+    try:
+        with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
+            handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
+            runtime = tracer.runtime = Runtime(_no_function)
+            if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
+                description = "the function" if library_of_value(function) is None else type(function).__name__
+                function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
+            try:
+                result = call(lambda *args, **kwargs: runtime.call(function, *args, **kwargs), handles)
+            except Exception as error:
+                _check_own(error, tracer)
+                raise
+            if tracer.must_run_eagerly is not None:
+                raise tracer.must_run_eagerly
+            _check_containers(inputs)
+            differentiated = _finish(trace, inputs, tracer, result, differentiate)
+    except BaseException:
+        guard_numbers(trace, trace.value_guards.values(), inputs, given_up=True)  # what is found is found for these
+        raise
+    finally:
+        languages.set_current(language)
+        active.set_current(before)
+        inputs.release()
+        tracer.asking.answers = None  # it has the caller's arguments
+    trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
+    requires = tracer.gradients is not None and bool(tracer.gradients.roots)
+    return Acquired(trace, prologue, inputs, requires, differentiated)
+
+
+def _check_own(error: Exception, tracer: Tracer) -> None:
+    """Raises :class:`NeedsEager` where eager may not come to an error: the program has caught one that is not eager's before, or has
+    seen a result of which only a dry run is known."""
+    if tracer.must_run_eagerly is not None:
+        raise tracer.must_run_eagerly from error
+    guessed = next((b for b in tracer.trace.bound_symbols if b.has_tag_inside(OpTags.LATE_GUARD)), None)
+    if guessed is not None:
+        reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"
+        raise RaisedWhileTracing(reason, error) from error
+    if isinstance(error, RecursionError):
+        raise RaisedWhileTracing(
+            "it calls functions, or holds lists in lists, deeper than tracing can follow", error
+        ) from error
+
+
+def _no_function() -> None:
+    """Whose globals and closure a runtime has that belongs to no function."""
+
+
+def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, differentiate: Differentiate | None) -> Any:
+    """Stores what was written into the caller's memory and objects, and returns the result. Gives what ``differentiate`` makes."""
+    gradients = tracer.gradients
+    if gradients is not None:
+        gradients.finish()
+        gradients.check_results()
+    tracer.flush()
+    for storage in inputs.storages:
+        library = storage.value.lang.library if storage.dirty else None
+        if library is not None:
+            library.written(storage.value)
+    inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
+    for shadow in inputs.shadows:
+        source, kind, stored = stored_attributes(shadow)
+        if stored:
+            obj = inputs.object_proxy(source, kind)
+            for name, value in stored.items():
+                prims.set_attribute(obj, name, _output(value))
+    if tracer.may_lose_stores and acts_on_the_outside(trace):
+        raise NeedsEager("it assigns an attribute, and then does what may raise after arrays were written to")
+    output = _output(result)
+    _check_reshapes(tracer)
+    used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
+    inputs.finish(used)
+    trace.args = list(inputs.proxies)
+    _check_scopes(trace, output)
+    unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
+    prims.python_return(output)
+    trace.output = output
+    trace.bound_symbols[:0] = unpacking
+    differentiated = None
+    if differentiate is not None and gradients is not None and gradients.roots:
+        differentiated = differentiate(trace, gradients.roots)
+    guard_numbers(trace, trace.value_guards.values(), inputs)
+    return differentiated
+
+
+def _check_reshapes(tracer: Tracer) -> None:
+    """Raises :class:`NeedsEager` if an array and a reshape of it are returned of which the layout in memory decides whether it is a view."""
+    memory: dict[int, int] = {}
+
+    def root(x: int) -> int:
+        while x in memory:
+            x = memory[x]
+        return x
+
+    for made, source in tracer.reshaped:
+        a, b = root(id(made)), root(id(source))
+        if a != b:
+            memory[a] = b
+    returned = {id(h.storage) for h, _ in tracer.output_objects.values()}
+    if len({root(x) for x in returned}) < len(returned):
+        raise NeedsEager("it returns an array and a reshape of it that may or may not share memory with it")
+
+
+def _check_scopes(trace: Trace, output: Any) -> None:
+    """Raises :class:`NeedsEager` if the program reads what only the inside of a loop or a branch defines, or what was traced on trial and
+    is not there any more."""
+    inside = {p.name for b in trace.bound_symbols for body in bodies_of(b) for p in _defined_in(body)}
+    defined = {p.name for p in trace.args} | {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    read = [*flat_proxies(output), *(p for b in trace.bound_symbols for p in b.flat_inputs)]
+    for p in read:  # sizes have no definition of their own
+        if p.name not in defined and (p.name in inside or isinstance(p, TensorProxy)):
+            raise NeedsEager("it keeps an array of the inside of a loop or a branch where tnp does not see it")
+
+
+def _defined_in(body: Body) -> Iterator[Proxy]:
+    for b in body.bound_symbols:
+        yield from b.flat_outputs
+        for inner in bodies_of(b):
+            yield from _defined_in(inner)
+
+
+def _array_output(x: TracedArray, inputs: Inputs) -> Proxy:
+    """The value of an array, as an object of its own if another array that looks at the same elements is one too."""
+    known = active.current().output_objects
+    if id(x) not in known:
+        known[id(x)] = x, _own_object(x, inputs)
+    return known[id(x)][1]
+
+
+def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
+    value = x.__tnp_value__()
+    if is_sealed(x):
+        # As an object of its own: another array of these elements may be writable.
+        value = prims.reshape(value, value.shape) if sizes.is_known(value.shape) else value
+        active.current().trace.read_only.add(value.name)
+        return value
+    if x.storage in inputs.subclassed and not x.scalar:
+        raise NeedsEager("it returns a memmap, or a view of one")
+    first = inputs.array_objects.setdefault(value.name, x)
+    if first is x or value.scalar or not sizes.is_known(value.shape):
+        return value
+    with languages.language_context(value.lang):
+        return prims.reshape(value, value.shape)
+
+
+#: kinds of values that are returned as they are
+_UNCHANGING = (*CONSTANT_TYPES, type, types.ModuleType, np.ufunc)
+
+
+def _check_containers(inputs: Inputs) -> None:
+    for container in inputs.containers:
+        if container.changed():
+            raise NeedsEager(f"it changes a {container.kind.__name__} that was passed to it")
+
+
+def _key(x: Any) -> Any:
+    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    if type(x) is tuple:
+        return tuple(map(_key, x))
+    if type(x) is TracedNumber:
+        return x.proxy.known()
+    return x.known_scalar() if type(x) is TracedArray else x
+
+
+def _output(x: Any) -> Any:
+    """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
+    if type(x) is TracedRange:
+        x = x.known()
+    kind = class_of(x)
+    inputs = active.current().inputs
+    if kind is Foreign:
+        return inputs.object_proxy(source_of(x), type(real_value(x)))
+    if kind is TracedArray:
+        return _array_output(x, inputs)
+    if kind in (TracedNumber, TracedObject):
+        return x.proxy
+    if kind is TracedEither:
+        return x.output()
+    if kind in (int, float, complex, bool) or isinstance(x, _UNCHANGING) or id(x) in inputs.same:
+        return x
+    if kind is slice:
+        return slice(_output(x.start), _output(x.stop), _output(x.step))
+    for container in inputs.containers:
+        if container.made is x:  # what was passed in comes back as itself
+            return inputs.object_proxy(container.source, container.kind)
+    if kind is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        items = [_output(y) for y in x]
+        return kind(*items) if hasattr(x, "_fields") else tuple(items)
+    if is_shadow(x):
+        if is_copy(x):
+            raise NeedsEager(f"it returns a copy of an object of the class {kind.__name__}")
+        source, real_kind, _ = stored_attributes(x)
+        return inputs.object_proxy(source, real_kind)
+    if isinstance(x, np.generic):
+        return x
+    library = library_of_value(x)
+    if library is not None and library.is_constant(x):
+        return x
+    if isinstance(x, np.ndarray) or (library is not None and not isinstance(x, tuple)):
+        raise NeedsEager("it returns an array that was not made by a function that tnp traces")
+    if id(x) in inputs.returned:
+        raise NeedsEager(f"it returns one {kind.__name__} in two places")
+    inputs.returned[id(x)] = x
+    if kind is list:
+        return [_output(y) for y in x]
+    if kind is dict:
+        return {_key(k): _output(y) for k, y in x.items()}
+    if (is_plain_object(x) or (isinstance(x, dict) and is_made_of_attributes(x))) and not callable(x):
+        if not _holds_traced(x):  # it may be one that the program got hold of unseen
+            raise NeedsEager(f"it returns a new {kind.__name__}")
+        attributes = attributes_of(x)
+        if not isinstance(x, dict):
+            return Construct(kind, {k: _output(v) for k, v in attributes.items()})
+        fields = tuple(k for k, v in attributes.items() if dict.get(x, k, _output) is v)
+        items = {k: _output(v) for k, v in dict.items(x)}
+        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, items, fields)
+    if pytree.is_container(x):
+        children, metadata, unflatten = pytree.flatten(x)
+        return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])
+    raise NeedsEager(f"it returns a {kind.__name__}")
+
+
+def _holds_traced(x: Any) -> bool:
+    """Whether a value of the trace is in ``x``, or in what it is made of."""
+    if is_traced(x) or is_shadow(x):
+        return True
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_traced, x))
+    return (isinstance(x, dict) and any(map(_holds_traced, dict.values(x)))) or (
+        is_made_of_attributes(x) and any(map(_holds_traced, attributes_of(x).values()))
+    )

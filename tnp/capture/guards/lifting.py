@@ -1,0 +1,611 @@
+"""Lifting: values that a program reads become inputs of its trace.
+
+Arrays and NumPy scalars become array handles, numbers number handles, containers containers of those; whatever else can
+be compared becomes a constant. Each lifting leaves the guards under which the trace may be used again.
+"""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import math
+import re
+import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.contract import is_compiled_array, is_compiled_function, row_of
+from tnp.capture.guards.prologue import ArrayKind, Extent, Prologue, Source, disjoint
+from tnp.capture.libraries.base import library_of_value
+from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
+from tnp.capture.objects.type_versions import version_of
+from tnp.capture.tracing.strides import ROW_MAJOR, Strides
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
+from tnp.core import pytree
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.trace import Trace
+from tnp.core.views import Path
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import to_dtype
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["Inputs"]
+
+#: callables that are made of others, and the attributes that say of which
+_CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
+
+
+@dataclass(frozen=True)
+class _Lifted:
+    """A container made for the program in place of one that it was given, and what it held then."""
+
+    made: Any
+    contents: list[Any]
+    source: Source
+    kind: type
+    #: the container that the program was given
+    real: Any
+
+    def changed(self) -> bool:
+        """Whether the program changed it."""
+        if isinstance(self.made, (list, tuple)):
+            now: Any = self.made
+        elif type(self.made) is dict:
+            now = [*self.made, *self.made.values()]
+        elif type(self.made) is set:
+            return self.made != set(self.contents)
+        else:
+            now = pytree.flatten(self.made)[0]
+        return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
+
+
+class Inputs:
+    """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""
+
+    tracer: Tracer
+
+    def __init__(self, trace: Trace, prologue: Prologue) -> None:
+        self.trace = trace
+        self.prologue = prologue
+        self.storages: list[Storage] = []
+        self._constant_numbers = False
+        #: the expression that fetches each input proxy
+        self.expressions: dict[str, str] = {}
+        self.proxies: list[Proxy] = []
+        #: containers made for the program, with what they were made of: a program that changes one runs eagerly
+        self.containers: list[_Lifted] = []
+        #: objects that the program gets as they are, since it is valid for these very ones only
+        self.same: dict[int, Any] = {}
+        #: of a default: it, and what the program got in its place
+        self._defaults: dict[int, tuple[Any, Any]] = {}
+        #: lists, dicts and objects that the program made, and that its results hold
+        self.returned: dict[int, Any] = {}
+        #: the function that is jitted
+        self._outermost: types.FunctionType | None = None
+        self._classes: set[type] = set()
+        #: of the name of a value: the array that is the object that the program has for it
+        self.array_objects: dict[str, TracedArray] = {}
+        #: the arrays that say to be of a class of their own, by ``id``
+        self.classes: dict[int, type] = {}
+        #: arrays that the program tells from others by their identity, in a dict or a set
+        self.told_apart: list[TracedArray] = []
+        #: memory of which arrays are of a subclass of ndarray, or may be
+        self.subclassed: set[Storage] = set()
+        #: whether arguments require gradients, while computing them is off
+        self.trace_has_gradients = False
+        #: whether there are guards on what a library's functions depend on beside their arguments
+        self.guarded_state = False
+        #: stand-ins for objects of the user's classes
+        self.shadows: list[Any] = []
+        #: copies that the program made of those
+        self.copies: list[Any] = []
+        self._by_identity: dict[int, tuple[Any, Any, str]] = {}
+        #: the numbers that come from globals and closure variables, by name
+        self.settings: set[str] = set()
+        #: by the name of its value, an array: its memory, its storage, and the expression of the memory
+        self._arrays: dict[str, tuple[np.ndarray[Any, Any] | Extent, Storage, str]] = {}
+        self._scalars: dict[str, Any] = {}
+        self._captured: list[Storage] = []
+
+    def name_of(self, source: Source) -> str:
+        return self.trace.add_name(_identifier(source.description))
+
+    def _add(self, proxy: Proxy, source: Source) -> None:
+        self.proxies.append(proxy)
+        self.expressions[proxy.name] = source.expression
+
+    def lift(self, value: Any, source: Source) -> Any:
+        """What the program gets in place of ``value``, as the capture contract says. Raises :class:`NeedsEager` for arrays of kinds
+        that are not compiled."""
+        return row_of(value).lift(self, value, source)
+
+    def lift_bool(self, value: bool, source: Source) -> bool:
+        self.prologue.guard(f"{source.expression} is {value}", f"{source.description} is {value}")
+        return value
+
+    def lift_jitted_module(self, value: Any, source: Source) -> Any:
+        condition = f"type({source.expression}) is {self.prologue.constant(type(value), 'type')}"
+        self.prologue.guard(condition, f"{source.description} is a jitted module")
+        inside = Source(f"{source.expression}.__tnp_function__", source.description)
+        return self.lift(value.__tnp_function__, inside)
+
+    def lift_slice(self, value: slice, source: Source) -> slice:
+        parts = [self.lift(getattr(value, p), source.attribute(p)) for p in ("start", "stop", "step")]
+        self.prologue.guard(f"type({source.expression}) is slice", f"{source.description} is a slice")
+        return slice(*parts)
+
+    def lift_of_library(self, value: Any, source: Source) -> Any:
+        library = library_of_value(value)
+        assert library is not None
+        return library.lift(self, value, source)
+
+    def lift_set(self, value: Any, source: Source) -> Any:
+        """A set of texts and integers: the program gets a copy, and may not change it."""
+        same = self.prologue.constant(_same_set)
+        expected = self.prologue.constant(frozenset(value), "set")
+        condition = f"type({source.expression}) is {type(value).__name__} and {same}({source.expression}, {expected})"
+        self.prologue.guard(condition, f"{source.description} is {value!r}")
+        made = type(value)(value)
+        if type(value) is set:
+            self.containers.append(_Lifted(made, list(value), source, set, value))
+        return made
+
+    def lift_foreign(self, value: Any, source: Source) -> Any:
+        """A value that the program may pass on, and not use."""
+        known = self.known_object(value, source)
+        if known is not None:
+            return known
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        made = Foreign(value, source)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        return made
+
+    def known_object(self, value: Any, source: Source) -> Any:
+        """What the program has in place of an object that is an input already, guarded as the same object; ``None`` for others."""
+        known = self._by_identity.get(id(value))
+        if known is None:
+            return None
+        if known[2] != source.expression:
+            self.prologue.guard(f"{source.expression} is {known[2]}", f"{source.description} is {known[2]}")
+        return known[1]
+
+    def lift_default(self, value: Any, source: Source) -> Any:
+        """What a function takes by default, the same one at each of its calls in the program."""
+        known = self._defaults.get(id(value))
+        if known is None:
+            known = self._defaults[id(value)] = (value, self.lift(value, source))
+        return known[1]
+
+    def guard_equal(self, value: Any, source: Source) -> Any:
+        """The trace holds only where what ``source`` fetches is of this type and equal. Gives ``value``."""
+        e = source.expression
+        name = repr(value) if isinstance(value, (str, bytes)) or value is None else self.prologue.constant(value)
+        if value is None or value is ...:
+            self.prologue.guard(f"{e} is {name}", f"{source.description} is {value}")
+        else:
+            kind = self.prologue.constant(type(value), "type")
+            self.prologue.guard(f"type({e}) is {kind} and {e} == {name}", f"{source.description} == {value!r}")
+        return value
+
+    def guard_identity(self, value: Any, source: Source) -> Any:
+        """The trace holds only where what ``source`` fetches is this very object. Gives ``value``."""
+        name = self.prologue.constant(value)
+        if source.expression != name:
+            self.prologue.guard(f"{source.expression} is {name}", f"{source.description} is {value!r}")
+        self.same[id(value)] = value
+        return value
+
+    def lift_callable(self, value: Any, source: Source) -> Any:
+        """A bound method or a partial, which is the same as another one if what it is made of is."""
+        source = self.prologue.let(source)
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        parts = [self.lift(getattr(value, p), source.attribute(p)) for p in _CALLABLE_PARTS[type(value)]]
+        if type(value) is types.MethodType:
+            if is_compiled_function(value.__func__):  # it reads the memory of the very object
+                return getattr(parts[1], value.__func__.__name__)
+            return types.MethodType(*parts)
+        function, arguments, keywords = parts
+        return functools.partial(function, *arguments, **keywords)
+
+    @contextmanager
+    def numbers_as(self, *, constant: bool) -> Iterator[None]:
+        """While numbers that are lifted are constants, which are guarded, or inputs."""
+        before, self._constant_numbers = self._constant_numbers, constant
+        try:
+            yield
+        finally:
+            self._constant_numbers = before
+
+    def lift_number(self, value: Any, source: Source) -> Any:
+        kind = type(value)
+        self.prologue.guard(f"type({source.expression}) is {kind.__name__}", f"{source.description} is {_a(kind)}")
+        if self._constant_numbers:
+            self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
+            return value
+        proxy = NumberProxy(self.name_of(source), kind, value)
+        self._add(proxy, source)
+        if source.description.startswith(("global ", "closure variable ")):
+            self.settings.add(proxy.name)
+        return TracedNumber(proxy)
+
+    def known_array(self, value: Any, source: Source) -> TracedArray | None:
+        """The handle of an array that is an input already, guarded as the same object."""
+        known = self._by_identity.get(id(value))
+        if known is None:
+            return None
+        _, handle, expression = known
+        if expression != source.expression:
+            self.prologue.guard(
+                f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"
+            )
+        return handle
+
+    def add_array(
+        self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any] | Extent, expression: str,
+        *, is_row_major: bool, writable: bool,
+    ) -> TracedArray:  # fmt: skip
+        """The handle of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one."""
+        self._add(proxy, source)
+        if is_row_major:
+            self.trace.row_major.add(proxy.name)
+        storage = Storage(proxy, origin=proxy, writable=writable)
+        storage.source = proxy.name
+        storage.serial = -1  # it was there before the program, wherever the program comes upon it
+        self.storages.append(storage)
+        handle = TracedArray(storage, Path(), proxy, strides)
+        self._by_identity[id(value)] = (value, handle, source.expression)
+        self._arrays[proxy.name] = (memory, storage, expression)
+        return handle
+
+    def lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+        known = self.known_array(value, source)
+        if known is not None:
+            return known
+        dtype = to_dtype(value.dtype)
+        e = source.expression
+        kind = ArrayKind(value.dtype, value.shape, value.strides)
+        self.prologue.guard_array(source, kind, value.flags.c_contiguous)
+        if self.trace.numpy_kind != "numpy" and not self.prologue.moves_arrays:
+            raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
+        proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
+        self.trace.host_arrays.add(proxy.name)
+        strides: Strides = ROW_MAJOR
+        if not value.flags.c_contiguous:
+            whole = not any(s % value.itemsize for s in value.strides)
+            strides = tuple(s // value.itemsize for s in value.strides) if whole else None
+        return self.add_array(
+            value,
+            source,
+            proxy,
+            strides,
+            value,
+            e,
+            is_row_major=value.flags.c_contiguous,
+            writable=value.flags.writeable,
+        )
+
+    def lift_memmap(self, value: np.memmap[Any, Any], source: Source) -> TracedArray:
+        """An array in a file, as the plain array that it is. Views of it would be of its class, so it may return none."""
+        known = self.known_array(value, source)
+        if known is not None:
+            return known
+        self.prologue.guard(
+            f"type({source.expression}) is {self.prologue.constant(type(value), 'type')}",
+            f"{source.description} is a memmap",
+        )
+        view = self.prologue.constant(_as_plain_array)
+        plain = self.prologue.let(Source(f"{view}({source.expression})", source.description))
+        handle = self.lift_array(_as_plain_array(value), plain)
+        self._by_identity[id(value)] = (value, handle, source.expression)
+        self.subclassed.add(handle.storage)
+        return handle
+
+    def lift_scalar(self, value: np.generic, source: Source) -> TracedArray:
+        source = self.prologue.let(source)
+        dtype = to_dtype(value.dtype)
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
+        self.trace.host_arrays.add(proxy.name)
+        self._add(proxy, source)
+        handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
+        self._scalars[proxy.name] = (value, source)
+        self.trace.scalar_values[proxy.name] = lambda: self.known_scalar(handle)
+        return handle
+
+    def known_scalar(self, a: TracedArray) -> Any:
+        """The value of a NumPy scalar that is an input, which becomes a guard; ``None`` for any other array."""
+        found = self._scalars.get(a._proxy.name)
+        if found is None or a.path:
+            return None
+        value, source = found
+        self.prologue.guard(f"{source.expression} == {value.item()!r}", f"{source.description} == {value.item()!r}")
+        return value.item()
+
+    def guard_function(self, f: types.FunctionType) -> None:
+        """The trace holds only while a function that it called has the code that it has (reloaders exchange that in place)."""
+        if self._outermost is None:  # the function that is jitted, whose code ``jit`` was given
+            self._outermost = f
+        elif f is not self._outermost:
+            name, code = self.prologue.constant(f, "function"), self.prologue.constant(f.__code__, "code")
+            self.prologue.guard(f"{name}.__code__ is {code}", f"{f.__qualname__} has the same code")
+
+    def guard_class(self, kind: type, *, data: bool = False, bases: tuple[type, ...] = ()) -> None:
+        """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
+        with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
+        for c in kind.__mro__:
+            if c in self._classes or not is_made_by_statement(c):
+                continue
+            self._classes.add(c)
+            kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))
+            found = {n: v for n, v in c.__dict__.items() if isinstance(v, kinds)}
+            if c in bases:  # of many methods, those that Python and the class call by themselves
+                found = {n: v for n, v in found.items() if n.startswith("_")}
+            name, names = self.prologue.constant(c, "class"), self.prologue.constant(tuple(found), "names")
+            values, same = self.prologue.constant(tuple(found.values()), "values"), self.prologue.constant(same_entries)
+            count = len(c.__dict__) - ("__slotnames__" in c.__dict__)
+            condition = f"{same}({name}.__dict__, {count}, {names}, {values})"
+            version = version_of(c)
+            if version is not None:
+                condition = f"({self.prologue.constant(version, 'version')}.value == {version.value} or {condition})"
+            self.prologue.guard(condition, f"the class {c.__qualname__} has the same methods")
+
+    def lift_object(self, value: Any, source: Source) -> TracedObject:
+        """An object that the program passes along: a random generator."""
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        proxy = ObjectProxy(self.name_of(source), type(value))
+        self._add(proxy, source)
+        return TracedObject(proxy, value)
+
+    def lift_container(self, value: Any, source: Source) -> Any:
+        e = source.expression
+        known = None if isinstance(value, tuple) else self.known_object(value, source)
+        if known is not None:
+            return known
+        kind = self.prologue.constant(type(value), "type") if hasattr(value, "_fields") else type(value).__name__
+        if isinstance(value, dict):
+            return self._lift_dict(value, source)
+        self.prologue.guard(
+            f"type({e}) is {kind} and len({e}) == {len(value)}",
+            f"{source.description} is a {type(value).__name__} of {len(value)}",
+        )
+        made: Any = []
+        if not isinstance(value, tuple):  # it may hold itself
+            self._by_identity[id(value)] = (value, made, e)
+        made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
+        if isinstance(value, tuple):
+            made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        self.containers.append(_Lifted(made, list(made), source, type(value), value))
+        return made
+
+    def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
+        e, keys = source.expression, self.prologue.constant(list(value), "keys")
+        same = f"list({e}) == {keys}"
+        if not all(type(k) in _PLAIN_KEYS for k in value):
+            same = f"{self.prologue.constant(_same_keys)}({e}, {keys})"
+        self.prologue.guard(f"type({e}) is dict and {same}", f"{source.description} is a dict with keys {list(value)}")
+        made: dict[Any, Any] = {}
+        self._by_identity[id(value)] = (value, made, e)
+        for k, v in value.items():
+            key = self._key(k)
+            lifted = k if type(k) in _PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
+            made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
+        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, value))
+        return made
+
+    def _lift_key(self, key: Any, source: Source) -> Any:
+        """A key of a dict: guarded already, and what the program has in its place where it comes upon it elsewhere."""
+        return self.lift(key, source) if row_of(key).what.startswith("objects of") else key
+
+    def watch(self, made: dict[Any, Any], source: Source, real: Any = None) -> None:
+        """Sees to it that a program that changes a dict made for it runs eagerly."""
+        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, real))
+
+    def lift_node(self, value: Any, source: Source) -> Any:
+        """A container that optree takes apart."""
+        known = self.known_object(value, source)
+        if known is not None:
+            return known
+        children, metadata, unflatten = pytree.flatten(value)
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        flatten = self.prologue.constant(pytree.flatten, "flatten")
+        parts = self.prologue.let(Source(f"{flatten}({source.expression})", source.description))
+        expected = self.prologue.constant(metadata, "metadata")
+        self.prologue.guard(
+            f"len({parts.expression}[0]) == {len(children)} and {parts.expression}[1] == {expected}",
+            f"{source.description} holds {len(children)} values, as {metadata!r}",
+        )
+        items = [
+            self.lift(c, Source(f"{parts.expression}[0][{i}]", f"{source.description}[{i}]"))
+            for i, c in enumerate(children)
+        ]
+        made = unflatten(metadata, items)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        self.containers.append(_Lifted(made, items, source, type(value), value))
+        return made
+
+    def _key(self, key: Any) -> str:
+        return repr(key) if type(key) in (str, int, bytes) else self.prologue.constant(key, "key")
+
+    def lift_instance(self, value: Any, source: Source, *, bases: tuple[type, ...] = (), **shadowing: Any) -> Any:
+        """An object as a stand-in that reads attributes when the program does; ``shadowing`` is for :func:`shadow`."""
+        known = self.known_object(value, source)
+        if known is not None:
+            return known
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        self.guard_class(type(value), bases=bases)
+        made = shadow(value, source, self, **shadowing)
+        self._by_identity[id(value)] = (value, made, source.expression)
+        self.shadows.append(made)
+        return made
+
+    def object_proxy(self, source: Source, kind: type) -> ObjectProxy:
+        """An input for an object that the program writes attributes of."""
+        for p in self.proxies:
+            if self.expressions[p.name] == source.expression and isinstance(p, ObjectProxy):
+                return p
+        proxy = ObjectProxy(self.name_of(source), kind)
+        self._add(proxy, source)
+        return proxy
+
+    def constant_array(self, value: np.ndarray[Any, Any]) -> TracedArray:
+        """An array that the program got hold of by a way that tnp did not see: an input that is always this object."""
+        name = self.prologue.constant(value, "array")
+        if not is_compiled_array(value) or type(value) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")
+        known = id(value) in self._by_identity
+        handle = self.lift_array(value, Source(name, "captured array"))
+        if not known:
+            self._captured.append(handle.storage)
+        return handle
+
+    def constant_of_library(self, value: Any) -> Any:
+        """A value of another array library that the program got hold of by a way that tnp did not see."""
+        library = library_of_value(value)
+        assert library is not None
+        if library.is_constant(value):
+            return value
+        known = id(value) in self._by_identity
+        lifted = library.lift(self, value, Source(self.prologue.constant(value, "value"), "captured value"))
+        if not known and type(lifted) is TracedArray:
+            self._captured.append(lifted.storage)
+        return lifted
+
+    def value_of(self, a: TracedArray) -> Any:
+        """The very array that a handle stands for, if that is an input."""
+        return next((value for value, handle, _ in self._by_identity.values() if handle is a), None)
+
+    def real_array(self, a: TracedArray) -> tuple[Any, Source | None]:
+        """The array that a handle stands for and where it comes from, if that is an input; else the handle."""
+        for value, handle, expression in self._by_identity.values():
+            if handle is a:
+                return value, Source(expression, a._proxy.name)
+        return a, None
+
+    def real_container(self, made: Any) -> tuple[Any, Source | None]:
+        """The container that one was made for and where it comes from, if that is an input; else the one that was made."""
+        for container in self.containers:
+            if container.made is made and container.real is not None:
+                return container.real, container.source
+        return made, None
+
+    def arrays(self) -> Iterable[TracedArray]:
+        """The arrays among the inputs."""
+        return [handle for _, handle, _ in self._by_identity.values() if type(handle) is TracedArray]
+
+    def finish(self, used: set[str]) -> None:
+        """Adds the guards that depend on what the program turned out to do: writable and non-overlapping memory."""
+        if any(s.dirty for s in self._captured):  # it may be one that each call makes anew
+            raise NeedsEager("it writes to an array that was not made by a function that tnp traces")
+        self._guard_identities()
+        written = [(n, a) for n, (a, s, _) in self._arrays.items() if s.dirty]
+        if not written:
+            return
+        memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
+        for name, _ in written:
+            self.prologue.guard(f"{memory[name]}.flags.writeable", f"{name} is writable")
+        others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
+        done = set()
+        for name, a in written:
+            for other, b in others:
+                if name == other or (other, name) in done:
+                    continue
+                done.add((name, other))
+                x, y = memory[name], memory[other]
+                if not disjoint(a, b):
+                    self.prologue.guard(f"not disjoint({x}, {y})", f"{name} and {other} may overlap in memory")
+                    raise NeedsEager(f"{name}, which it writes, may overlap {other} in memory")
+                condition = f"disjoint({x}, {y})"
+                plain = x == self.expressions[name] and y == self.expressions[other]
+                if plain and a.base is None and b.base is None:  # the common case, told without a call
+                    condition = f"({x} is not {y} and {x}.base is None and {y}.base is None or {condition})"
+                self.prologue.guard(condition, f"{name} and {other} do not overlap in memory")
+
+    def _guard_identities(self) -> None:
+        """Guards that arrays which the program tells apart are different objects."""
+        known = [(h, e) for _, h, e in self._by_identity.values() if type(h) is TracedArray]
+        for handle, x in known:
+            if any(handle is a for a in self.told_apart):
+                for other, y in known:
+                    if other is not handle:
+                        self.prologue.guard(f"{x} is not {y}", f"{x} is not {y}")
+
+    def release(self) -> None:
+        """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
+        self._by_identity.clear()
+        self._arrays.clear()
+        self.same.clear()
+        self._defaults.clear()
+        self.told_apart.clear()
+        for made in (*self.shadows, *self.copies):
+            release(made)
+
+    def number_guard(self, expression: str, description: str, number: NumberProxy) -> None:
+        """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
+        value = number.value
+        condition = _equality(expression, value)
+        self.prologue.guard(condition, f"{description} == {value!r}, which the program's shape depends on")
+
+
+#: kinds of keys that are compared by what they are
+_PLAIN_KEYS = frozenset((str, int, bytes, bool, float, type(None)))
+
+
+def _same_keys(found: dict[Any, Any], keys: list[Any]) -> bool:
+    """Whether a dict has these very keys, or equal ones of kinds that never change."""
+    return len(found) == len(keys) and all(
+        a is b or (type(a) is type(b) and type(a) in _PLAIN_KEYS and a == b) for a, b in zip(found, keys)
+    )
+
+
+def _same_set(found: Any, expected: frozenset[Any]) -> bool:
+    return found == expected and {type(x) for x in found} == {type(x) for x in expected}
+
+
+def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return a.view(np.ndarray)
+
+
+def _equality(expression: str, value: Any) -> str:
+    """The condition that a number is ``value``."""
+    if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
+        text = "float('nan')" if value != value else f"float('{value!r}')"
+        return f"same_float({expression}, {text})"
+    return f"{expression} == {value!r}"
+
+
+@functools.lru_cache(1_000)
+def _identifier(description: str) -> str:
+    name = re.sub(r"\W+", "_", re.sub(r"^(argument|global|closure variable|captured) ", "", description)).strip("_")
+    return name if name.isidentifier() and not _taken(name) else f"x_{name}" if name else "x"
+
+
+def _taken(name: str) -> bool:
+    return keyword.iskeyword(name) or name in (
+        "np",
+        "prims",
+        "dtypes",
+        "devices",
+        "views",
+        "lnp",
+        "slice",
+        "float",
+        "math",
+    )
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'aeiou' else 'a'} {kind.__name__}"

@@ -1,0 +1,74 @@
+"""Guards of the numbers that a trace depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from tnp.capture.guards.lifting import Inputs
+from tnp.capture.guards.prologue import Source
+from tnp.core.elementwise_table import by_name
+from tnp.core.prims.elementwise import number_function
+from tnp.core.printing import literal
+from tnp.core.proxies import NumberProxy, Proxy
+from tnp.core.subtraces import bodies_of
+from tnp.core.symbol import BoundSymbol
+from tnp.core.trace import Trace
+
+__all__ = ["guard_numbers"]
+
+
+def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs, *, given_up: bool = False) -> None:
+    """Guards numbers that the program depends on, computed in the prologue from those that it is given.
+
+    Of a trace that was ``given_up``, those are left out that are not known to be computed from other numbers.
+    """
+    producers = dict(trace.number_definitions)
+
+    def collect(bsyms: Any) -> None:
+        for b in bsyms:
+            collect(b.subsymbols)
+            for body in bodies_of(b):
+                collect(body.bound_symbols)
+            for p in b.flat_outputs:
+                if isinstance(p, NumberProxy):
+                    producers.setdefault(p.name, b)
+
+    if numbers:
+        collect([*trace.bound_symbols, *trace.asked_numbers])
+    expressions = dict(inputs.expressions)
+
+    def describe(x: Any) -> str:
+        if not isinstance(x, Proxy) or x.name in inputs.expressions:
+            return x.name if isinstance(x, Proxy) else str(x)
+        b = producers[x.name]
+        return f"{b.sym.name}({', '.join(describe(a) for a in b.args)})"
+
+    def expression(x: Any) -> str:
+        if not isinstance(x, Proxy):
+            return inputs.prologue.constant(x, "type") if isinstance(x, type) else literal(x, {})
+        if x.name not in expressions:
+            b = producers[x.name]
+            function = _number_function(b)
+            assert function is not None
+            function = inputs.prologue.constant(function, "number")
+            text = f"{function}({', '.join(expression(a) for a in b.args)})"
+            expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
+        return expressions[x.name]
+
+    def is_known(x: Any) -> bool:
+        if not isinstance(x, Proxy) or x.name in expressions:
+            return True
+        b = producers.get(x.name)
+        return b is not None and _number_function(b) is not None and all(map(is_known, b.args))
+
+    for number in filter(is_known, numbers) if given_up else numbers:
+        inputs.number_guard(expression(number), describe(number), number)
+
+
+def _number_function(b: BoundSymbol) -> Callable[..., Any] | None:
+    """What an operation does with Python numbers; ``None`` if it takes others."""
+    if b.sym.name == "convert_number":
+        python_type = b.args[1]
+        return lambda x, _: python_type(x)
+    return number_function(by_name[b.sym.name]) if b.sym.name in by_name else None

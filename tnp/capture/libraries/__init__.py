@@ -1,0 +1,1 @@
+"""Array libraries: what tracing asks of each, and what each answers."""

@@ -1,0 +1,64 @@
+"""What arguments of NumPy's functions say before an operation is recorded."""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager
+from tnp.runtime.quiet import quiet
+
+__all__ = ["MANY", "check_plain", "check_where", "count_of_plain"]
+
+#: functions that act on files
+_ON_FILES = (np.save, np.savez, np.savez_compressed, np.savetxt, np.load, np.loadtxt, np.genfromtxt, np.fromregex)
+#: kinds of arguments that stay as they are when a function is tried on dummy data
+_PLAIN = (
+    bool, int, float, complex, str, bytes, type(None), type(...), type, slice, range, np.ndarray, np.generic, np.dtype, np.ufunc,
+    types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, type(np.sum), type(np._NoValue),
+)  # fmt: skip
+
+
+def check_plain(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+    """Raises :class:`NeedsEager` for a call that may not be tried on dummy data: it may change what it is given, or files."""
+    if function in _ON_FILES:
+        raise NeedsEager(f"it calls {name}, which acts on a file")
+    for x in arguments:
+        if isinstance(x, (tuple, list)):
+            check_plain(function, name, tuple(x))
+        elif isinstance(x, dict):
+            check_plain(function, name, tuple(x.values()))
+        elif not (isinstance(x, _PLAIN) or type(x).__module__.startswith("tnp.")):  # what stands for something plain
+            raise NeedsEager(f"it hands {name}, which is not compiled, a {type(x).__name__}")
+
+
+@cache
+def _warns_of_where() -> bool:
+    """Whether NumPy warns of ``where=`` without ``out=``, as it does since 2.4."""
+    with quiet() as said:
+        np.positive(1, where=np.array(False))
+    return bool(said)
+
+
+def check_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises :class:`NeedsEager` for a call that leaves elements undefined, of which NumPy warns."""
+    has_out = "out" in kwargs or len(args) > ufunc.nin
+    if len(args) > ufunc.nin and ufunc in (np.maximum, np.minimum):
+        raise NeedsEager(f"{ufunc.__name__} is called with out= by position, of which NumPy warns")
+    if not has_out and kwargs.get("where", True) is not True and _warns_of_where():
+        raise NeedsEager(f"{ufunc.__name__} is called with where= and no out=, of which NumPy warns")
+
+
+#: numbers in a list from which on an array of them is one constant, not an operation an element
+MANY = 16
+
+
+def count_of_plain(x: Any) -> int:
+    """How many numbers there are in nested lists that hold nothing else; 0 if they do."""
+    if type(x) not in (list, tuple):
+        return type(x) in (bool, int, float, complex)
+    counts = [count_of_plain(y) for y in x]
+    return sum(counts) if all(counts) else 0

@@ -1,0 +1,65 @@
+"""NumPy functions that ask about dtypes and memory only: answered while tracing, from what handles are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core.errors import NeedsEager, NeedsValue
+
+__all__ = ["ANSWERS"]
+
+
+def _dtype_or_number(x: Any) -> Any:
+    """A handle as promotion sees it: an array's dtype, a number of that type."""
+    if type(x) is TracedArray:
+        return x.dtype
+    return x.proxy.python_type(1) if type(x) is TracedNumber else x
+
+
+def _empty(x: Any) -> Any:
+    return np.empty(0, x.dtype) if type(x) is TracedArray else np.asarray(_dtype_or_number(x))
+
+
+def _can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    if type(to) is TracedArray:
+        raise TypeError("Cannot construct a dtype from an array")
+    return np.can_cast(_dtype_or_number(from_), _dtype_or_number(to), casting)
+
+
+def _common_type(*arrays: Any) -> Any:
+    return np.common_type(*(np.empty(0, x.dtype) if type(x) is TracedArray else _dtype_or_number(x) for x in arrays))
+
+
+def _min_scalar_type(a: Any) -> Any:
+    if type(a) is TracedArray and a.ndim:
+        return a.dtype
+    raise NeedsValue("np.min_scalar_type of a number")
+
+
+def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
+    if type(a) is TracedArray and type(b) is TracedArray:
+        x, y = a.storage, b.storage
+        if x is y and (a.path == b.path or not a.path or not b.path) and a.size and b.size:
+            return True
+        unrelated = x is not y and not x.maybe_shared and not y.maybe_shared
+        if unrelated and (x.origin is None or y.origin is None):
+            return False
+    raise NeedsEager("whether the arrays share memory is known only when the program runs")
+
+
+#: of a function: what it answers for arguments with handles among them
+ANSWERS: dict[Any, Callable[..., Any]] = {
+    np.can_cast: _can_cast,
+    np.common_type: _common_type,
+    np.iscomplexobj: lambda x: np.iscomplexobj(_empty(x)),
+    np.isscalar: lambda x: type(x) is TracedNumber or (type(x) is TracedArray and x.scalar),
+    np.isrealobj: lambda x: np.isrealobj(_empty(x)),
+    np.may_share_memory: _share_memory,
+    np.min_scalar_type: _min_scalar_type,
+    np.result_type: lambda *operands: np.result_type(*map(_dtype_or_number, operands)),
+    np.shares_memory: _share_memory,
+}

@@ -1,0 +1,100 @@
+"""``x.flat`` of a traced array: its elements in C order, to be read, iterated and stored to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core.errors import NeedsEager
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["TracedFlat"]
+
+
+class TracedFlat:
+    """The flat iterator of an array. What is read is a copy; what is stored goes to the array, repeated as needed."""
+
+    __slots__ = ("_tracer", "base")
+
+    def __init__(self, tracer: Tracer, base: TracedArray) -> None:
+        self._tracer = tracer
+        self.base = base
+
+    @property
+    def __class__(self) -> type:
+        return np.flatiter
+
+    def _elements(self) -> TracedArray:
+        """The elements as a 1-d array of its own."""
+        flattened: TracedArray = self._tracer.call(lnp.language.method("flatten"), (self.base,), {})
+        return flattened
+
+    def __len__(self) -> int:
+        return int(self.base.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements())
+
+    def _key(self, key: Any) -> Any:
+        """``key`` without a tuple around it. Raises :class:`NeedsEager` for what flat iterators take otherwise than arrays, or refuse."""
+        if type(key) is tuple and len(key) == 1:
+            (key,) = key
+        if type(key) is int or isinstance(key, list):
+            count = self.base.size
+            for k in key if isinstance(key, list) else (key,):
+                if type(k) is int and isinstance(count, int) and not -count <= k < count:
+                    raise NeedsEager(f"{k} is out of bounds for .flat")
+                if isinstance(k, (bool, np.bool)):
+                    raise NeedsEager("a flat iterator takes no lists of bools")
+        elif isinstance(key, (np.ndarray, np.generic)):
+            if key.dtype.kind not in "iub" or (key.dtype.kind == "b" and key.ndim == 0):
+                raise NeedsEager("a flat iterator is indexed by what is no position")
+        elif not (key is ... or type(key) in (slice, TracedNumber)) or isinstance(key, (bool, float, complex)):
+            raise NeedsEager(f"a flat iterator is indexed by a {type(key).__name__}")
+        return key
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._elements()[self._key(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Stores as arrays are stored, scalars too; but to one element as Python's ``int()`` has it."""
+        tracer = self._tracer
+        key = self._key(key)
+        if key is ...:
+            raise NeedsEager("a flat iterator is assigned to at an ellipsis")
+        elements = self._elements()
+        if not np.isscalar(value):
+            if isinstance(key, (int, np.integer)) or type(key) is TracedNumber or getattr(key, "ndim", 1) == 0:
+                raise NeedsEager("it stores an array or a sequence to an element of .flat")
+            stored = tracer.call(lnp.language.method("flatten"), (tracer.array_handle(value),), {})
+            wanted = elements[key].size
+            if not isinstance(wanted, int) or not isinstance(stored.size, int) or not stored.size:
+                raise NeedsEager("it stores to .flat an array of a length that is known only when the program runs")
+            repeats = -(-wanted // stored.size)
+            value = tracer.call(lnp.tile, (stored, repeats), {})[:wanted] if repeats != 1 else stored[:wanted]
+        if type(value) is TracedArray and self.base._element_type.kind == "i" and value._element_type.kind != "c":
+            if isinstance(key, int) and value.scalar:
+                raise NeedsEager("it stores a scalar to an element of .flat, which may not hold it")
+            value = value.astype(self.base.dtype)
+        elements[key] = value
+        tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.flatiter, name):
+            raise NeedsEager(f"it reads .flat.{name}")
+        raise AttributeError(f"'numpy.flatiter' object has no attribute {name!r}")
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError("Cannot delete iterator elements")
+
+    def copy(self) -> TracedArray:
+        return self._elements()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsEager("it passes .flat to a function that tnp does not trace")

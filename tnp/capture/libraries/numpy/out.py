@@ -1,0 +1,137 @@
+"""Calls with ``out=``: the function computes its results as always, which are then stored into the arrays given.
+
+How a function takes ``out=`` is in the registry (:class:`~tnp.lang.numpy.registry.Out`); however it was passed, by
+position or keyword, as an array or a tuple, it is taken out of the arguments here.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.tracing.traced_values import TracedArray
+from tnp.core import sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.symbol import OpTags, Symbol
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.registry import Out
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["call_with_out", "without_out"]
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+#: functions that refuse ``dtype=`` beside ``out=``
+_NO_DTYPE_BESIDE = frozenset(("concat", "concatenate", "stack"))
+
+
+def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, tuple[Any, ...] | None]:
+    """The arguments of a call without ``out=``, and what was passed as it: an entry a result, ``None`` if there is nothing.
+
+    Raises ``TypeError`` for one passed twice.
+    """
+    position = out.position
+    kwargs = dict(kwargs)
+    if position is None or len(args) <= position:
+        given = kwargs.pop("out", None)
+        if isinstance(given, tuple) and not out.tuples:
+            raise NeedsEager("it passes a tuple as out=")
+        if isinstance(given, tuple) and not given:
+            raise NeedsEager("it passes an empty tuple as out=")
+        arrays = given if isinstance(given, tuple) else (given,)
+    else:
+        end = position + out.count
+        arrays = (*args[position:end], *(None,) * (end - len(args)))
+        # What comes behind it becomes keywords, for without it the positions are others.
+        behind = dict(zip(out.after, args[end:]))
+        if "out" in kwargs or len(args) > end + len(behind) or not behind.keys().isdisjoint(kwargs):
+            raise TypeError("too many arguments, or one of them twice")
+        args = args[:position]
+        kwargs |= behind
+    return (args, kwargs), None if all(a is None for a in arrays) else arrays
+
+
+def call_with_out(
+    tracer: Tracer, symbol: Symbol, out: Out, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: tuple[Any, ...]
+) -> Any:
+    """Calls ``symbol`` and stores its results into ``arrays``, which it gives back; ``None`` among them stores none."""
+    if OpTags.RANDOM in symbol.tags:
+        raise NeedsEager(f"{symbol.name} draws into out=")
+    if any(a is not None and type(a) is not TracedArray and not isinstance(a, np.ndarray) for a in arrays):
+        raise NeedsEager("out= is not an array")
+    if out.refused:
+        raise NeedsEager(out.refused)
+    if symbol.name in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
+        raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
+    if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
+        kwargs = {**kwargs, "dtype": arrays[0].dtype}
+    where = kwargs.get("where", True) if out.converts else True
+    if where is not True:
+        args, kwargs = _computed_everywhere(tracer, symbol, where, args, kwargs)
+    shape = arrays[0].shape_ if len(arrays) == 1 and type(arrays[0]) is TracedArray else ()
+    with nullcontext() if sizes.is_known(shape) else sizes.stored_in(shape):
+        result = tracer.call(symbol, args, kwargs)
+    results = result if isinstance(result, tuple) else (result,)
+    if not all(type(r) is TracedArray for r in results):
+        raise NeedsEager(f"{symbol.name} with out= gives no array")
+    targets = [None if a is None else tracer.array_handle(a) for a in arrays]
+    if len(targets) != len(results):
+        raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    if len(results) > 1 and out.converts:
+        results = _of_one_shape(tracer, results, targets)
+    for target, value in zip(targets, results):
+        if target is None:
+            continue
+        if not out.converts and not _is_alike(target, value):
+            raise NeedsEager(f"out= of {symbol.name} has another shape or dtype than its result")
+        _check_storable(target, value, kwargs.get("casting", "same_kind"))
+        if where is not True:
+            value = tracer.call(lnp.where, (tracer.array_handle(where), value, target), {})
+        tracer.store(target, value, by_element=False)
+    stored = tuple(value if target is None else target for target, value in zip(targets, results))
+    return stored if len(stored) > 1 else stored[0]
+
+
+def _computed_everywhere(
+    tracer: Tracer, symbol: Symbol, where: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Arguments:
+    """The arguments without ``where=``, and with operands that raise no warnings where it does not hold."""
+    if np.dtype(getattr(where, "dtype", bool)) != bool:
+        raise TypeError(f"Cannot cast array data from {where.dtype} to bool according to the rule 'safe'")
+    harmless = 0 if symbol.name == "arctanh" else 1
+    operands = tuple(
+        tracer.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
+    )
+    return operands, {k: v for k, v in kwargs.items() if k != "where"}
+
+
+def _of_one_shape(tracer: Tracer, results: tuple[Any, ...], targets: list[TracedArray | None]) -> tuple[Any, ...]:
+    """The results of a ufunc, all in the shape of the arrays that are given for some."""
+    shapes = {t.shape_ for t in targets if t is not None}
+    if len(shapes) > 1:
+        raise NeedsEager("the arrays in out= are of several shapes")
+    (shape,) = shapes
+    if all(value.shape_ == shape for value in results):
+        return results
+    return tuple(
+        tracer.call(lnp.copy, (tracer.call(lnp.broadcast_to, (value, shape), {}),), {}) if target is None else value
+        for value, target in zip(results, targets)
+    )
+
+
+def _is_alike(target: TracedArray, value: TracedArray) -> bool:
+    """Whether the two may have the same shape and have the same dtype."""
+    same_shape = sizes.shapes_equal(target.shape_, value.shape_) is not False
+    return same_shape and target._element_type is value._element_type
+
+
+def _check_storable(target: TracedArray, value: TracedArray, casting: str) -> None:
+    """Raises what NumPy raises where a ufunc's result cannot be stored into an array."""
+    if not np.can_cast(value.dtype, target.dtype, casting):
+        raise TypeError(f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}")
+    if len(value.shape_) > len(target.shape_):
+        raise ValueError("non-broadcastable output operand")

@@ -1,0 +1,66 @@
+"""What torch's functions are called with: flags and ``out=`` told apart from the other arguments, and lengths that have to be known."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.tracing.strides import ROW_MAJOR, row_major
+from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.core import languages, prims, sizes
+from tnp.core.views import Path
+from tnp.lang.torch import language
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["sized", "with_strides", "without_inplace"]
+
+
+@functools.cache
+def _parameters(function: Any) -> inspect.Signature | None:
+    """The signature of a function of torch, written in Python, that has a flag ``inplace`` or a parameter ``out``."""
+    if type(function) is not types.FunctionType:
+        return None
+    signature = inspect.signature(function)
+    return signature if signature.parameters.keys() & {"inplace", "out"} else None
+
+
+def without_inplace(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+    """The arguments without the flag ``inplace``, and whether it is set; ``out`` is passed by keyword, if at all."""
+    signature = _parameters(function)
+    if signature is None:
+        return args, {k: v for k, v in kwargs.items() if k != "out" or v is not None}, False
+    bound = signature.bind(*args, **kwargs)
+    in_place = bool(bound.arguments.pop("inplace", False))
+    if bound.arguments.get("out", 0) is None:
+        del bound.arguments["out"]
+    kinds = {name: p.kind for name, p in signature.parameters.items()}
+    if inspect.Parameter.VAR_POSITIONAL in kinds.values() or inspect.Parameter.VAR_KEYWORD in kinds.values():
+        return bound.args, bound.kwargs, in_place
+    return bound.args[:1], dict(list(bound.arguments.items())[1:]), in_place
+
+
+def sized(tracer: Tracer, x: Any, name: str) -> Any:
+    """Arguments of a function that needs to know lengths: those that are known at run time only are what they are in this call."""
+    kind = type(x)
+    if kind is TracedArray and not sizes.is_known(x.shape_):
+        shape = tuple(n if type(n) is int else tracer.asking.value(n, f"torch.{name}()") for n in x.shape_)
+        with languages.language_context(language):
+            return tracer.handle(prims.reshape(x.__tnp_value__(), shape), {}, 0)
+    if kind in (tuple, list):
+        return kind(sized(tracer, y, name) for y in x)
+    return {k: sized(tracer, y, name) for k, y in x.items()} if kind is dict else x
+
+
+def with_strides(result: Any, strides: Any) -> Any:
+    """Handles of an opaque call's results in the layouts that its dry run found."""
+    if type(result) is TracedArray:
+        found = next(strides) if strides is not None else None
+        plain = found is not None and (result.ndim < 1 or found == row_major(result.shape_))
+        return TracedArray(Storage(result._proxy), Path(), result._proxy, ROW_MAJOR if plain else found)
+    if isinstance(result, (tuple, list)):
+        return type(result)([with_strides(x, strides) for x in result])
+    return result

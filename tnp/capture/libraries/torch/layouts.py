@@ -1,0 +1,187 @@
+"""How results of torch's functions lie in memory: as those of the very functions, called on zeros of the same strides.
+
+It decides what a view sees, what ``stride()`` says, and which element gets which random number. It is asked for seldom, so a function
+is called only then (:class:`~tnp.capture.tracing.strides.Later`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+from tnp.core import sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.symbol import Symbol
+from tnp.lang.torch import registry
+from tnp.lang.torch.autocast import switched_off
+from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
+from tnp.lang.torch.fills import laid_out
+from tnp.runtime.quiet import quiet
+
+__all__ = ["drawing", "function_of", "is_contiguous_as", "known_strides", "lay_out", "reach", "strides_of_like"]
+
+#: elements beyond which a function is called on tensors without data, which of few functions lie otherwise
+MOST = 1 << 22
+
+
+#: how functions are called that lay out images by what strides tell, those along dimensions of 1 included
+_BY_FORMAT = (
+    "conv", "max_pool", "avg_pool", "adaptive", "batch_norm", "_batch_norm", "group_norm", "instance_norm", "interpolate", "upsample",
+    "pixel", "channel_shuffle", "boolean_dispatch", "fn", "max_unpool", "grid_sample",
+)  # fmt: skip
+
+
+def _batch_norm(input: torch.Tensor, mean: Any, var: Any, *others: Any) -> tuple[torch.Tensor, ...]:
+    weight, bias, momentum, eps = others
+    return F.batch_norm(input, None, None, weight, bias, True, momentum, eps), mean, var
+
+
+#: symbols that stand for parts of torch's functions, and functions whose results lie as theirs
+_PARTS: dict[str, Callable[..., Any]] = {
+    "composed.dropped": lambda mask, input, p: mask * input,
+    "composed.batch_norm_in_training": _batch_norm,
+    "composed.largest_in_windows": lambda found, rank: found.amax(tuple(range(found.ndim - rank, found.ndim))),
+}
+
+
+def function_of(symbol: Symbol) -> Callable[..., Any] | None:
+    """A function of torch whose results lie as those of a symbol; ``None`` if there is none."""
+    if symbol.id in _PARTS:
+        return _PARTS[symbol.id]
+    try:
+        found: Callable[..., Any] = registry.function_of(symbol.id)
+    except (AttributeError, TypeError):
+        return None
+    return found
+
+
+def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    """Says of the arrays of ``result`` whose strides are not known that they are those which ``function`` gives."""
+    by_format = getattr(function, "__name__", "").startswith(_BY_FORMAT)
+    if type(result) is TracedArray and result._strides is not None and not by_format:  # nearly always
+        return
+    made = list(_arrays_in(result))
+    given = list(_arrays_in((args, kwargs)))
+    if by_format and any(
+        a.ndim > 3 and a._strides is not ROW_MAJOR and a.strides_ != row_major(a.shape_) for a in given
+    ):
+        for a in made:
+            a._strides = None
+    if function is None or all(a._strides is not None for a in made):
+        return
+    if any(a.library is None for a in given) or not all(sizes.is_known(a.shape_) for a in (*given, *made)):
+        return
+    found: list[list[torch.Tensor]] = []
+
+    def strides(place: int) -> Strides:
+        if not found:
+            found.append(_called(function, args, kwargs))
+        a = made[place]
+        if len(found[0]) != len(made) or tuple(found[0][place].shape) != a.shape_:
+            return None
+        known = tuple(found[0][place].stride())
+        return ROW_MAJOR if known == row_major(a.shape_) else known
+
+    for i, a in enumerate(made):
+        if a._strides is None:
+            a._strides = Later(given, lambda i=i: strides(i))
+
+
+def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) -> int:
+    """How far behind the beginning of its memory ``a.as_strided(…)`` looks, in elements."""
+    return (storage_offset or 0) + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else -1
+
+
+def is_contiguous_as(a: TracedArray, memory_format: torch.memory_format) -> bool:
+    """Whether an array whose strides are known is contiguous in a format of torch's."""
+    assert a.strides_ is not None
+    with torch._C.DisableTorchFunction():
+        return torch.empty_strided(a.shape_, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
+
+
+def known_strides(a: TracedArray) -> tuple[int, ...]:
+    """The strides of an array in which numbers are drawn. Raises :class:`NeedsEager` if they are not known."""
+    strides = a.strides_
+    if strides is None:
+        raise NeedsEager("it draws random numbers in the order of a tensor whose layout tnp does not know")
+    return strides
+
+
+def strides_of_like(a: TracedArray) -> tuple[int, ...]:
+    """The strides of ``torch.empty_like(a)``."""
+    with torch._C.DisableTorchFunction():
+        like = torch.empty_strided(a.shape_, known_strides(a), device="meta")
+        return tuple(torch.empty_like(like).stride())
+
+
+def drawing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """A function that draws in the order in which its arguments lie in memory, and what it is called with, so that they lie there as
+    eager's do."""
+    given = list(_arrays_in((args, kwargs)))
+    if all(a.storage.origin is not None for a in given):  # they are the caller's
+        return function, args
+    return laid_out(function), (tuple(map(known_strides, given)), *args)
+
+
+def _arrays_in(x: Any) -> Iterator[TracedArray]:
+    if type(x) is TracedArray:
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _arrays_in(y)
+    elif type(x) is dict:
+        yield from _arrays_in(list(x.values()))
+    elif type(x) is slice:
+        yield from _arrays_in((x.start, x.stop, x.step))
+
+
+def _called(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """The tensors that ``function`` gives for tensors of the strides of the arguments; none if it refuses these."""
+    given = list(_arrays_in((args, kwargs)))
+    if any(a.strides_ is None for a in given):
+        return []
+    is_large = sum(sizes.product(a.shape_) for a in given) > MOST
+    generator = torch.get_rng_state()
+    with torch._C.DisableTorchFunction(), torch.no_grad(), switched_off(), quiet():
+        for fill in (0, 1):  # zeros may be divided by, ones be indices out of bounds
+            try:
+                with FakeTensorMode() if is_large else nullcontext():
+                    return list(_tensors_in(function(*_like(args, fill), **_like(kwargs, fill))))
+            except Exception:  # what it refuses to compute of such values
+                continue
+            finally:
+                torch.set_rng_state(generator)
+    return []
+
+
+def _like(x: Any, fill: int) -> Any:
+    """Arguments with tensors that lie in memory as arrays do."""
+    kind = type(x)
+    if kind is TracedArray:
+        span = sum((n - 1) * s for n, s in zip(x.shape_, x.strides_)) + 1 if 0 not in x.shape_ else 0
+        dtype, device = to_torch_dtype(x._element_type), to_torch_device(x._proxy.device)
+        return torch.full((span,), fill, dtype=dtype, device=device).as_strided(x.shape_, x.strides_)
+    if kind is TracedNumber:
+        return x.proxy.python_type(1) if x.proxy.value is None else x.proxy.value
+    if kind is TracedObject:
+        return torch.Generator()
+    if kind in (tuple, list):
+        return kind(_like(y, fill) for y in x)
+    if kind is slice:
+        return slice(_like(x.start, fill), _like(x.stop, fill), _like(x.step, fill))
+    return {k: _like(v, fill) for k, v in x.items()} if kind is dict else x
+
+
+def _tensors_in(x: Any) -> Iterator[torch.Tensor]:
+    if isinstance(x, torch.Tensor):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _tensors_in(y)

@@ -1,0 +1,226 @@
+"""torch's values as inputs of a trace: tensors, dtypes and devices, and the guards under which it is valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from tnp.capture.guards.prologue import Extent
+from tnp.capture.libraries.torch.modules import lift_module
+from tnp.core.devices import DeviceType
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.lang.torch import language
+from tnp.lang.torch.autocast import dtype_now
+from tnp.lang.torch.dtypes import to_device, to_dtype
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+    from tnp.capture.guards.prologue import Source
+
+__all__ = ["CONSTANTS", "guard_state", "is_unwatched", "lift", "memory_of"]
+
+#: kinds of values that are told apart by comparing them, and never change
+CONSTANTS = (torch.dtype, torch.device, torch.Size, torch.memory_format, torch.layout)
+TENSORS = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+
+#: devices on which tensors may be; those of ``meta`` have no data, and show what a program makes of shapes and dtypes
+DEVICES = frozenset(d.value for d in DeviceType)
+
+#: what is asked at each call
+_is_any_autocast_enabled = torch._C._is_any_autocast_enabled
+_functions, _dispatchers = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
+_tracing_state = torch._C._get_tracing_state
+_forward_ad = torch.autograd.forward_ad
+
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any] | Extent:
+    """A tensor's memory as an ndarray; of bfloat16, which NumPy has not, the bits; on a device its extent.
+
+    Unlike ``t.numpy()`` it leaves the tensor one that can be resized.
+    """
+    t = t.detach()
+    if not t.is_cpu:
+        span = sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1 if t.numel() else 0
+        if t.is_cuda and type(t) is torch.Tensor:  # its addresses are none of the host's
+            return Extent(t.data_ptr(), t.data_ptr() + span * t.element_size())
+        start = t.storage_offset() * t.element_size()
+        return Extent(start, start + span * t.element_size(), t.untyped_storage()._cdata)
+    return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
+
+
+def is_plain(t: torch.Tensor) -> bool:
+    """Whether a tensor is strided memory of a device that tnp knows, holds the very elements, and may be written."""
+    return (
+        t.device.type in DEVICES
+        and t.layout is torch.strided
+        and not (
+            t.is_conj()
+            or t.is_neg()
+            or t.is_quantized
+            or t.is_nested
+            or torch._C._functorch.is_functorch_wrapped_tensor(t)
+        )
+        and (not t.is_inference() or torch.is_inference_mode_enabled())
+    )
+
+
+def is_ordinary() -> bool:
+    """Whether torch's functions do nothing but compute: no autocast, no modes that watch, no forward gradients."""
+    return not (_is_any_autocast_enabled() and torch.is_autocast_enabled("cpu")) and is_unwatched()
+
+
+def is_unwatched() -> bool:
+    """Whether torch's functions do nothing but cast and compute: neither a mode nor ``torch.jit.trace`` looks at them one by one."""
+    return not (
+        (_is_any_autocast_enabled() and torch.is_autocast_enabled("cuda"))
+        or _functions()
+        or _dispatchers()
+        or _tracing_state() is not None
+        or _forward_ad._current_level >= 0
+    )
+
+
+def guard_state(inputs: Inputs) -> None:
+    """The trace holds only under the present default dtype, and where torch's functions do nothing but compute."""
+    if inputs.guarded_state:
+        return
+    inputs.guarded_state = True
+    prologue = inputs.prologue
+    unwatched = f"{prologue.constant(is_unwatched, 'is_unwatched')}()"
+    casts = inputs.tracer.casts.began_dtype
+    if not inputs.tracer.began_ordinary:
+        watched = "a mode of torch's, torch.jit.trace or forward gradients are on"
+        prologue.guard(f"not {unwatched}", watched)
+        raise NeedsEager(watched)
+    if torch.cuda.is_initialized() and torch.cuda.device_count() > 1:  # what is made on "cuda" is made there
+        current, at = prologue.constant(torch.cuda.current_device, "current_device"), torch.cuda.current_device()
+        prologue.guard(f"{current}() == {at}", f"the current CUDA device is {at}")
+    if casts is None:
+        ordinary = f"{prologue.constant(is_ordinary, 'is_ordinary')}()"
+        prologue.guard(ordinary, "autocast, modes of torch's and forward gradients are off")
+    else:
+        prologue.guard(unwatched, "modes of torch's and forward gradients are off")
+        now = f"{prologue.constant(dtype_now, 'autocast_dtype')}()"
+        prologue.guard(f"{now} is {prologue.constant(casts, 'dtype')}", f"autocast is on, with {casts}")
+    default = torch.get_default_dtype()
+    prologue.guard(
+        f"{prologue.constant(torch.get_default_dtype, 'default')}() is {prologue.constant(default, 'dtype')}",
+        f"torch's default dtype is {default}",
+    )
+
+
+def lift(inputs: Inputs, value: Any, source: Source) -> Any:
+    """A value of torch's as an input, or as a constant that is guarded."""
+    if isinstance(value, torch.Tensor):
+        return _lift_tensor(inputs, value, inputs.prologue.let(source))
+    if isinstance(value, CONSTANTS):
+        inputs.guard_equal(value, source)
+        return value
+    if isinstance(value, torch.Generator):
+        if value.device.type != "cpu":
+            raise NeedsEager(f"{source.description} is a random generator on {value.device}")
+        source = inputs.prologue.let(source)
+        generator = inputs.lift_object(value, source)
+        inputs.prologue.guard(f"{source.expression}.device.type == 'cpu'", f"{source.description} is on the CPU")
+        return generator
+    if isinstance(value, torch.nn.Module):
+        return lift_module(inputs, value, inputs.prologue.let(source))
+    inputs.guard_identity(value, source)
+    return value
+
+
+def _may_overlap(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether several elements of a tensor may be one place in memory."""
+    reach = 0
+    for step, n in sorted((s, n) for s, n in zip(strides, shape) if n > 1):
+        if step <= reach:
+            return True
+        reach += (n - 1) * step
+    return False
+
+
+def _kinds_of(values: list[torch.Tensor]) -> Callable[..., bool] | None:
+    """A function of C++ that says whether tensors have the types, dtypes, shapes, strides and so on of ``values``: what Dynamo's
+    guards are made of. ``None`` if torch has it no more."""
+    try:
+        from torch._C._dynamo.guards import TensorGuards
+
+        guards = TensorGuards(
+            *values,
+            dynamic_dims_sizes=[list(v.shape) for v in values],
+            dynamic_dims_strides=[list(v.stride()) for v in values],
+        )
+        return guards.check if guards.check(*values) else None
+    except (ImportError, TypeError, RuntimeError):
+        return None
+
+
+def _refusal(value: torch.Tensor) -> str | None:
+    """Why a tensor is left to torch; ``None`` for those that are compiled."""
+    if type(value) not in TENSORS:
+        return f"is a {type(value).__name__}, a subclass of Tensor"
+    if value.is_quantized or value.layout is not torch.strided or value.is_nested:
+        return "is sparse, quantised or nested"
+    if value.device.type not in DEVICES:
+        return f"is on {value.device}"
+    if value.is_conj() or value.is_neg():
+        return "is a conjugate or negative view"
+    return None if is_plain(value) else "is wrapped by torch.func, or for inference only"
+
+
+def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
+    known = inputs.known_array(value, source)
+    if known is not None:
+        return known
+    prologue, e, what = inputs.prologue, source.expression, source.description
+    guard_state(inputs)
+    if value.requires_grad:
+        inputs.tracer.gradients.guard_mode()
+        if inputs.tracer.gradients.began_on:
+            inputs.tracer.gradients.guard_anomalies()
+    before = len(prologue.steps)
+    prologue.guard(f"type({e}) is {prologue.constant(type(value), 'type')}", f"{what} is a {type(value).__name__}")
+    refusal = _refusal(value)
+    plain = f"{prologue.constant(is_plain, 'is_plain')}({e})"
+    if refusal is not None:
+        if type(value) in TENSORS:
+            prologue.guard(f"not {plain}", f"{what} {refusal}")
+        raise NeedsEager(f"{what} {refusal}")
+    prologue.guard(plain, f"{what} is a strided tensor")
+    device = prologue.constant(value.device, "device")
+    prologue.guard(f"{e}.device == {device}", f"{what} is on {value.device}")
+    prologue.guard(f"{e}.dtype is {prologue.constant(value.dtype, 'dtype')}", f"{what} has dtype {value.dtype}")
+    dtype = to_dtype(value.dtype)
+    gradients = inputs.tracer.gradients
+    if value.requires_grad:
+        prologue.guard(f"{e}.requires_grad", f"{what} requires a gradient")
+        inputs.trace_has_gradients |= not gradients.began_on
+    else:
+        prologue.guard(f"not {e}.requires_grad", f"{what} requires no gradient")
+    shape, strides = tuple(value.shape), tuple(value.stride())
+    prologue.guard(f"{e}.shape == {shape}", f"{what} has shape {shape}")
+    # A tensor is contiguous whatever the strides of its dimensions of 1, which a program may ask for.
+    if value.is_contiguous() and 0 not in shape and 1 not in shape:
+        prologue.guard(f"{e}.is_contiguous()", f"{what} is contiguous")
+    else:
+        prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
+    prologue.check_together(e, value, before, _kinds_of)
+    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
+    inputs.tracer.offsets[proxy.name] = value.storage_offset()
+    if value.requires_grad and gradients.began_on:
+        gradients.roots.add(proxy.name)
+    if _may_overlap(shape, strides):
+        gradients.overlapping.add(proxy.name)
+    lifted = inputs.add_array(
+        value, source, proxy, strides, memory_of(value), f"{prologue.constant(memory_of, 'memory')}({e})",
+        is_row_major=value.is_contiguous(), writable=True,
+    )  # fmt: skip
+    if type(value) is torch.nn.Parameter:
+        inputs.classes[id(lifted)] = torch.nn.Parameter
+    return lifted

@@ -1,0 +1,154 @@
+"""Functions of torch that need the tracer: in training those that normalise by the statistics of a batch and keep those, and those that
+draw masks; and those that need values, or call functions of the user's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+
+from tnp.capture.libraries.torch import layouts
+from tnp.capture.libraries.torch.attributes import METHODS
+from tnp.capture.libraries.torch.checkpoints import CHECKPOINTS
+from tnp.capture.tracing.traced_values import TracedArray
+from tnp.lang.torch import activations
+from tnp.lang.torch.registry import symbol_of
+
+if TYPE_CHECKING:
+    from tnp.capture.libraries.torch.library import TorchLibrary
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["TRAINING", "WRITTEN_OUT"]
+
+
+def _batch_norm(
+    library: TorchLibrary, tracer: Tracer, input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: Any = False, momentum: Any = 0.1, eps: Any = 1e-05,
+) -> Any:  # fmt: skip
+    """``F.batch_norm``; ``NotImplemented`` where it computes no statistics."""
+    if not training and running_mean is not None:
+        return NotImplemented
+    args = (input, running_mean, running_var, weight, bias, momentum, eps) if training else (
+        input, None, None, weight, bias, momentum, eps
+    )  # fmt: skip
+    if type(input) is TracedArray and not _is_defined(input, running_mean, running_var):
+        made = library.run_opaquely(tracer, activations.batch_norm_and_statistics, args, {})
+        result, mean, variance = (*made, None, None)[:3]
+    else:
+        result, mean, variance = tracer.call(activations.batch_norm_in_training, args, {})
+    for target, value in ((running_mean, mean), (running_var, variance)):
+        if type(target) is TracedArray and value is not None:
+            tracer.store(target, value)
+    return result
+
+
+def _is_defined(input: TracedArray, running_mean: Any, running_var: Any) -> bool:
+    """Whether the language defines ``batch_norm`` in training of such a tensor; of half precision torch computes it in float32."""
+    dtype, shape = input._element_type, input.shape_
+    return dtype.bits != 16 and len(shape) > 1 and 0 not in shape and (running_mean is None) == (running_var is None)
+
+
+def _tensor_split(library: TorchLibrary, tracer: Tracer, input: Any, sections: Any, dim: Any = 0) -> Any:
+    """``torch.tensor_split`` at positions that are a tensor's values; ``NotImplemented`` for others."""
+    if type(sections) is not TracedArray:
+        return NotImplemented
+    values = METHODS["tolist"](tracer, sections)
+    known = [int(v) for v in values] if isinstance(values, list) else int(values)
+    return tracer.call(symbol_of(torch.tensor_split), (input, known, dim), {})
+
+
+def _split(library: TorchLibrary, tracer: Tracer, tensor: Any, split_size: Any, dim: Any = 0) -> Any:
+    """``x.split(…)``, whose parameter has another name than that of ``torch.split``."""
+    return tracer.call(symbol_of(torch.split), (tensor, split_size, dim), {})
+
+
+def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: Any = -1) -> Any:
+    """``F.one_hot`` of as many classes as there are, which tracing has to know; ``NotImplemented`` for others."""
+    if tracer.known(num_classes) != -1 or type(tensor) is not TracedArray or 0 in tensor.shape_:
+        return NotImplemented
+    most = tracer.call(symbol_of(torch.amax), (tensor,), {})
+    return tracer.call(symbol_of(F.one_hot), (tensor, int(METHODS["item"](tracer, most)) + 1), {})
+
+
+def _ravel(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
+    """``torch.ravel``: a view of the tensor where that is contiguous, else of a copy; ``NotImplemented`` for what is no tensor."""
+    if type(input) is not TracedArray:
+        return NotImplemented
+    plain = library.call(tracer, torch.Tensor.contiguous, (input,), {})
+    return library.call(tracer, torch.Tensor.view, (plain, -1), {})
+
+
+def _dropout(rank: int | None = None) -> Any:
+    """A function that drops elements, or, of tensors of that rank alone, whole channels."""
+
+    def dropout(
+        library: TorchLibrary, tracer: Tracer, input: Any, p: Any = 0.5, training: Any = True, inplace: Any = False
+    ) -> Any:
+        """``F.dropout`` and its like; ``NotImplemented`` where it draws nothing."""
+        p = tracer.known(p)
+        if not training or type(input) is not TracedArray or not 0 < p <= 1 or 0 in input.shape_:
+            return NotImplemented
+        if input._element_type.kind != "f" or rank not in (None, input.ndim):
+            return NotImplemented
+        plain = tracer.call(symbol_of(torch.detach), (input,), {})
+        if p == 1:
+            mask = tracer.call(symbol_of(torch.zeros_like), (plain,), {})
+        else:
+            order = () if rank is not None or input.contiguous_ else (layouts.strides_of_like(input),)
+            drawn = plain, p, rank is not None, *order
+            mask = library.run_opaquely(tracer, activations.dropout_mask, drawn, {}, in_order=True)
+        if input._element_type.bits == 16:  # each step is rounded
+            scaled = tracer.call(symbol_of(torch.div), (mask, 1 - p), {}) if p != 1 else mask
+            return tracer.call(symbol_of(torch.mul), (input, scaled), {})
+        return tracer.call(activations.dropped, (mask, input, p), {})
+
+    return dropout
+
+
+#: functions, and how a call of each is traced: of the library, the tracer and the arguments
+TRAINING: dict[Any, Any] = {
+    F.batch_norm: _batch_norm,
+    F.dropout: _dropout(),
+    torch.dropout: _dropout(),
+    F.dropout1d: _dropout(3),
+    F.dropout2d: _dropout(4),
+    F.dropout3d: _dropout(5),
+    F.one_hot: _one_hot,
+    torch.tensor_split: _tensor_split,
+    torch.Tensor.tensor_split: _tensor_split,
+    torch.Tensor.split: _split,
+    torch.ravel: _ravel,
+    torch.Tensor.ravel: _ravel,
+}
+
+
+# Functions that call functions of the user's
+
+
+def _triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None, margin: Any = 1.0, swap: Any = False,
+    reduction: Any = "mean",
+) -> Any:  # fmt: skip
+    """The function of that name: how much farther off than the positive examples, and a margin, the negative ones are."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "the anchor, positive, and negative tensors are expected to have the same number of dimensions"
+        )
+    distance = torch.pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = torch.minimum(far, distance(positive, negative))
+    loss = torch.clamp_min(margin + near - far, 0)
+    return loss if reduction == "none" else loss.sum() if reduction == "sum" else loss.mean()
+
+
+#: functions of torch written in Python, and what stands for them in a program
+WRITTEN_OUT: dict[Any, Any] = {
+    F.triplet_margin_with_distance_loss: _triplet_margin_with_distance_loss,
+    **CHECKPOINTS,
+}

@@ -1,0 +1,93 @@
+"""Foreign values: what the program is given in place of an object whose state no guard watches.
+
+The program may pass a foreign value on, store it, return it, and ask for its class or its identity. Any other use runs the call
+eagerly, since what such an object says may be something else at the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from tnp.core.errors import NeedsEager
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.prologue import Source
+
+__all__ = ["Foreign", "holds_foreign", "real_value", "source_of"]
+
+
+class Foreign:
+    """Stands for ``value``, which ``source`` fetches at each call."""
+
+    __slots__ = ("__weakref__", "_tnp_source", "_tnp_value")
+
+    def __init__(self, value: Any, source: Source) -> None:
+        object.__setattr__(self, "_tnp_value", value)
+        object.__setattr__(self, "_tnp_source", source)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "__class__":  # the prologue checks it
+            return type(real_value(self))
+        refuse(self, f"reads {name!r} of")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse(self, f"assigns {name!r} of")
+
+    def __delattr__(self, name: str) -> None:
+        refuse(self, f"deletes {name!r} of")
+
+
+def real_value(x: Foreign) -> Any:
+    """The object that a foreign value stands for."""
+    return object.__getattribute__(x, "_tnp_value")
+
+
+def source_of(x: Foreign) -> Source:
+    """Where the object comes from at each call."""
+    source: Source = object.__getattribute__(x, "_tnp_source")
+    return source
+
+
+def refuse(x: Foreign, what: str) -> NoReturn:
+    """Raises :class:`NeedsEager` for a use of a foreign value."""
+    value, description = real_value(x), source_of(x).description
+    if isinstance(value, (np.ndarray, np.generic)):
+        raise NeedsEager(
+            f"it {what} {description}, a {type(value).__name__} of {value.dtype}, which tnp does not compile "
+            "(it takes plain arrays of bool, integers, floating and complex numbers)"
+        )
+    raise NeedsEager(f"it {what} {description}, a {type(value).__name__}, which may change unseen")
+
+
+def holds_foreign(x: Any) -> Foreign | None:
+    """A foreign value that is ``x``, or that a list, tuple, dict or set in it holds."""
+    kind = type(x)
+    if kind is Foreign:
+        return x
+    if kind in (list, tuple, set, frozenset):
+        return next((found for y in x if (found := holds_foreign(y)) is not None), None)
+    if kind is dict:
+        return next((found for y in x.values() if (found := holds_foreign(y)) is not None), None)
+    return None
+
+
+def _refusing(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        refuse(self, "uses")
+
+    method.__name__ = name
+    return method
+
+
+_USES = """
+    abs add and await bool bytes call ceil complex contains copy deepcopy delitem dir divmod enter eq exit float floor floordiv format
+    fspath ge getitem gt hash iadd iand ifloordiv ilshift imatmul imod imul index int invert ior ipow irshift isub iter itruediv ixor
+    le len length_hint lshift lt matmul mod mul ne neg next or pos pow radd rand rdivmod reduce reduce_ex repr reversed rfloordiv
+    rlshift rmatmul rmod rmul ror round rpow rrshift rshift rsub rtruediv rxor setitem sizeof str sub truediv trunc xor array
+    array_ufunc array_function array_interface torch_function buffer
+""".split()
+for _use in _USES:
+    setattr(Foreign, f"__{_use}__", _refusing(f"__{_use}__"))

@@ -1,0 +1,144 @@
+"""What a value is to Python: ``is``, ``id``, ``hash``, ``type`` and ``isinstance``, answered as for what stands behind a stand-in."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.guards.prologue import Source
+from tnp.capture.libraries.numpy.flat import TracedFlat
+from tnp.capture.objects.foreign import Foreign, real_value, source_of
+from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
+from tnp.capture.objects.twins import class_attribute, class_of
+from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
+from tnp.core.errors import NeedsEager
+
+__all__ = ["id_", "is_", "is_not", "isinstance_", "type_"]
+
+#: kinds of values that are the same object wherever they are equal
+_SINGLETONS = (type(None), type(...), type(NotImplemented), bool, np.bool)
+
+
+def is_(a: Any, b: Any) -> bool:
+    """``a is b``."""
+    if a is b or active.running() is None:
+        return a is b
+    if type(a) not in _STAND_INS and type(b) not in _STAND_INS and not (_may_stand_in(a) or _may_stand_in(b)):
+        return False
+    first, second = _known(a, b), _known(b, a)
+    (x, x_from), (y, y_from) = _behind(first), _behind(second)
+    same = x is y
+    if x_from is None and y_from is None:
+        return same
+    prologue = active.current().inputs.prologue
+    x_text, y_text = (
+        s.expression if s is not None else prologue.constant(v) if not _is_of_the_trace(v) else None
+        for v, s in ((x, x_from), (y, y_from))
+    )
+    if x_text is not None and y_text is not None and x_text != y_text:
+        relation = "is" if same else "is not"
+        prologue.guard(f"{x_text} {relation} {y_text}", f"{_words(x, x_from)} {relation} {_words(y, y_from)}")
+    return same
+
+
+def is_not(a: Any, b: Any) -> bool:
+    """``a is not b``."""
+    return not is_(a, b)
+
+
+def id_(x: Any) -> int:
+    """``id(x)``: of an object that the program made. Another one's may differ at the next call."""
+    _, source = _behind(x)
+    if source is not None or type(x) in (TracedNumber, TracedEither):
+        raise NeedsEager(f"it asks for the id of {source.description if source is not None else 'a number'}")
+    return id(x)
+
+
+def type_(x: Any, *rest: Any) -> Any:
+    """``type(x)``, the class that the user knows."""
+    if rest:
+        return type(x, *rest)
+    if type(x) is TracedEither:
+        x = x.settled()
+    if type(x) in _STAND_INS:
+        return x.__class__
+    return class_of(x)
+
+
+def isinstance_(x: Any, kinds: Any) -> bool:
+    """``isinstance(x, kinds)``."""
+    for kind in kinds if type(kinds) is tuple else (kinds,):
+        check = class_attribute(type(kind), "__instancecheck__")
+        if is_user_function(check):
+            raise NeedsEager(f"{kind.__name__} decides what is an instance of it")
+    if type(x) in _HANDLES:  # classes that look for methods would find a handle's
+        return any(_is_instance_of_class(x, kind) for kind in (kinds if type(kinds) is tuple else (kinds,)))
+    if type(x) is not TracedEither:
+        return isinstance(x, kinds)
+    scalar, python_type = x.kinds
+    answers = isinstance(scalar.type(1), kinds), isinstance(python_type(1), kinds)
+    return isinstance(x.settled(), kinds) if answers[0] != answers[1] else answers[0]
+
+
+def _is_instance_of_class(x: Any, kind: Any) -> bool:
+    return issubclass(x.__class__, kind) if type(kind) is abc.ABCMeta else isinstance(x, kind)
+
+
+_HANDLES = frozenset((TracedArray, TracedNumber, TracedObject, TracedFlat, Foreign))
+_STAND_INS = _HANDLES | {TracedEither}
+
+
+def _may_stand_in(x: Any) -> bool:
+    kind = type(x)
+    return kind in (list, dict, set) or is_shadow(x) or kind not in _PLAIN
+
+
+#: kinds of values that are nobody's stand-in
+_PLAIN = frozenset((int, float, complex, str, bytes, bool, type(None), type, tuple))
+
+
+def _known(x: Any, other: Any) -> Any:
+    """``x``, as what it is in this call if its identity with ``other`` depends on that."""
+    if type(x) is TracedEither:
+        x = x.settled()
+    if type(x) is TracedNumber and (isinstance(other, int) or type(other) is TracedNumber):
+        return x._known()
+    if type(x) is TracedArray and x.scalar and x._element_type.kind == "b" and isinstance(other, np.bool):
+        return np.bool(bool(x))
+    return x
+
+
+def _is_of_the_trace(x: Any) -> bool:
+    """Whether a value is made while tracing, so that no input is the same object."""
+    if type(x) in _STAND_INS:
+        return True
+    return not isinstance(x, (*_SINGLETONS, type, str, int)) and not callable(x)
+
+
+def _behind(x: Any) -> tuple[Any, Source | None]:
+    """The object that ``x`` stands for, and where it comes from; ``x`` itself where it stands for none."""
+    kind = type(x)
+    if kind is Foreign:
+        return real_value(x), source_of(x)
+    inputs = active.current().inputs
+    if kind is TracedArray:
+        return inputs.real_array(x)
+    if kind is TracedObject:
+        return x, Source(inputs.expressions[x.proxy.name], x.proxy.name) if x.proxy.name in inputs.expressions else None
+    if is_shadow(x):
+        if is_copy(x):
+            return x, None
+        real, source, _ = real_object(x)
+        return real, source
+    if kind in (list, dict, set) or kind not in _PLAIN:
+        return inputs.real_container(x)
+    return x, None
+
+
+def _words(x: Any, source: Source | None) -> str:
+    return source.description if source is not None else repr(x)

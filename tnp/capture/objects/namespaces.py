@@ -1,0 +1,240 @@
+"""Names that are looked up in modules, classes and functions while a program is traced: data there becomes inputs of the trace."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import logging
+import sys
+import types
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
+from tnp.capture.rewrite.rewriter import is_followed, is_library_module, is_user_function
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.tracer import is_traced
+from tnp.core.errors import NeedsEager
+
+__all__ = [
+    "attribute",
+    "builtin",
+    "check_owner",
+    "delete_attribute",
+    "get_attribute",
+    "has_attribute",
+    "imported",
+    "set_attribute",
+]
+
+#: what Python says of a function, a class or a module, and keeps as it is
+_UNCHANGING_NAMES = frozenset(
+    ("__name__", "__qualname__", "__module__", "__doc__", "__class__", "__mro__", "__bases__", "__base__", "__call__", "__init__",
+     "__new__", "__func__", "__self__", "__wrapped__", "__get__", "__eq__", "__ne__", "__hash__", "__repr__", "__str__", "__version__")
+)  # fmt: skip
+#: what loggers do when the program runs
+_CALLS_OF_LOGGERS = frozenset(("debug", "info", "warning", "error", "critical", "log"))
+#: packages whose modules' numbers, texts and objects are the same in every call
+_CONSTANT_PACKAGES = frozenset(("numpy", "math", "cmath", "torch", "scipy", "string", "tnp"))
+#: kinds of values that modules of libraries keep as they are
+_CODE = (
+    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, types.GenericAlias, types.UnionType,
+    types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType, types.ClassMethodDescriptorType,
+)  # fmt: skip
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """``owner.name``, traced."""
+    kind = type(owner)
+    if active.running() is None:
+        return getattr(owner, name)
+    if kind is TracedArray or kind is TracedNumber:
+        return getattr(owner, name) if name not in _OWN_NAMES else _of_handle(owner, name)
+    if isinstance(owner, types.ModuleType):
+        return _of_module(owner, name)
+    if isinstance(owner, type):
+        return _of_class(owner, name)
+    if kind is types.FunctionType:
+        return _of_function(owner, name)
+    if isinstance(owner, logging.Logger) and name not in _CALLS_OF_LOGGERS:
+        raise NeedsEager(f"it reads {name} of a logger")
+    if kind is super:
+        value = getattr(owner, name)
+        if isinstance(value, (*_CODE, types.MethodType)):
+            return value
+        raise NeedsEager(f"it reads {name} by super()")
+    if is_twin(kind) or kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+        return _of_instance(owner, name)
+    return getattr(owner, name)
+
+
+#: names that handles have, and what they stand for has not
+_OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in kind.__dict__ if not name.startswith("__")) - {
+    "shape", "real", "imag", "flat", "ndim", "dtype", "size", "_dynamo_static_input_type",
+}  # fmt: skip
+
+
+def _of_handle(x: Any, name: str) -> Any:
+    return active.current().attribute(x, name) if type(x) is TracedArray else getattr(x._known(), name)
+
+
+def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:
+    inputs = active.current().inputs
+    words = f"{kind} {getattr(owner, '__name__', '?')}"
+    return inputs.lift(value, Source(inputs.prologue.constant(owner, kind), words).attribute(name))
+
+
+def _of_module(module: types.ModuleType, name: str) -> Any:
+    """A name of a module."""
+    is_library = is_library_module(module)
+    if not is_library and name not in vars(module) and "__getattr__" in vars(module):
+        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    value = getattr(module, name)
+    if is_library:
+        top = module.__name__.partition(".")[0]
+        is_constant = top in _CONSTANT_PACKAGES and type(module) is types.ModuleType
+        if isinstance(value, _CODE) or name in _UNCHANGING_NAMES or is_constant or is_traced(value):
+            return value
+    elif module.__dict__.get(name, MISSING) is not value and not isinstance(value, types.ModuleType):
+        raise NeedsEager(f"the module {module.__name__} makes {name} when it is asked for")
+    return value if name in _UNCHANGING_NAMES else _lift(value, module, "module", name)
+
+
+def _is_of_library(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return module is not None and kind.__module__ != "__main__" and is_library_module(module)
+
+
+def _of_class(kind: type, name: str) -> Any:
+    """A name of a class."""
+    if is_user_function(class_attribute(type(kind), "__getattribute__")):
+        raise NeedsEager(f"the class of {kind.__name__} looks names up itself")
+    on_metaclass = class_attribute(type(kind), name)
+    in_class = class_attribute(kind, name)
+    if on_metaclass is not MISSING and not _is_of_library(type(kind)):
+        is_data = hasattr(type(on_metaclass), "__set__")
+        if isinstance(on_metaclass, property) and is_user_function(on_metaclass.fget):
+            return active.current().runtime.call(on_metaclass.fget, kind)
+        if is_data or in_class is MISSING:
+            if not is_user_function(on_metaclass):
+                raise NeedsEager(f"the class of {kind.__name__} makes {name}")
+            return types.MethodType(on_metaclass, kind)
+    value = getattr(kind, name)
+    if in_class is MISSING and on_metaclass is MISSING:
+        raise NeedsEager(f"the class {kind.__name__} makes {name} when it is asked for")
+    if name in ("__dict__", "__annotations__", "__subclasses__") and not _is_of_library(kind):
+        raise NeedsEager(f"it reads {name} of the class {kind.__name__}")
+    if user_method(in_class, "__get__") is not None:
+        raise NeedsEager(f"{kind.__name__}.{name} is made by a {type(in_class).__name__}")
+    owner = next((c for c in kind.__mro__ if name in c.__dict__), None)
+    if owner is None or _is_of_library(owner) or (name.startswith("__") and name.endswith("__")):
+        return value
+    if isinstance(in_class, (staticmethod, classmethod, property)) or is_traced(value):
+        return value
+    return _lift(value, kind, "class", name)
+
+
+def _of_function(f: types.FunctionType, name: str) -> Any:
+    """An attribute of a function."""
+    value = getattr(f, name)
+    if not is_user_function(f) or name in _UNCHANGING_NAMES:
+        return value
+    if name not in f.__dict__:
+        raise NeedsEager(f"it reads {name} of the function {f.__name__}")
+    return _lift(value, f, "function", name)
+
+
+def _of_instance(x: Any, name: str) -> Any:
+    """An attribute of an object of a class made by a class statement: stand-ins know theirs; what the program has made finds
+    data of its class there."""
+    if "_tnp_shadowed" in type(x).__dict__ or name.startswith("__"):
+        return getattr(x, name)
+    found = class_attribute(type(x), name)
+    if isinstance(found, property) and is_followed(found.fget) and not is_twin(type(x)):
+        return active.current().runtime.call(found.fget, x)
+    if isinstance(x, enum.Enum):
+        value = getattr(x, name)
+        is_fixed = isinstance(value, (*_CODE, bool, int, float, complex, str, bytes, enum.Enum)) or value is None
+        return value if is_fixed else _lift(value, x, "member", name)
+    if found is MISSING or hasattr(type(found), "__get__"):
+        getter = None if found is MISSING else user_method(found, "__get__")
+        if getter is None:
+            return getattr(x, name)
+        raise NeedsEager(f"{type(x).__name__}.{name} is made by a {type(found).__name__}")
+    if name in getattr(x, "__dict__", ()):
+        return getattr(x, name)
+    owner = next(c for c in type(x).__mro__ if name in c.__dict__)
+    return getattr(x, name) if _is_of_library(owner) else _lift(found, owner, "class", name)
+
+
+def has_attribute(owner: Any, name: Any) -> bool:
+    """``hasattr(owner, name)``."""
+    try:
+        _checked(owner, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _checked(owner: Any, name: Any, *default: Any) -> Any:
+    """``getattr(owner, name)``; what a module, a class or a function lacks, it has to lack at each call."""
+    name = name if type(name) is str else str(name)
+    try:
+        return attribute(owner, name)
+    except AttributeError:
+        if isinstance(owner, (types.ModuleType, type, types.FunctionType)):
+            prologue = active.current().inputs.prologue
+            has = f"{prologue.constant(hasattr)}({prologue.constant(owner)}, {name!r})"
+            prologue.guard(f"not {has}", f"{owner.__name__} has no {name}")
+        if not default:
+            raise
+        return default[0]
+
+
+def get_attribute(owner: Any, name: Any, *default: Any) -> Any:
+    """``getattr(owner, name)``, or with a ``default``."""
+    return _checked(owner, name, *default)
+
+
+def check_owner(x: Any, name: str) -> Any:
+    """``x``, of which the attribute ``name`` is assigned or deleted: something of this trace, or else the program runs eagerly."""
+    tracer = active.running()
+    if tracer is None or type(x) is Foreign:
+        return x
+    if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
+        raise NeedsEager(f"it assigns an attribute of {x.__name__}")
+    if type(x) is TracedArray and x.library is not None and (name in _OWN_NAMES or not hasattr(TracedArray, name)):
+        raise NeedsEager(f"it assigns {name!r} of a tensor")
+    if tracer.regions and type(x) is not TracedArray:
+        raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
+    return x
+
+
+def set_attribute(owner: Any, name: Any, value: Any) -> None:
+    """``setattr(owner, name, value)``."""
+    setattr(check_owner(owner, name), name, value)
+
+
+def delete_attribute(owner: Any, name: Any) -> None:
+    """``delattr(owner, name)``."""
+    delattr(check_owner(owner, name), name)
+
+
+def imported(value: Any, module: str, name: str) -> Any:
+    """What ``from module import name`` in a traced function has bound."""
+    tracer = active.running()
+    found = sys.modules.get(module)
+    if tracer is None or found is None or is_traced(value):
+        return value
+    return _of_module(found, name) if getattr(found, name, MISSING) is value else value
+
+
+def builtin(name: str, value: Any) -> Any:
+    """What a name means that is neither of the function nor of its module: Python's own, or what somebody put there."""
+    if isinstance(value, (type, types.BuiltinFunctionType)) and value.__module__ == "builtins":
+        return value
+    if name.startswith("__") or isinstance(value, _CODE):
+        return value
+    return _lift(value, builtins, "module", name) if vars(builtins).get(name, MISSING) is value else value

@@ -1,0 +1,548 @@
+"""Objects of the user's classes as arguments: ``self`` of a jitted method, a dataclass of arrays.
+
+The program gets a *shadow*: an instance of a subclass made for it, which reads attributes of the real object as inputs
+of the trace, when they are read, and keeps what is stored. At the end of each call the program's stores are made on the
+real object.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import functools
+import operator
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture import active
+from tnp.capture.guards.prologue import Source
+from tnp.capture.objects.foreign import Foreign
+from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
+from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.core.errors import NeedsEager
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+
+__all__ = [
+    "CODE_TYPES",
+    "Construct",
+    "guard_code",
+    "holds_others",
+    "is_copy",
+    "is_made_by_statement",
+    "is_made_of_attributes",
+    "is_plain_object",
+    "is_shadow",
+    "is_stand_in",
+    "real_object",
+    "release",
+    "same_entries",
+    "shadow",
+    "stored_attributes",
+]
+
+#: kinds of what a class has to run
+CODE_TYPES = (types.FunctionType, property, staticmethod, classmethod)
+
+#: kinds of descriptors that do nothing but give what they hold, bound to the object
+_KNOWN_DESCRIPTORS = (
+    *CODE_TYPES, types.MemberDescriptorType, types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
+    types.BuiltinFunctionType, types.ClassMethodDescriptorType, type,
+)  # fmt: skip
+
+
+def is_made_by_statement(kind: type) -> bool:
+    """Whether a class was made by a class statement, and not by a library that tnp knows."""
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "typing", "abc", "enum", "numpy", "tnp"):
+        return False
+    return bool(kind.__flags__ & (1 << 9))  # Py_TPFLAGS_HEAPTYPE
+
+
+def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[Any, ...]) -> bool:
+    """Whether a class's dictionary has ``count`` entries, and these very values; the one that ``copy`` adds is not counted."""
+    return len(found) - ("__slotnames__" in found) == count and all(map(operator.is_, map(found.get, names), values))
+
+
+def is_plain_object(value: Any) -> bool:
+    """Whether ``value`` is an instance of a class written in Python, or of ``SimpleNamespace``, all of whose state is in attributes that a
+    program may read and write."""
+    kind = type(value)
+    if kind is types.SimpleNamespace:
+        return True
+    if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
+        value, (type, enum.Enum)
+    ):
+        return False
+    if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
+        return False
+    return not _has_hidden_state(kind) and (hasattr(value, "__dict__") or hasattr(kind, "__slots__"))
+
+
+@functools.lru_cache(1_000)
+def _has_hidden_state(kind: type) -> bool:
+    """Whether objects of a class have memory beside their attributes: a class in C is among those that it inherits from."""
+    slots = sum(
+        isinstance(member, types.MemberDescriptorType)
+        for c in kind.__mro__
+        if "__slots__" in c.__dict__
+        for member in c.__dict__.values()
+    )
+    pointers = slots + (kind.__weakrefoffset__ > 0) + (kind.__dictoffset__ > 0)
+    return kind.__basicsize__ != object.__basicsize__ + 8 * pointers or kind.__itemsize__ != 0
+
+
+class _Shadowed:
+    """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
+
+    __slots__ = (
+        "changed", "constant_numbers", "copies", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
+    )  # fmt: skip
+
+    def __init__(
+        self, real: Any, source: Source, inputs: Inputs, parts: tuple[str, ...], constant_numbers: bool
+    ) -> None:
+        #: names of dicts of the object in which there are further attributes
+        self.parts = parts
+        #: of those, the ones that the program has got hold of: attributes are looked up there from then on
+        self.whole_parts: dict[str, dict[str, Any]] = {}
+        #: whether numbers among the attributes are guarded by value: code without hooks uses them
+        self.constant_numbers = constant_numbers
+        self.real = real
+        self.source = source
+        self.inputs = inputs
+        self.read: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}
+        #: of a copy that the program made of the object: how what the object is made of is copied
+        self.copies: Callable[[Any], Any] | None = None
+        #: of such a copy, where attributes are looked up by code of the class: an object that is stored to
+        self.changed: Any = None
+
+    def look_up(self, name: str) -> Any:
+        """An attribute of an object whose class looks attributes up itself."""
+        found = getattr(self.real, name)
+        if self.changed is not None:
+            now = getattr(self.changed, name)
+            if now is not found:
+                return now
+        return self.lifted(found, name)
+
+    def to_change(self, name: str) -> Any:
+        """What an attribute is stored to, or deleted from, of a copy whose class looks attributes up itself."""
+        if self.copies is None:
+            raise NeedsEager(
+                f"it assigns {name!r} of {self.source.description}, whose class looks attributes up itself"
+            )
+        if self.changed is None:
+            self.changed = copy.copy(self.real)
+        self.read.clear()  # it may be looked up under another name
+        return self.changed
+
+    def lifted(self, found: Any, name: str, source: Source | None = None) -> Any:
+        """What the attribute ``name`` is to the program, which reads it now, from ``source`` if that is not the attribute."""
+        with self.inputs.numbers_as(constant=self.constant_numbers):
+            lifted = self.inputs.lift(found, source or self.source.attribute(name))
+        if self.copies is not None:
+            lifted = self.copies(lifted)
+        self.read[name] = lifted
+        return lifted
+
+    def dictionary(self) -> dict[str, Any]:
+        """The object's ``__dict__``, all in it lifted. The program may not change it."""
+        e, description = self.source.expression, self.source.description
+        held = self.real.__dict__
+        keys = self.inputs.prologue.constant(list(held), "keys")
+        self.inputs.prologue.guard(f"list({e}.__dict__) == {keys}", f"{description} has the attributes {list(held)}")
+        made = {k: self.lifted(v, k, Source(f"{e}.__dict__[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
+        if self.changed is not None:
+            now = self.changed.__dict__
+            made = {k: v for k, v in made.items() if k in now}
+            made.update({k: v for k, v in now.items() if held.get(k, MISSING) is not v})
+        made.update(self.stored)
+        self.inputs.watch(made, self.source)
+        return made
+
+    def guard_same_object(self) -> Any:
+        """The real object, for which alone the trace holds from now on: the program asks for its identity."""
+        self.inputs.guard_identity(self.real, self.source)
+        return self.real
+
+    def get_by(self, getter: Any, descriptor: Any, name: str, made: Any) -> Any:
+        """The attribute ``name`` of ``made``, as the ``__get__`` of a descriptor of the user's gives it."""
+        look_up = self.inputs.prologue.constant(_attribute, "attribute")
+        where = Source(f"{look_up}({self.source.expression}, {name!r})", f"{self.source.description}.{name}")
+        lifted = self.inputs.lift(descriptor, where)
+        return active.current().runtime.call(getter, lifted, made, type(self.real))
+
+    def guard_code(self, name: str, descriptor: Any) -> None:
+        """The trace holds only while ``name`` is this method, property or other descriptor of the class, or is missing."""
+        prologue, e = self.inputs.prologue, self.source.expression
+        description = f"{self.source.description}.{name} is " + ("missing" if descriptor is MISSING else "the same")
+        expected = prologue.constant(descriptor, "code")
+        if isinstance(descriptor, types.FunctionType) and not name.startswith("__"):
+            prologue.guard(f"{e}.{name}.__func__ is {expected}", description)
+        elif isinstance(descriptor, property):
+            prologue.guard(f"{prologue.constant(type(self.real), 'type')}.{name} is {expected}", description)
+        else:
+            look_up = prologue.constant(_attribute, "attribute")
+            prologue.guard(f"{look_up}({e}, {name!r}) is {expected}", description)
+
+    def in_part(self, name: str) -> Any:
+        """An attribute that is in one of the dicts :attr:`parts`, lifted."""
+        for part in self.parts:
+            whole, held = self.whole_parts.get(part), self.real.__dict__[part]
+            if whole is not None:
+                if name in whole:
+                    return whole[name]
+            elif name in held:
+                where = Source(f"{self.source.expression}.{part}[{name!r}]", f"{self.source.description}.{name}")
+                self.read[name] = lifted = self.inputs.lift(held[name], where)
+                return lifted
+        return MISSING
+
+    def whole_part(self, part: str) -> dict[str, Any]:
+        """One of the dicts :attr:`parts`, all in it lifted. What the program puts there it finds there; a program that leaves it changed
+        runs eagerly."""
+        made = self.whole_parts.get(part)
+        if made is None:
+            held, prologue = self.real.__dict__[part], self.inputs.prologue
+            e, description = f"{self.source.expression}.{part}", self.source.description
+            if not held.keys().isdisjoint(self.stored):
+                raise NeedsEager(f"it reads {part} of {description} after it has stored attributes that are there")
+            keys = prologue.constant(list(held), "keys")
+            prologue.guard(f"list({e}) == {keys}", f"{description} has in {part} {list(held)}")
+            made = {k: self.inputs.lift(v, Source(f"{e}[{k!r}]", f"{description}.{k}")) for k, v in held.items()}
+            for name in held:
+                self.read.pop(name, None)
+            self.inputs.watch(made, Source(e, f"{description}.{part}"))
+            self.whole_parts[part] = made
+        return made
+
+    def part_with(self, name: str) -> dict[str, Any] | None:
+        """The dict among :attr:`whole_parts` in which there is an attribute of that name."""
+        return next((made for made in self.whole_parts.values() if name in made), None)
+
+
+def _instance_attribute(real: Any, name: str) -> Any:
+    own = getattr(real, "__dict__", None)
+    if own is not None and name in own:
+        return own[name]
+    descriptor = class_attribute(type(real), name)
+    if isinstance(descriptor, types.MemberDescriptorType):
+        return descriptor.__get__(real, type(real))
+    return MISSING
+
+
+def _attribute(real: Any, name: str) -> Any:
+    """What ``real.name`` is found as: a value of the instance, or what stands in its class."""
+    found = _instance_attribute(real, name)
+    return class_attribute(type(real), name) if found is MISSING else found
+
+
+def _state(shadow: Any) -> _Shadowed:
+    found: _Shadowed = object.__getattribute__(shadow, "_tnp_shadowed")
+    return found
+
+
+def _is_data_descriptor(descriptor: Any) -> bool:
+    kind = type(descriptor)
+    return isinstance(descriptor, property) or (hasattr(kind, "__get__") and hasattr(kind, "__set__"))
+
+
+def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
+    looks_up_itself = kind.__getattribute__ is not object.__getattribute__ and type not in kind.__mro__
+    if kind is types.SimpleNamespace:
+        looks_up_itself = False
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        shadowed = _state(self)
+        if name in ("_tnp_shadowed", "__class__"):
+            return shadowed if name == "_tnp_shadowed" else kind
+        if name == "__module__":  # the class is guarded
+            return kind.__module__
+        if name in shadowed.stored:
+            return shadowed.stored[name]
+        if name in shadowed.read:
+            return shadowed.read[name]
+        if name in shadowed.parts:
+            return shadowed.whole_part(name)
+        if name == "__dict__":
+            if shadowed.parts:
+                raise NeedsEager(f"it reads __dict__ of {shadowed.source.description}")
+            return shadowed.dictionary()
+        descriptor = class_attribute(kind, name)
+        if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
+            return shadowed.look_up(name)
+        found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
+            _instance_attribute(shadowed.real, name)
+        )  # fmt: skip
+        lifted = shadowed.in_part(name) if found is MISSING and descriptor is MISSING else MISSING
+        if lifted is not MISSING:
+            return lifted
+        if found is MISSING:
+            if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+                getter = user_method(descriptor, "__get__")
+                if getter is not None:
+                    return shadowed.get_by(getter, descriptor, name, self)
+                if descriptor is not MISSING and not _is_known_descriptor(descriptor):
+                    raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
+                shadowed.guard_code(name, descriptor)
+                return object.__getattribute__(self, name)
+            found = descriptor  # data of the class
+        return shadowed.lifted(found, name)
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        shadowed = _state(self)
+        descriptor = class_attribute(kind, name)
+        if name.startswith("__") and name.endswith("__"):
+            raise NeedsEager(f"it assigns {name} of {shadowed.source.description}")
+        if isinstance(descriptor, property):
+            class_attribute(type(self), name).__set__(self, value)
+            return
+        if user_method(descriptor, "__set__") is not None:
+            raise NeedsEager(f"it assigns {shadowed.source.description}.{name}, a descriptor")
+        parameters = getattr(kind, "__dataclass_params__", None)
+        if parameters is not None and parameters.frozen:
+            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        if looks_up_itself:
+            setattr(shadowed.to_change(name), name, value)
+            return
+        if sets_itself:
+            raise NeedsEager(f"it assigns {name!r} of {shadowed.source.description}, whose class does that itself")
+        if not hasattr(shadowed.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
+            kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
+            raise AttributeError(f"{name!r} {kept}")
+        part = shadowed.part_with(name)
+        (shadowed.stored if part is None else part)[name] = value
+
+    def __delattr__(self: Any, name: str) -> None:
+        shadowed = _state(self)
+        if not looks_up_itself or shadowed.copies is None:
+            raise NeedsEager("it deletes an attribute of an argument")
+        delattr(shadowed.to_change(name), name)
+
+    sets_itself = is_user_function(kind.__setattr__)
+    body = {
+        "__slots__": ("_tnp_shadowed",),
+        **_identity_methods(kind),
+        **traced_members(kind),
+        "__getattribute__": __getattribute__,
+        "__setattr__": __setattr__,
+        "__delattr__": __delattr__,
+        "__copy__": lambda self: _copied(self, lambda x: x),
+        "__deepcopy__": lambda self, memo: memo.setdefault(id(self), _copied(self, _deeply)),
+        **methods,
+    }
+    return make_class(kind, body)
+
+
+_shadow_classes = ClassCache(_shadow_class)
+
+
+def _is_known_descriptor(descriptor: Any) -> bool:
+    known = isinstance(descriptor, _KNOWN_DESCRIPTORS) or hasattr(descriptor, "__tnp_function__")  # a jitted method
+    return known or type(descriptor).__module__.partition(".")[0] == "torch"
+
+
+def _identity_methods(kind: type) -> dict[str, Any]:
+    """What Python asks of an object whose class does not say it: the hash, equality and text of the real one."""
+    methods: dict[str, Any] = {}
+    if kind is types.SimpleNamespace:
+        return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
+    if kind.__hash__ is object.__hash__:
+        methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
+    elif kind.__hash__ is None:
+        methods["__hash__"] = None
+    else:
+        methods["__hash__"] = kind.__hash__
+    if kind.__eq__ is object.__eq__:
+
+        def __eq__(self: Any, other: Any) -> Any:
+            if self is other or _state(self).real is other:
+                _state(self).guard_same_object()
+                return True
+            return NotImplemented
+
+        methods["__eq__"] = __eq__
+    if kind.__repr__ is object.__repr__:
+
+        def __repr__(self: Any) -> str:
+            if active.running() is None:  # in the message of an error
+                return f"<{kind.__qualname__} object>"
+            raise NeedsEager(f"it writes {_state(self).source.description}, which has no text but its address")
+
+        methods["__repr__"] = __repr__
+    return methods
+
+
+def _namespaces_equal(self: Any, other: Any) -> Any:
+    if not isinstance(other, types.SimpleNamespace):
+        return NotImplemented
+    return self.__dict__ == other.__dict__
+
+
+def _text_of_namespace(self: Any) -> str:
+    if active.running() is None:  # in the message of an error
+        return "<namespace>"
+    return f"namespace({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
+
+
+def shadow(
+    real: Any, source: Source, inputs: Inputs, *, parts: tuple[str, ...] = (), methods: dict[str, Any] | None = None,
+    constant_numbers: bool = False,
+) -> Any:  # fmt: skip
+    """A stand-in for ``real`` in the program being traced.
+
+    ``parts`` names dicts of the object in which it looks for attributes, ``methods`` are those of its class that the
+    stand-in has others for; with ``constant_numbers`` the program depends on the values of the numbers that it reads.
+    """
+    shadow_class = _shadow_classes.get(type(real), methods or {})
+    new = types.SimpleNamespace.__new__ if type(real) is types.SimpleNamespace else object.__new__
+    made = new(shadow_class)
+    object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
+    return made
+
+
+def _copied(x: Any, copies: Callable[[Any], Any]) -> Any:
+    """A copy of a shadow: it reads the same attributes, but what is stored to it stays with it."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    if shadowed.parts:
+        raise NeedsEager(f"it copies {shadowed.source.description}, a module")
+    new = types.SimpleNamespace.__new__ if type(shadowed.real) is types.SimpleNamespace else object.__new__
+    made = new(type(x))
+    own = _Shadowed(shadowed.real, shadowed.source, shadowed.inputs, (), shadowed.constant_numbers)
+    before = shadowed.copies
+    own.copies = copies if before is None else lambda v: copies(before(v))
+    own.stored = {name: copies(value) for name, value in shadowed.stored.items()}
+    own.changed = copy.copy(shadowed.changed)
+    object.__setattr__(made, "_tnp_shadowed", own)
+    shadowed.inputs.copies.append(made)
+    return made
+
+
+def _deeply(x: Any) -> Any:
+    """What a deep copy has in place of an attribute ``x``."""
+    if is_shadow(x):
+        return _copied(x, _deeply)
+    if x is None or type(x) in (TracedNumber, bool, int, float, complex, str, bytes, list, tuple, dict):
+        return copy.deepcopy(x)
+    if isinstance(x, (type, *CODE_TYPES)) or isinstance(x, enum.Enum) or type(x).__module__ == "torch":
+        return copy.deepcopy(x)
+    raise NeedsEager(f"it copies an object that holds a {type(x).__name__}")
+
+
+def is_copy(x: Any) -> bool:
+    """Whether a shadow is a copy that the program made of an object."""
+    return object.__getattribute__(x, "_tnp_shadowed").copies is not None
+
+
+def is_shadow(x: Any) -> bool:
+    """Whether ``x`` is a stand-in for an object."""
+    return "_tnp_shadowed" in type(x).__dict__
+
+
+def is_stand_in(x: Any) -> bool:
+    """Whether ``x`` stands for an object of the caller."""
+    return type(x) is Foreign or is_shadow(x)
+
+
+def stored_attributes(x: Any) -> tuple[Source, type, dict[str, Any]]:
+    """Where a shadow's real object comes from, its class, and the attributes that the program stored."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return shadowed.source, type(shadowed.real), shadowed.stored
+
+
+def holds_others(x: Any) -> bool:
+    """Whether the program stored anything in a shadow but what was there: ``a.x += b`` stores the array that it changed."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return any(shadowed.read.get(name) is not value for name, value in shadowed.stored.items())
+
+
+def real_object(x: Any) -> tuple[Any, Source, Inputs]:
+    """What a shadow stands for, where that comes from, and the inputs that it is among."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    return shadowed.real, shadowed.source, shadowed.inputs
+
+
+def guard_code(x: Any, name: str) -> None:
+    """Guards what a shadow's class has for ``name``, a method that Python calls without asking the object for it."""
+    shadowed: _Shadowed = object.__getattribute__(x, "_tnp_shadowed")
+    shadowed.guard_code(name, class_attribute(type(shadowed.real), name))
+
+
+def release(x: Any) -> None:
+    """Lets go of a shadow's real object."""
+    object.__getattribute__(x, "_tnp_shadowed").real = None
+
+
+class Construct:
+    """An object that the program made and returns: rebuilt at each call from its class and its attributes.
+
+    If it is a dict, ``items`` are what is in it; attributes that are the very items of their name (a dataclass that is a dict
+    of its fields) stand in ``fields``.
+    """
+
+    __slots__ = ("attributes", "fields", "items", "kind")
+
+    def __init__(
+        self, kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
+    ) -> None:
+        self.kind = kind
+        self.attributes = attributes
+        self.items = items
+        self.fields = fields
+
+    def __tnp_children__(self) -> list[Any]:
+        return [self.attributes, self.items]
+
+    def __tnp_rebuild__(self, children: list[Any]) -> Construct:
+        return Construct(self.kind, *children, self.fields)
+
+    def __tnp_literal__(self, context: dict[str, Any]) -> str:
+        from tnp.core.printing import literal
+
+        context["_construct"] = construct
+        parts = [literal(self.kind, context), literal(self.attributes, context)]
+        if self.items is not None:
+            parts += [literal(self.items, context), literal(self.fields, context)]
+        return f"_construct({', '.join(parts)})"
+
+
+def construct(
+    kind: type, attributes: dict[str, Any], items: dict[Any, Any] | None = None, fields: tuple[str, ...] = ()
+) -> Any:
+    """An instance of ``kind`` with these attributes (and items, of which some are attributes, too), its ``__init__`` not run."""
+    if items is None:
+        made = types.SimpleNamespace() if kind is types.SimpleNamespace else object.__new__(kind)
+    else:
+        base = OrderedDict if issubclass(kind, OrderedDict) else dict
+        made = base.__new__(kind)
+        for key, value in items.items():
+            base.__setitem__(made, key, value)
+        attributes = {**{name: items[name] for name in fields}, **attributes}
+    for name, value in attributes.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def is_made_of_attributes(x: Any) -> bool:
+    """Whether all that there is to ``x`` are its attributes, and its items if it is a dict: no class of its is a library's in C."""
+    kinds = [c for c in type(x).__mro__ if c not in (object, dict, OrderedDict)]
+    return bool(kinds) and all(c.__flags__ & (1 << 9) for c in kinds) and not isinstance(x, (type, BaseException))
+
+
+def attributes_of(x: Any) -> dict[str, Any]:
+    """The attributes of an object that the program made."""
+    found = dict(getattr(x, "__dict__", {}))
+    for c in type(x).__mro__:
+        for member in c.__dict__.values():
+            if type(member) is types.MemberDescriptorType and "__slots__" in c.__dict__:
+                try:
+                    found[member.__name__] = member.__get__(x, type(x))
+                except AttributeError:  # nothing was assigned to it
+                    continue
+    return found

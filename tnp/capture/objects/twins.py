@@ -1,0 +1,167 @@
+"""Twin classes: subclasses of the user's classes whose special methods and properties are traced.
+
+Python calls ``__add__``, ``__eq__`` or a property's getter by itself, from C, so no hook of the rewriter sees the call. A twin
+has a method of that name that calls the user's through the tracer. Stand-ins for objects of the caller, and objects that the
+program makes, are instances of twins; ``type(x)`` and ``x.__class__`` are the user's class to the program.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.objects.type_versions import version_of
+from tnp.capture.rewrite.rewriter import is_followed, is_user_function
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core.errors import NeedsEager
+
+__all__ = [
+    "MISSING",
+    "class_attribute",
+    "class_of",
+    "is_twin",
+    "make_class",
+    "traced_members",
+    "twin_of",
+    "user_method",
+]
+
+MISSING = object()
+
+#: special methods that Python calls on a class, while it makes an object, or that stand-ins have of their own
+_LEFT_ALONE = frozenset(
+    ("__init__", "__new__", "__init_subclass__", "__class_getitem__", "__set_name__", "__del__", "__getattribute__",
+     "__get__", "__set__", "__delete__", "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__post_init__")
+)  # fmt: skip
+
+
+class ClassCache:
+    """Classes made of the user's, by those; each holds until its original is changed. The ones used longest ago go first."""
+
+    SIZE = 512
+
+    def __init__(self, make: Callable[..., type]) -> None:
+        self.make = make
+        self.made: OrderedDict[type, tuple[int, type]] = OrderedDict()
+
+    def get(self, kind: type, *args: Any) -> type:
+        """What ``make(kind, *args)`` gives."""
+        tag = version_of(kind)
+        version = tag.value if tag is not None else 0
+        known = self.made.get(kind)
+        if known is not None and known[0] == version != 0:
+            self.made.move_to_end(kind)
+            return known[1]
+        made = self.make(kind, *args)
+        self.made[kind] = version, made
+        self.made.move_to_end(kind)
+        while len(self.made) > self.SIZE:
+            self.made.popitem(last=False)
+        return made
+
+
+def class_attribute(kind: type, name: str) -> Any:
+    """What a class or one that it inherits from has under ``name``, as it stands in its dictionary."""
+    for c in kind.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    return MISSING
+
+
+def is_twin(kind: type) -> bool:
+    """Whether a class is a twin of one of the user's."""
+    return "_tnp_twin_of" in kind.__dict__
+
+
+def class_of(x: Any) -> type:
+    """The class of an object of the program, as the user knows it."""
+    kind = type(x)
+    return kind.__dict__.get("_tnp_twin_of", kind)
+
+
+#: methods that have to return a value of Python's own, which is known then
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "__bool__": bool, "__len__": operator.index, "__length_hint__": operator.index, "__index__": operator.index, "__int__": int, "__float__": float,
+    "__complex__": complex, "__hash__": operator.index,
+}  # fmt: skip
+
+
+def _hooked(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    convert = _CONVERSIONS.get(name)
+
+    @functools.wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        tracer = active.running()
+        if tracer is None:
+            return function(*args, **kwargs)
+        result = tracer.runtime.call(function, *args, **kwargs)
+        return convert(result) if convert is not None and type(result) in (TracedArray, TracedNumber) else result
+
+    return method
+
+
+def traced_members(kind: type) -> dict[str, Any]:
+    """The special methods and the properties of the user's that a class has, as ones that the tracer calls."""
+    found: dict[str, Any] = {}
+    for name in {name for c in kind.__mro__ for name in c.__dict__}:
+        member = class_attribute(kind, name)
+        if isinstance(member, property):
+            accessors = (member.fget, member.fset, member.fdel)
+            if any(map(is_followed, accessors)):
+                found[name] = property(*(f and _hooked(f) for f in accessors), member.__doc__)
+        elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
+            found[name] = _hooked(member, name)
+    return found
+
+
+def _runs_code_when_subclassed(kind: type) -> bool:
+    made_by = [class_attribute(type(kind), name) for name in ("__new__", "__init__", "__prepare__")]
+    return any(is_user_function(getattr(f, "__func__", f)) for f in (kind.__init_subclass__, *made_by))
+
+
+def make_class(kind: type, body: dict[str, Any]) -> type:
+    """A subclass of ``kind`` with ``body``, made without running code of the user's.
+
+    Raises :class:`NeedsEager` where that is not possible.
+    """
+    if _runs_code_when_subclassed(kind):
+        raise NeedsEager(f"{kind.__name__} runs code where a class inherits from it")
+    same = {
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+        "__doc__": kind.__doc__,
+        "_tnp_twin_of": kind,
+    }
+    try:
+        return type(kind)(kind.__name__, (kind,), {**same, **body})
+    except TypeError as error:
+        raise NeedsEager(f"{kind.__name__} cannot be subclassed: {error}") from error
+
+
+def twin_of(kind: type) -> type:
+    """The twin of which an object is that the program makes of the class ``kind``; the class itself where it needs none.
+
+    Raises :class:`NeedsEager` if there can be no twin.
+    """
+    return _twins.get(kind)
+
+
+def _make_twin(kind: type) -> type:
+    members = traced_members(kind)
+    if not members:
+        return kind
+    return make_class(kind, {"__slots__": (), "__class__": property(lambda self: kind), **members})
+
+
+_twins = ClassCache(_make_twin)
+
+
+def user_method(descriptor: Any, method: str) -> types.FunctionType | None:
+    """The method (``"__get__"``, ``"__set__"``) that the class of a descriptor has, if it is the user's."""
+    found = class_attribute(type(descriptor), method)
+    return found if is_user_function(found) else None

@@ -1,0 +1,171 @@
+"""Which functions of libraries may be called while a program is traced, in place of at each of its calls.
+
+That is right for a function that does nothing but give a result, and gives the same for the same arguments. The modules of
+such functions are listed; what is not listed is foreign, and a program that calls it runs eagerly. A library's function that
+is given traced values is followed: it computes with them as the program does.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.contract import is_compiled_function
+from tnp.capture.objects.foreign import holds_foreign, refuse
+from tnp.capture.objects.shadows import is_shadow
+from tnp.capture.objects.twins import traced_members
+from tnp.capture.rewrite.rewriter import is_followed, is_library_module, is_user_function
+from tnp.capture.tracing.tracer import is_traced
+from tnp.core.errors import NeedsEager
+
+__all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]
+
+#: modules whose functions and classes do nothing but give a result, and whose objects a program has to itself
+_PURE_MODULES = frozenset(
+    ("_bisect", "_collections", "_collections_abc", "_functools", "_heapq", "_operator", "_struct", "abc", "bisect", "builtins", "cmath",
+     "collections", "contextlib", "copy", "dataclasses", "enum", "fractions", "functools", "heapq", "itertools", "keyword", "math",
+     "numbers", "numpy", "operator", "re", "scipy", "statistics", "string", "struct", "textwrap", "tnp", "torch", "types", "typing",
+     "typing_extensions", "unicodedata")
+)  # fmt: skip
+#: of those, modules whose functions have to be given values that are known
+_LOOKING = frozenset(
+    ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
+)
+#: of those, parts that act on the outside or ask it
+_IMPURE_PARTS = (
+    "scipy.io",
+    "scipy.datasets",
+    "numpy.lib.format",
+    "numpy.lib._datasource",
+    "numpy._core._multiarray_tests",
+    "numpy.testing",
+)
+#: modules whose functions, and the methods of whose objects, depend on when they are called or act on the outside
+_IMPURE_MODULES = frozenset(
+    ("_io", "datetime", "io", "logging", "nt", "os", "posix", "random", "secrets", "shutil", "socket", "subprocess",
+     "tempfile", "time", "uuid", "warnings", "_warnings")
+)  # fmt: skip
+_IMPURE_FUNCTIONS: frozenset[Any] = frozenset((
+    builtins.__import__, builtins.breakpoint, builtins.compile, builtins.eval, builtins.exec, builtins.globals, builtins.input,
+    builtins.bytearray, builtins.locals, builtins.memoryview, builtins.open, np.fromfile, np.fromregex, np.genfromtxt, np.get_printoptions, np.getbufsize, np.geterrcall, np.load,
+    np.loadtxt, np.memmap, np.save, np.savetxt, np.savez, np.savez_compressed, np.set_printoptions, np.setbufsize, np.seterrcall,
+    np.show_config, np.bmat, np.geterr, np.seterr, functools.lru_cache, functools.cache, functools.singledispatch,
+))  # fmt: skip
+#: builtins that change an object or take from an iterator, without a hook that would see it
+_TAKING = frozenset((builtins.next, builtins.setattr, builtins.delattr))
+#: functions that call the functions that they are given, when they are called or later
+_CALLING: frozenset[Any] = frozenset((
+    builtins.map, builtins.filter, builtins.sorted, builtins.max, builtins.min, builtins.iter, functools.reduce, functools.cmp_to_key, np.vectorize, np.frompyfunc,
+    *(f for f in vars(itertools).values() if callable(f)),
+))  # fmt: skip
+
+
+def is_impure(f: Any) -> bool:
+    """Whether a library's function may not be called once for all calls of the program."""
+    owner = getattr(f, "__self__", None)
+    modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
+    if not _IMPURE_MODULES.isdisjoint(modules):
+        return True
+    try:
+        return f in _IMPURE_FUNCTIONS
+    except TypeError:  # not hashable
+        return False
+
+
+def takes_functions(f: Any) -> bool:
+    """Whether a function calls those that it is given, so that the tracer has to see to them."""
+    if type(f) is types.BuiltinFunctionType and isinstance(f.__self__, list):
+        return f.__name__ == "sort"
+    try:
+        return f in _CALLING or (type(f) is types.FunctionType and not is_followed(f) and not _is_of(f, "tnp"))
+    except TypeError:  # not hashable
+        return False
+
+
+def _is_of(f: Any, package: str) -> bool:
+    return str(f.__module__).partition(".")[0] == package
+
+
+def _module_of(f: Any) -> str:
+    """The module that a function, a method or a class is of."""
+    owner = getattr(f, "__self__", None)
+    if type(f) in (types.BuiltinFunctionType, types.MethodWrapperType) and not isinstance(
+        owner, types.ModuleType | None
+    ):
+        return (owner if isinstance(owner, type) else type(owner)).__module__
+    module = getattr(f, "__module__", None)
+    if module is None:
+        module = getattr(getattr(f, "__objclass__", None), "__module__", None) or type(f).__module__
+    return module if type(module) is str else "?"
+
+
+def _is_pure_module(module: str) -> bool:
+    return module.partition(".")[0] in _PURE_MODULES and not module.startswith(_IMPURE_PARTS)
+
+
+def _is_users_class(f: Any) -> bool:
+    """Whether ``f`` is a class of the user's: it makes an object that the program has to itself."""
+    if not isinstance(f, type):
+        return False
+    return f.__module__ in sys.modules and not is_library_module(sys.modules[f.__module__])
+
+
+def looks_at_values(f: Any) -> bool:
+    """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
+    return _module_of(f).partition(".")[0] in _LOOKING
+
+
+def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises :class:`NeedsEager` where a call of a library's function may not be made while tracing."""
+    foreign = holds_foreign((*args, *kwargs.values()))
+    if foreign is not None:
+        refuse(foreign, f"gives to {_name(f)}")
+    if any(map(is_compiled_function, (*args, *kwargs.values()))) and takes_functions(f):
+        raise NeedsEager(f"it gives {_name(f)} a function of C's to call")
+    if any(type(a) is types.MethodDescriptorType for a in args) and takes_functions(f) and is_traced(args):
+        raise NeedsEager(f"it gives {_name(f)} a method of C's to call with traced values")
+    owner = getattr(f, "__self__", None)
+    in_c = type(f) in (types.MethodWrapperType, types.WrapperDescriptorType, types.MethodDescriptorType)
+    if (
+        in_c
+        and (is_shadow(owner) or (args and is_shadow(args[0])))
+        and f.__name__ not in ("__init__", "__init_subclass__")
+    ):
+        raise NeedsEager(f"it calls {_name(f)} of an object")  # which it would find in the stand-in
+    if is_impure(f):
+        raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
+    inner = getattr(f, "__wrapped__", None)
+    if type(f) is types.FunctionType and is_followed(inner) and not is_followed(f):
+        raise NeedsEager(f"it calls {_name(inner)} by way of {f.__module__}")
+    if _is_users_class(f):
+        if any(name.startswith("__") for name in traced_members(f)):
+            raise NeedsEager(f"it makes a {f.__name__}, which Python's own classes make")
+    elif not (_is_pure_module(_module_of(f)) or is_user_function(f)):
+        raise NeedsEager(f"it calls {_name(f)}, of which tnp does not know whether it gives the same at each call")
+
+
+def _name(f: Callable[..., Any]) -> str:
+    return str(getattr(f, "__qualname__", None) or type(f).__qualname__)
+
+
+def check_on_trial(f: Any) -> None:
+    """Refuses a library's function where it is called in some calls of the program only, or in a loop or a branch that is only
+    tried, unless it does nothing but give a result, or all that it does can be undone."""
+    tracer = active.running()
+    if tracer is None or not (tracer.regions or tracer.asking.answered):
+        return
+    if _is_users_class(f):
+        return
+    module = _module_of(f)
+    owner = getattr(f, "__self__", None)
+    if not _is_pure_module(module) or (module == "builtins" and owner is builtins and f in _TAKING):
+        where = "in a loop or a branch" if tracer.regions else "after a value that decides what it does"
+        raise NeedsEager(f"it calls {_name(f)} {where}")

@@ -1,0 +1,684 @@
+"""The source rewriter: hooks in user functions, where Python's protocols do not reach.
+
+A user function is parsed once, and compiled again with these changes, its line numbers kept:
+
+- a call ``f(x)`` becomes ``__tnp__.call(f, x)``, so that ``np.zeros(3)`` makes a traced array, ``max(a, b)`` of traced
+  values is an operation, and the user functions that it calls are rewritten too;
+- a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
+- an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
+  ``m.N = v`` becomes ``__tnp__.owner(m, "N").N = v``, which refuses to change them while tracing;
+- ``from m import N`` is followed by ``N = __tnp__.imported(N, "m", 0, "N")``, for the same reason;
+- ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares what stands behind stand-ins;
+- ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which refuses them while tracing;
+- a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
+- ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
+- a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
+- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that;
+- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take what is evaluated later as a
+  function, so that ``c`` and ``a`` may be values that are known only at run time;
+- ``for``, ``while`` and ``if`` become hooks as well, see :mod:`rewriter_flow`.
+
+Each construct is one visitor method of :class:`_Rewriter`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import functools
+import hashlib
+import inspect
+import linecache
+import marshal
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tnp.capture.control_flow.deferred_return import return_what_is_raised
+from tnp.capture.control_flow.definite_assignment import hook_unsure_names
+from tnp.capture.control_flow.liveness import PREFIX
+from tnp.capture.rewrite.ast_utils import Transformer, statements_in, walk, with_places
+from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
+from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
+from tnp.core.check import enabled
+from tnp.core.errors import InternalError
+from tnp.runtime import disk_cache, locks
+
+__all__ = ["has_hooks", "is_followed", "is_library_class", "is_library_module", "is_user_function", "rewrite"]
+
+RUNTIME = "__tnp__"
+#: the variable of what the patterns of a ``match`` statement name
+_PATTERNS = f"{PREFIX}patterns"
+
+#: functions that look at their caller's frame, which must stay the user's
+_FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exec", "dir", "breakpoint"))
+
+#: of those, functions that with an argument look at that, and not at the frame
+_ASK_OBJECTS = frozenset(("vars", "dir"))
+
+_LIBRARY_FOLDERS = tuple(
+    os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
+)
+#: folders in which installed packages are
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+_OWN_FOLDER = str(Path(os.path.realpath(__file__)).parents[2]) + os.sep
+#: its functions call operations as a user's would
+_TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
+
+
+@functools.cache
+def _is_library_file(filename: str) -> bool:
+    if filename.startswith("<frozen "):
+        return True
+    path = os.path.realpath(filename)
+    if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
+        return True
+    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
+
+
+def is_user_function(f: Any) -> bool:
+    """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
+    return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
+
+
+#: installed packages whose functions are operations, or are called as they are; those of others are followed as the user's are
+_NOT_FOLLOWED = frozenset(
+    ("numpy", "torch", "scipy", "tnp", "cupy", "jax", "llvmlite", "numba", "optree", "triton", "pandas", "pytest", "_pytest", "typing_extensions.py")
+)  # fmt: skip
+
+
+@functools.cache
+def _is_followed_file(filename: str) -> bool:
+    parts = os.path.realpath(filename).split(os.sep)
+    at = max((i for i, part in enumerate(parts) if part in _INSTALLED), default=None)
+    return at is not None and at + 1 < len(parts) and parts[at + 1] not in _NOT_FOLLOWED
+
+
+def is_followed(f: Any) -> bool:
+    """Whether ``f`` is a Python function that is traced: the user's, or one of an installed package that is no array library."""
+    return is_user_function(f) or (type(f) is types.FunctionType and _is_followed_file(f.__code__.co_filename))
+
+
+def is_library_class(kind: type) -> bool:
+    """Whether a class is a library's, whose code gets no hooks and cannot do with numbers that stand for others."""
+    filename = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return filename is not None and _is_library_file(filename)
+
+
+def is_library_module(module: types.ModuleType) -> bool:
+    """Whether a module is Python's, an installed package's or tnp's, and not the user's."""
+    filename = vars(module).get("__file__")
+    if isinstance(filename, str):
+        return _is_library_file(filename)
+    return getattr(vars(module).get("__spec__"), "origin", None) in ("built-in", "frozen")
+
+
+class _Names:
+    """The names that a function binds, those of the functions and comprehensions in it included."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self.bound: set[str] = set()
+        self.outer: set[str] = set()
+        self.global_: set[str] = set()
+        for node in walk([function]):
+            if isinstance(node, ast.Name):
+                if not isinstance(node.ctx, ast.Load):
+                    self.bound.add(node.id)
+            elif isinstance(node, ast.arg):
+                self.bound.add(node.arg)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.bound.add(node.name)
+            elif isinstance(node, ast.alias):
+                self.bound.add((node.asname or node.name).partition(".")[0])
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+                self.bound.add(node.name)
+            elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                self.outer.update(node.names)
+                self.global_.update(node.names if isinstance(node, ast.Global) else ())
+
+
+class _Rewriter(Transformer):
+    """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
+    ``outer`` are names of the outside that it binds; ``private`` maps ``__name`` to ``_Class__name``, as a class body
+    would."""
+
+    def __init__(self, local: set[str], outer: set[str], private: dict[str, str]) -> None:
+        super().__init__()
+        self.local = local
+        self.outer = outer
+        self.private = private
+
+    def _hook(self, name: str, node: ast.AST, *args: ast.expr) -> ast.Call:
+        function = ast.Attribute(ast.Name(RUNTIME, ast.Load()), name, ast.Load())
+        made = ast.Call(function, list(args), [])
+        for n in (made, function, function.value):
+            ast.copy_location(n, node)
+        return made
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_FUNCTIONS:
+            looks_at_caller = node.func.id != "super" and not (node.func.id in _ASK_OBJECTS and node.args)
+            self.generic_visit(node)
+            if looks_at_caller and node.func.id not in self.local:
+                node.func = self._hook("of_frame", node.func, node.func)
+            elif node.func.id in _ASK_OBJECTS and node.func.id not in self.local:
+                node.args.insert(0, node.func)
+                node.func = self._hook("call", node.func).func
+            return node
+        self.generic_visit(node)
+        node.args = [self._as_text(a) for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = self._as_text(keyword.value)
+        made = self._hook("call", node, node.func, *node.args)
+        made.keywords = node.keywords
+        return made
+
+    def _as_text(self, node: ast.expr) -> ast.expr:
+        """An argument; a text made of values in parts (``f"{x}"``, ``"%g" % x``, ``"{}".format(x)``), so that it can be made when the
+        program runs."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+            return self._hook("text_by", node, ast.copy_location(ast.Constant("%"), node), node.left, node.right)
+        if isinstance(node, ast.Call) and _is_hook(node, "call") and node.args:
+            found = node.args[0]
+            if isinstance(found, ast.Call) and _is_hook(found, "attribute") and _is_text(found.args[0]):
+                name = found.args[1]
+                if isinstance(name, ast.Constant) and name.value == "format":
+                    made = self._hook("text_by", node, name, found.args[0], *node.args[1:])
+                    made.keywords = node.keywords
+                    return made
+        if not isinstance(node, ast.JoinedStr):
+            return node
+        parts: list[ast.expr] = []
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                conversion = ast.Constant("" if value.conversion < 0 else chr(value.conversion))
+                spec = value.format_spec or ast.Constant("")
+                value = ast.Tuple([value.value, conversion, spec], ast.Load())
+            parts.append(value)
+        return self._hook("text", node, *parts)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load) or node.id in self.local:
+            return node
+        if node.id == "__class__" or node.id in _FRAME_FUNCTIONS:
+            return node
+        return self._hook("load", node, ast.copy_location(ast.Constant(node.id), node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        node.attr = self.private.get(node.attr, node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self._hook("attribute", node, node.value, ast.copy_location(ast.Constant(node.attr), node))
+        node.value = self._hook("owner", node, node.value, ast.copy_location(ast.Constant(node.attr), node))
+        return node
+
+    def visit_Global(self, node: Any) -> Any:
+        names = [ast.copy_location(ast.Constant(name), node) for name in node.names if name in self.outer]
+        return [node, ast.copy_location(ast.Expr(self._hook("assigns", node, *names)), node)] if names else node
+
+    visit_Nonlocal = visit_Global
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        """What is imported may be data of the module."""
+        if node.level or node.module is None or node.module == "__future__":
+            return [node, *self._imported(node, None)]
+        return [node, *self._imported(node, node.module)]
+
+    def _imported(self, node: ast.ImportFrom, module: str | None) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for alias in node.names:
+            name = alias.asname or alias.name
+            load = ast.copy_location(ast.Name(name, ast.Load()), node)
+            where = [ast.copy_location(ast.Constant(x), node) for x in (module, node.level, alias.name)]
+            store = ast.copy_location(ast.Name(name, ast.Store()), node)
+            made.append(ast.copy_location(ast.Assign([store], self._hook("imported", node, load, *where)), node))
+        return made
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        return (
+            self._hook("item", node, node.value, _key_expression(node.slice))
+            if isinstance(node.ctx, ast.Load)
+            else node
+        )
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+            key = _key_expression(target.slice)
+            # Python evaluates the value first, then the target, then the key; keep that order.
+            made = self._hook("store", node, node.value, target.value, key)
+            return ast.copy_location(ast.Expr(made), node)
+        for target in node.targets:
+            for part in walk([target]):
+                if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+                    part.value = self._hook("written", part, part.value)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        can_move = _can_move(node.body, node.orelse)
+        self.generic_visit(node)
+        node.test = self._as_condition(node.test)
+        return self._hook("if_exp", node, node.test, thunk(node.body), thunk(node.orelse)) if can_move else node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        can_move = _can_move(*node.values[1:])  # the first one is always computed, where it stands
+        self.generic_visit(node)
+        if not can_move:
+            return node
+        name = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._hook(name, node, node.values[0], *map(thunk, node.values[1:]))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._hook("not_", node, self._as_condition(node.operand)) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        can_move = _can_move(*node.comparators)
+        self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            if any(isinstance(x, ast.Constant) and x.value is None for x in (node.left, *node.comparators)):
+                return node  # no stand-in stands for None
+            return self._hook(
+                "is_" if isinstance(node.ops[0], ast.Is) else "is_not", node, node.left, *node.comparators
+            )
+        if len(node.ops) == 1 or not can_move:
+            return node
+        names = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)
+        return self._hook("compare", node, names, node.left, *map(thunk, node.comparators))
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        can_move = node.msg is None or _can_move(node.msg)
+        self.generic_visit(node)
+        if not can_move:
+            return node
+        message = [] if node.msg is None else [thunk(node.msg)]
+        return ast.copy_location(ast.Expr(self._hook("assert_", node, self._as_condition(node.test), *message)), node)
+
+    def visit_If(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        node.test = self._as_condition(node.test)
+        return node
+
+    def visit_While(self, node: Any) -> ast.AST:
+        """A condition that binds a name (``while (v := x[i]) > 0``) stands in the loop, where its names are the body's."""
+        if not node.orelse and any(isinstance(n, ast.NamedExpr) for n in walk([node.test])):
+            stop = ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [])
+            node.body.insert(0, with_places(ast.copy_location(stop, node.test)))
+            node.test = ast.copy_location(ast.Constant(True), node.test)
+        return self.visit_If(node)
+
+    def _as_condition(self, test: ast.expr) -> ast.expr:
+        """``test``, of which only the truth matters: hooks for ``and`` and ``or`` may give that alone."""
+        if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and _is_runtime(test.func.value):
+            if test.func.attr == "compare":
+                test.func.attr = "compare_test"
+            elif test.func.attr in ("and_", "or_"):
+                test.func.attr += "test"
+                test.args[0] = self._as_condition(test.args[0])
+                for later in test.args[1:]:
+                    assert isinstance(later, ast.Lambda)
+                    later.body = self._as_condition(later.body)
+        return test
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """What is changed in place may be an array that was not traced."""
+        target = node.target
+        self.generic_visit(node)
+        if isinstance(target, ast.Subscript):
+            target.value = self._hook("written", target, target.value)
+            return node
+        if not isinstance(target, ast.Name):
+            return node
+        name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        before = ast.Assign(
+            [ast.copy_location(ast.Name(target.id, ast.Store()), target)], self._hook("written", target, name)
+        )
+        return [ast.copy_location(before, node), node]
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        node.body = [new for s in node.body for new in _as_list(self.visit(s))]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Try(self, node: Any) -> Any:
+        """What may raise when the program runs must not stand where the program catches it while it is traced."""
+        self.generic_visit(node)
+        item = ast.withitem(self._hook("may_catch", node), None)
+        guarded = ast.copy_location(ast.With([item], node.body), node)
+        node.body = [guarded]
+        return node
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With) -> ast.AST:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self._hook("context", item.context_expr, item.context_expr)
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """As an assignment: a function's annotations are not evaluated, and rewritten code may hold the name for another function's. One
+        without a value says that the name is the function's."""
+        nothing = ast.copy_location(ast.Constant(None), node)
+        made = ast.copy_location(ast.Assign([node.target], node.value or nothing), node)
+        assign = self.visit_Assign(made)
+        if node.value is not None:
+            return assign
+        never = ast.copy_location(ast.Constant(False), node)
+        return ast.copy_location(
+            ast.If(never, [assign] if isinstance(node.target, ast.Name) else [ast.Pass()], []), node
+        )
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        """The body of a class has no hooks. One that reads more than Python's own names is not traced."""
+        bound = {n.id for n in walk([node]) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+        read = {n.id for n in _at_class_level(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if read - bound - _NAMES_OF_CLASSES <= set(dir(builtins)):
+            return node
+        refusal = self._hook("defines_class", node, ast.copy_location(ast.Constant(node.name), node))
+        return [ast.copy_location(ast.Expr(refusal), node), node]
+
+    def visit_Match(self, node: Any) -> Any:
+        """A pattern may be ``True`` or ``False``, which no stand-in is. A pattern takes names and no calls, so what it names is looked up
+        through the hooks of functions, attributes of an object made for them."""
+        node.subject = self._hook("subject", node.subject, self.visit(node.subject))
+        lookups: list[ast.expr] = []
+        for case in node.cases:
+            for part in walk([case.pattern]):
+                if isinstance(part, ast.MatchClass):
+                    part.cls = self._in_pattern(part.cls, lookups)
+                elif isinstance(part, ast.MatchValue):
+                    part.value = self._in_pattern(part.value, lookups)
+                elif isinstance(part, ast.MatchMapping):
+                    part.keys = [self._in_pattern(key, lookups) for key in part.keys]
+            case.guard = case.guard and self.visit(case.guard)
+            case.body = [new for s in case.body for new in _as_list(self.visit(s))]
+        if not lookups:
+            return node
+        names = ast.copy_location(ast.Name(_PATTERNS, ast.Store()), node)
+        return [ast.copy_location(ast.Assign([names], self._hook("patterns", node, *lookups)), node), node]
+
+    def _in_pattern(self, node: ast.expr, lookups: list[ast.expr]) -> ast.expr:
+        """A name or an attribute that stands in a pattern; what looks it up goes to ``lookups``."""
+        found = self.visit(node) if isinstance(node, (ast.Name, ast.Attribute)) else node
+        if found is node:
+            return node
+        lookups.append(thunk(found))
+        return ast.copy_location(
+            ast.Attribute(ast.Name(_PATTERNS, ast.Load()), f"p{len(lookups) - 1}", ast.Load()), node
+        )
+
+
+#: decorators and bases that read nothing but the class
+_NAMES_OF_CLASSES = frozenset(("dataclass", "dataclasses", "NamedTuple", "Enum", "enum", "typing", "Any"))
+
+
+def _at_class_level(node: ast.ClassDef) -> Iterator[ast.AST]:
+    """The nodes that are evaluated when a class statement runs."""
+    waiting: list[ast.AST] = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords), *node.body]
+    while waiting:
+        n = waiting.pop()
+        yield n
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += [*n.decorator_list, *n.args.defaults, *(d for d in n.args.kw_defaults if d)]
+        elif isinstance(n, ast.Lambda):
+            waiting += [*n.args.defaults, *(d for d in n.args.kw_defaults if d)]
+        else:
+            waiting += ast.iter_child_nodes(n)
+
+
+def _is_text(x: ast.expr) -> bool:
+    return isinstance(x, ast.Constant) and isinstance(x.value, str)
+
+
+def _is_hook(x: ast.Call, name: str) -> bool:
+    return isinstance(x.func, ast.Attribute) and x.func.attr == name and _is_runtime(x.func.value)
+
+
+def _is_runtime(x: ast.expr) -> bool:
+    return isinstance(x, ast.Name) and x.id == RUNTIME
+
+
+def _can_move(*expressions: ast.expr) -> bool:
+    """Whether expressions mean the same in functions of their own."""
+    return not any(
+        isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+        or (isinstance(n, ast.Name) and (n.id in _FRAME_FUNCTIONS or n.id == "__class__"))
+        for n in walk(expressions)
+    )
+
+
+def _key_expression(key: ast.expr) -> ast.expr:
+    """A subscript's key as an expression of its own: ``1:3`` becomes ``slice(1, 3)``."""
+    if isinstance(key, ast.Slice):
+        nothing = ast.Constant(None)
+        parts = [p if p is not None else nothing for p in (key.lower, key.upper, key.step)]
+        made: ast.expr = ast.Call(ast.Attribute(ast.Name(RUNTIME, ast.Load()), "slice", ast.Load()), parts, [])
+    elif isinstance(key, ast.Tuple):
+        made = ast.Tuple([_key_expression(k) for k in key.elts], ast.Load())
+    else:
+        return key
+    return ast.copy_location(made, key)
+
+
+_cache: dict[types.CodeType, types.CodeType | None] = {}
+#: by ``id``, the codes of functions that stand in rewritten ones, some of which have nothing to hook
+_inside: dict[int, types.CodeType] = {}
+_lock = locks.lock()
+
+
+def has_hooks(f: types.FunctionType) -> bool:
+    """Whether a function has the hooks that it needs already: it stands in one that was rewritten."""
+    return RUNTIME in f.__code__.co_freevars or id(f.__code__) in _inside
+
+
+def rewrite(f: types.FunctionType, runtime: Callable[[types.FunctionType], Any]) -> types.FunctionType | None:
+    """``f`` with hooks into ``runtime(f)``; ``None`` if its source cannot be had or is not what was compiled."""
+    if has_hooks(f):
+        return f
+    with _lock:
+        if f.__code__ not in _cache:
+            _cache[f.__code__] = _rewritten_code(f)
+        code = _cache[f.__code__]
+    if code is None:
+        return None
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+    cells[RUNTIME] = types.CellType(runtime(f))
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(code, f.__globals__, f.__name__, f.__defaults__, closure)
+    made.__kwdefaults__ = f.__kwdefaults__
+    made.__dict__.update(f.__dict__)
+    made.__qualname__ = f.__qualname__
+    return made
+
+
+def _rewritten_code(f: types.FunctionType) -> types.CodeType | None:
+    key = _key(f)
+    code = _from_disk(key)
+    if code is None:
+        code = _rewritten_source(f)
+        if code is None:
+            return None
+        if key is not None:
+            with contextlib.suppress(ValueError):  # something in it has no such form
+                disk_cache.store(key, marshal.dumps(code))
+    return _renamed(code, code)
+
+
+def _key(f: types.FunctionType) -> str | None:
+    """The name on disk of what ``f`` is rewritten to: from its code and its source, which need not belong together."""
+    sources = disk_cache.state_of_sources(Path(__file__).parents[1])
+    if sources is None or disk_cache.folder() is None:
+        return None
+    try:
+        code = marshal.dumps(f.__code__, 2)  # later versions write what else refers to an object, too
+    except ValueError:
+        return None
+    lines = linecache.getlines(f.__code__.co_filename, f.__globals__)[
+        f.__code__.co_firstlineno - 1 : _last_line(f.__code__)
+    ]
+    text = f"{sys.version} {sys.flags.optimize} {sources} {lines}"
+    return hashlib.sha256(text.encode() + code).hexdigest()
+
+
+def _last_line(code: types.CodeType) -> int:
+    inside = [_last_line(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return max([code.co_firstlineno, *(line for _, _, line in code.co_lines() if line), *inside])
+
+
+def _from_disk(key: str | None) -> types.CodeType | None:
+    image = disk_cache.load(key) if key is not None else None
+    return marshal.loads(image) if image is not None else None
+
+
+def _rewritten_source(f: types.FunctionType) -> types.CodeType | None:
+    private = _private_names(f.__code__)
+    node = _tree(f, private)
+    if node is None:
+        return None
+    names = _Names(node)
+    # A nonlocal name of a function inside may be one of this function, which is no outside.
+    outside = names.bound & (names.global_ | set(f.__code__.co_freevars))
+    rewriter = _Rewriter(names.bound - names.outer, outside, private)
+    if isinstance(node, ast.Lambda):
+        node.body = rewriter.visit(node.body)
+    else:
+        node.body = [new for s in node.body for new in _as_list(rewriter.visit(s))]
+        return_what_is_raised(node, RUNTIME)
+        hook_unsure_names(node, RUNTIME)
+        rewrite_flow(node, RUNTIME, _FRAME_FUNCTIONS)
+    return _compiled(node, f)
+
+
+def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
+    """``code`` with what the rewriter made in it named after the user's function that it is part of."""
+    constants = []
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            is_made = c.co_name.startswith(PREFIX) or PREFIX in c.co_varnames[: c.co_argcount]
+            c = _renamed(c, user if is_made else c)
+        constants.append(c)
+    _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
+    changes = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
+    return code.replace(co_consts=tuple(constants), **changes)
+
+
+def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
+    """The syntax tree of ``f``; ``None`` if its source cannot be had or has become another."""
+    for find in (tree_from_block, tree_from_file):
+        node = find(f)
+        if node is None:
+            continue
+        original = _compiled(find(f), f, has_places=True)
+        if original is None:
+            continue
+        # A test runner rewrites what is asserted: the code has more names then.
+        asserts = any(isinstance(n, ast.Assert) for n in statements_in([node]))
+        if _outline(original, private) == _outline(f.__code__, private) or (asserts and _is_part(original, f.__code__)):
+            return node
+    return None
+
+
+def _is_part(code: types.CodeType, other: types.CodeType) -> bool:
+    """Whether ``other`` takes what ``code`` takes, and has its names and more."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    return (
+        code.co_varnames[:count] == other.co_varnames[:count]
+        and count == other.co_argcount + other.co_kwonlyargcount
+        and set(code.co_varnames) <= set(other.co_varnames)
+        and set(code.co_names) <= set(other.co_names)
+    )
+
+
+def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
+    """What codes of one source have in common, wherever it stands in a file."""
+    constants = [
+        _outline(c, private) if isinstance(c, types.CodeType) else repr(c).rpartition("<locals>.")[2]
+        for c in code.co_consts
+    ]
+    return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
+
+
+def _as_list(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else [x]
+
+
+def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> types.CodeType | None:
+    """The code of ``node``, a tree of ``f`` that may have been changed, with the closure variables of ``f`` and the runtime.
+    ``has_places``: every node in it has its place in the source."""
+    if isinstance(node, ast.Lambda):
+        body: list[ast.stmt] = [ast.copy_location(ast.Return(node), node)]
+    else:
+        node.decorator_list = []
+        node.returns = None
+        for argument in walk([node.args]):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        # Defaults are taken from the original function; here only their number matters.
+        none = ast.copy_location(ast.Constant(None), node)
+        node.args.defaults = [none for _ in node.args.defaults]
+        node.args.kw_defaults = [d and none for d in node.args.kw_defaults]
+        node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
+        body = [node]
+    free = [ast.arg(name, lineno=1, col_offset=0) for name in (RUNTIME, *f.__code__.co_freevars)]
+    factory = ast.FunctionDef(
+        name="__tnp_factory__",
+        args=ast.arguments([], free, None, [], [], None, []),
+        body=body,
+        decorator_list=[],
+        lineno=1,
+        col_offset=0,
+    )
+    if "type_params" in ast.FunctionDef._fields:
+        factory.type_params = []
+    module = ast.Module([factory], [])
+    if not has_places:
+        with_places(module)
+    flags = f.__code__.co_flags & _FUTURE_FLAGS
+    try:
+        compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
+    except (SyntaxError, ValueError, TypeError) as error:
+        if enabled() and not has_places:
+            raise InternalError(f"{f.__name__} cannot be compiled with hooks: {error}") from error
+        return None
+    outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
+    inner = next((c for c in outer.co_consts if isinstance(c, types.CodeType)), None)
+    if inner is None or inner.co_varnames[: _count(inner)] != f.__code__.co_varnames[: _count(f.__code__)]:
+        return None
+    if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
+        return None
+    return inner.replace(co_name=f.__code__.co_name)
+
+
+def _private_names(code: types.CodeType) -> dict[str, str]:
+    """``__name`` → ``_Class__name``, for the names that Python has mangled in ``code``."""
+    found: dict[str, str] = {}
+    for name in code.co_names:
+        cls, _, rest = name.partition("__")
+        if cls.startswith("_") and len(cls) > 1 and rest and not rest.endswith("__"):
+            found[f"__{rest}"] = name
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(_private_names(constant))
+    return found
+
+
+_FUTURE_FLAGS = 0
+for _name in ("annotations", "division", "generator_stop"):
+    _FUTURE_FLAGS |= getattr(__import__("__future__"), _name).compiler_flag
+
+
+def _count(code: types.CodeType) -> int:
+    varargs = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_argcount + code.co_kwonlyargcount + varargs

@@ -1,0 +1,285 @@
+"""Regions: parts of a program that are traced on trial, such as the body of a loop.
+
+While one is open, what is recorded goes to a body of its own. It ends in one of two ways: what was recorded becomes part of a
+loop or a branch, or everything is as it was before: the trace, what storages hold, the program's variables, and lists and
+dicts within its reach. What was lifted meanwhile stays an input, which the program drops if it does not read it.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Iterable
+from types import CellType
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.objects.shadows import is_plain_object, is_shadow, stored_attributes
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, serials
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["UNBOUND", "Region", "Retrace", "Variables"]
+
+
+class _Unbound:
+    def __repr__(self) -> str:
+        return "UNBOUND"
+
+
+#: what a name is bound to that is not
+UNBOUND = _Unbound()
+
+
+class Retrace(BaseException):
+    """A region writes to a storage of which it was not known before: it has to be traced again, with that carried."""
+
+    def __init__(self, region: Region, storage: Storage) -> None:
+        super().__init__("a storage is written")
+        self.region = region
+        self.storage = storage
+
+
+class Variables:
+    """The names that functions share with the function that they were made in."""
+
+    def __init__(self, *functions: Any) -> None:
+        self.cells: dict[str, CellType] = {}
+        for f in functions:
+            if f is not None:
+                self.cells.update(zip(f.__code__.co_freevars, f.__closure__ or ()))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.cells
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.cells[name].cell_contents
+        except ValueError:
+            return UNBOUND
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if value is not UNBOUND:
+            self.cells[name].cell_contents = value
+        elif self[name] is not UNBOUND:
+            del self.cells[name].cell_contents
+
+    def values(self) -> dict[str, Any]:
+        return {name: self[name] for name in self.cells}
+
+
+class Region:
+    """A part of the trace being recorded, on trial. ``carried`` are the storages that it may write to, with the proxies that
+    stand for their values at its beginning."""
+
+    def __init__(self, tracer: Tracer, variables: Variables) -> None:
+        self.tracer = tracer
+        self.variables = variables
+        self.values = variables.values()
+        inputs = tracer.inputs
+        lifted = (*(c.made for c in inputs.containers), *inputs.shadows, *inputs.copies)
+        self.contents = _Contents([*self.values.values(), *lifted])
+        self.serial = next(serials)
+        self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
+        #: arrays whose present value was looked up in the region, as a value of its own
+        self.handles: list[TracedArray] = []
+        #: storages that were marked as maybe sharing memory with another
+        self.marked: list[tuple[Storage, Storage]] = []
+        #: storages of which it is not known any more what they hold
+        self.lost: list[Storage] = []
+        self._storages = {id(s): (s, s.value, s.origin, s.source, s.written) for s in tracer.inputs.storages}
+        self._guards = dict(tracer.trace.value_guards)
+        self._catching = tracer.catching
+        self._must_run_eagerly = tracer.must_run_eagerly
+        self._modes = tracer.modes()
+        self._is_open = False
+        self._outer_length = len(tracer.trace.statements)
+
+    def writes(self, storage: Storage) -> None:
+        """Called before ``storage`` gets a new value. Raises :class:`Retrace` if the region does not carry it."""
+        if storage.serial < self.serial and id(storage) not in self.carried:
+            raise Retrace(self, storage)
+
+    def open(self) -> None:
+        """From here on, what is recorded is the region's."""
+        trace = self.tracer.trace
+        self.tracer.regions.append(self)
+        trace.push_body()
+        self._is_open = True
+
+    def carry(self, storage: Storage, proxy: TensorProxy) -> None:
+        """Inside the region ``storage`` holds what ``proxy`` stands for, in memory that stands for the storage's."""
+        self._storages.setdefault(
+            id(storage), (storage, storage.value, storage.origin, storage.source, storage.written)
+        )
+        self.carried[id(storage)] = (storage, proxy)
+        storage.set_value(proxy)
+        storage.source = proxy.name
+        if storage.origin is not None:
+            storage.origin = proxy
+
+    def lose(self, storage: Storage) -> None:
+        """Says that from here on it is not known what ``storage`` holds, unless the region is undone."""
+        storage.lost = True
+        for region in {id(r): r for r in (*self.tracer.regions, self)}.values():
+            region.lost.append(storage)
+
+    def take(self) -> list[BoundSymbol]:
+        """What has been recorded since the region was opened, or since this was asked; the region stays open."""
+        scope = self.tracer.trace.pop_body()
+        self._forget_handles()
+        self.tracer.trace.push_body()
+        return scope
+
+    def close(self) -> list[BoundSymbol]:
+        """Ends the recording and gives what was recorded. Storages are as before, except those made inside."""
+        scope = self._end()
+        self._restore_storages()
+        self._hand_on_marks()
+        return scope
+
+    def undo(self) -> None:
+        """Ends the region, as if it had never been."""
+        if self._is_open:
+            self._end()
+        tracer = self.tracer
+        del tracer.trace.statements[self._outer_length :]
+        self._restore_storages()
+        for storage, other in self.marked:
+            storage.maybe_shared[:] = [s for s in storage.maybe_shared if s is not other]
+        for storage in self.lost:
+            storage.lost = False
+        tracer.trace.value_guards.clear()
+        tracer.trace.value_guards.update(self._guards)
+        tracer.catching = self._catching
+        tracer.must_run_eagerly = self._must_run_eagerly
+        if self.turns_modes():
+            tracer.put_back_modes(self._modes)
+        self.restore_variables()
+        self.contents.restore()
+
+    def turns_modes(self) -> bool:
+        """Whether a library's modes are not what they were at the region's beginning."""
+        return self.tracer.modes() != self._modes
+
+    def restore_variables(self) -> None:
+        """Binds the program's variables to what they were bound to before."""
+        for name, value in self.values.items():
+            self.variables[name] = value
+
+    def splice(self) -> None:
+        """Ends the region; what was recorded becomes part of what stands around it, as if there had been none."""
+        trace = self.tracer.trace
+        scope = trace.pop_body()
+        self.tracer.regions.remove(self)
+        self._is_open = False
+        trace.statements.extend(scope)
+        self._hand_on_marks()
+        if self.tracer.regions:
+            self.tracer.regions[-1].handles += self.handles
+
+    def _end(self) -> list[BoundSymbol]:
+        scope = self.tracer.trace.pop_body()
+        while self.tracer.regions.pop() is not self:
+            self.tracer.trace.pop_body()  # one inside that an error left open
+        self._is_open = False
+        self._forget_handles()
+        return scope
+
+    def _hand_on_marks(self) -> None:
+        if self.tracer.regions:
+            self.tracer.regions[-1].marked += self.marked
+
+    def _forget_handles(self) -> None:
+        for handle in self.handles:
+            handle._seen = -1
+        self.handles.clear()
+
+    def _restore_storages(self) -> None:
+        for storage, value, origin, source, written in self._storages.values():
+            if storage.value is not value or storage.origin is not origin:
+                storage.set_value(value)
+            storage.origin, storage.source, storage.written = origin, source, written
+
+
+class _Contents:
+    """What is in the lists, dicts and sets that can be reached from some values."""
+
+    #: containers and their items that are looked at
+    LIMIT = 10_000
+
+    def __init__(self, roots: Iterable[Any]) -> None:
+        self.found: list[tuple[Any, Any]] = []
+        #: whether there is too much to look at
+        self.too_many = False
+        seen: set[int] = set()
+        stack = list(roots)
+        count = 0
+        while stack and not self.too_many:
+            x = stack.pop()
+            kind = type(x)
+            if kind in _LEAVES or id(x) in seen:
+                continue
+            seen.add(id(x))
+            items = self._items(x, kind)
+            count += len(items)
+            self.too_many = count > self.LIMIT
+            stack += items
+
+    def _items(self, x: Any, kind: type) -> list[Any]:
+        if kind in (list, set, collections.deque):
+            self.found.append((x, list(x)))
+            return list(x)
+        if isinstance(x, dict):
+            self.found.append((x, dict(x)))
+            return list(x.values())
+        if isinstance(x, (tuple, frozenset)):
+            return list(x)
+        if kind is types.FunctionType:
+            return [c.cell_contents for c in x.__closure__ or () if _is_bound(c)]
+        if kind is types.MethodType:
+            return [x.__self__]
+        if is_shadow(x):  # what it reads is lifted, so among the roots
+            return list(stored_attributes(x)[2].values())
+        if is_plain_object(x) and hasattr(x, "__dict__"):
+            self.found.append((x.__dict__, dict(x.__dict__)))
+            return list(x.__dict__.values())
+        return []
+
+    def changed(self) -> bool:
+        """Whether something was added, taken away or put in another's place."""
+        return any(not _same(now, before) for now, before in self.found)
+
+    def restore(self) -> None:
+        """Puts back what was there."""
+        for now, before in self.found:
+            if _same(now, before):
+                continue
+            now.clear()
+            if isinstance(now, (dict, set)):
+                now.update(before)
+            else:
+                now.extend(before)
+
+
+_LEAVES = frozenset((int, float, bool, complex, str, bytes, type(None), TracedArray, TracedNumber, TracedObject))
+
+
+def _is_bound(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 (it raises where there is nothing)
+    except ValueError:
+        return False
+    return True
+
+
+def _same(now: Any, before: Any) -> bool:
+    if len(now) != len(before):
+        return False
+    if isinstance(now, dict):
+        return all(k in before and v is before[k] for k, v in now.items()) and list(now) == list(before)
+    if isinstance(now, set):
+        return all(x in now for x in before)
+    return all(a is b for a, b in zip(now, before))

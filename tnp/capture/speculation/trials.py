@@ -1,0 +1,246 @@
+"""Bodies of loops and branches, traced on trial to become one operation.
+
+What a body leaves behind is either the operation, or nothing (:class:`Failure`): see :mod:`regions`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.speculation.regions import Region, Retrace, Variables
+from tnp.capture.tracing.scalar_kind import condition_of
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
+from tnp.core import prims, sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+
+__all__ = [
+    "BREAK",
+    "CONSTANTS",
+    "CONTINUE",
+    "Failure",
+    "Leaving",
+    "OneOf",
+    "Returned",
+    "Returning",
+    "TakeTurns",
+    "Trial",
+    "blocks_at_returns",
+    "is_same_array",
+    "is_same_constant",
+    "is_unknown",
+    "ways_of",
+    "without",
+]
+
+#: times that a body is traced to find out which memory it writes
+MAX_TRACES = 16
+#: kinds of values that are the same if they are equal
+CONSTANTS = (str, bytes, type(None), int, float, bool, complex)
+
+
+class _Jump:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: codes: how a body ended. ``None`` and CONTINUE: the next round; BREAK, a :class:`Returned`, or a :class:`Leaving`
+BREAK = _Jump("BREAK")
+CONTINUE = _Jump("CONTINUE")
+
+
+class Returned:
+    """The code of ``return value``; ``payload`` is the value taken apart, where it was put together of that."""
+
+    def __init__(self, value: Any, payload: Any = None) -> None:
+        self._value = value
+        self.payload = payload
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+
+class Returning(Returned):
+    """The code of a block in a loop that ends in ``return``: ``block()``, which gives a :class:`Returned`, is for when all loops have
+    ended that it stands in."""
+
+    def __init__(self, block: Callable[[], Any]) -> None:
+        self.block = block
+        self.payload = None
+
+    @property
+    def value(self) -> Any:
+        return self.block().value
+
+
+class OneOf:
+    """The code of a body that has ended in one of several ways: ``ways`` are conditions, one of which is true, and codes."""
+
+    def __init__(self, ways: Sequence[tuple[Any, Any]]) -> None:
+        self.ways = tuple(ways)
+
+    def chosen(self) -> Any:
+        """The code, where that can be asked for."""
+        return next((how for condition, how in self.ways[:-1] if condition), self.ways[-1][1])
+
+    @property
+    def value(self) -> Any:
+        """What is returned."""
+        return self.chosen().value
+
+
+class Leaving:
+    """The code of a body that may have ended with ``how``, any other code but ``None``: it has if ``condition``, known at run time, is
+    true."""
+
+    def __init__(self, condition: TracedNumber, how: Any) -> None:
+        self.condition = condition
+        self.how = how
+
+
+class Failure(Exception):
+    """A loop or branch that is no operation, and why. ``settles``: after another round it may be."""
+
+    def __init__(self, reason: str, *, settles: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.settles = settles
+
+
+class TakeTurns(Failure):
+    """Arrays that a loop writes change names each round, and have their own again after ``period`` rounds."""
+
+    def __init__(self, names: frozenset[str], period: int) -> None:
+        super().__init__(f"{' and '.join(sorted(names))} take turns")
+        self.names = names
+        self.period = period
+
+
+def ways_of(code: Any) -> list[tuple[Any, Any]]:
+    """In which ways a body with that code may have ended early, and on what conditions."""
+    condition, how = (code.condition, code.how) if isinstance(code, Leaving) else (True, code)
+    return [] if how is None else list(how.ways) if isinstance(how, OneOf) else [(condition, how)]
+
+
+def without(code: Any, jump: Any) -> Any:
+    """A code, where ``jump`` is as good as to go on."""
+    ways = ways_of(code)
+    left = [(condition, how) for condition, how in ways if how is not jump]
+    if len(left) == len(ways):
+        return code
+    if not left:
+        return None
+    condition = functools.reduce(operator.or_, (c for c, _ in left))
+    return Leaving(condition, left[0][1] if len(left) == 1 else OneOf(left))
+
+
+def blocks_at_returns(code: Any) -> list[Any]:
+    """The functions in a code that compute what is returned."""
+    return [how.block for _, how in ways_of(code) if isinstance(how, Returning)]
+
+
+def is_unknown(x: Any) -> bool:
+    """Whether ``x`` is a value whose truth Python can ask for, but only when the program runs."""
+    x = condition_of(x)
+    if type(x) is TracedNumber:
+        return x.proxy.value is None
+    if type(x) is TracedArray:
+        n = sizes.product(x.shape_)
+        return type(n) is int and n == 1
+    return False
+
+
+class Trial:
+    """What loops and branches have in common: bodies are traced until it is known which memory they write."""
+
+    def __init__(self, functions: Sequence[Any], names: Sequence[str], stores: Sequence[str]) -> None:
+        self.tracer = active.current()
+        self.trace = self.tracer.trace
+        self.variables = Variables(*functions)
+        self.names = [n for n in names if n in self.variables]
+        self.storages: dict[int, Storage] = {}
+        for name in stores:
+            value = self.variables[name] if name in self.variables else None
+            if type(value) is TracedArray and not value.scalar and type(value.storage) is Storage:
+                self.storages[id(value.storage)] = value.storage
+        self.stores = set(stores)
+
+    def attempt(self) -> Any:
+        """What :meth:`once` gives. Raises :class:`Failure`, with everything as before, if it cannot be done."""
+        for _ in range(MAX_TRACES):
+            region = Region(self.tracer, self.variables)
+            try:
+                if region.contents.too_many:
+                    raise Failure("it can reach large lists or dicts")
+                self.tracer.flush()
+                return self.once(region)
+            except Retrace as found:
+                region.undo()
+                if found.region is not region:
+                    raise
+                self.storages[id(found.storage)] = found.storage
+            except Failure:
+                region.undo()
+                raise
+            except NeedsEager as reason:
+                region.undo()
+                raise Failure(reason.reason) from None
+            except Exception as error:
+                region.undo()
+                self.tracer.unbound_reads += isinstance(error, NameError)
+                raise Failure(f"tracing it raised {error!r}") from None
+            except BaseException:
+                region.undo()
+                raise
+        raise Failure("it writes to more arrays each time that it is looked at")
+
+    def once(self, region: Region) -> Any:
+        raise NotImplementedError
+
+    def carry_storages(self, region: Region, proxies: dict[int, TensorProxy]) -> None:
+        for key, storage in self.storages.items():
+            region.carry(storage, proxies[key])
+
+    def storage_proxies(self) -> dict[int, TensorProxy]:
+        made = {}
+        for key, storage in self.storages.items():
+            value = storage.value
+            made[key] = TensorProxy(self.trace.make_name("m"), like=value, lang=value.lang, scalar=value.scalar)
+        return made
+
+    def stored_results(self, region: Region) -> dict[int, TensorProxy]:
+        """What the carried storages hold at the end of a body, put into their memory; of those that were written."""
+        results = {}
+        for key, (storage, proxy) in region.carried.items():
+            if storage.value.name != proxy.name:
+                results[key] = prims.copy_(storage.value, proxy)
+        return results
+
+    def check_effects(self, region: Region) -> None:
+        if region.contents.changed():
+            raise Failure("it changes a list, a dict or an object")
+        if region.turns_modes():
+            raise Failure("it turns a mode of a library on or off")
+
+    def commit(self, written: dict[int, TensorProxy]) -> None:
+        """Gives storages the values that the operation left in them."""
+        for key, proxy in written.items():
+            self.storages[key].replace(proxy)
+
+
+def is_same_array(a: Any, b: TracedArray) -> bool:
+    """Whether ``a`` is an array that looks at the same elements as ``b``."""
+    return type(a) is TracedArray and a.storage is b.storage and a.path == b.path
+
+
+def is_same_constant(x: Any, y: Any) -> bool:
+    """Whether two values are one number or text."""
+    return type(x) in CONSTANTS and type(x) is type(y) and repr(x) == repr(y)

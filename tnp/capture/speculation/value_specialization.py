@@ -1,0 +1,271 @@
+"""Values that tracing asks for: what Python has to know while a program is traced, and only the program can compute.
+
+``float(x.sum())`` as a shape, ``if`` around Python's own side effects, a text made of a value: the program is then compiled for
+that value. What has been traced so far says how it is computed. Cut down to that, and to effects that can be undone, it is a
+program of its own, the *question*: it writes to no memory of the caller and prints nothing, so it may run before anything has
+happened, at each call, to find out which program the call is for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.guards.lifting import Inputs
+from tnp.capture.guards.prologue import Prologue
+from tnp.capture.guards.scalar_guards import guard_numbers
+from tnp.capture.libraries.base import uncaptured
+from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.core import languages, prims, sizes
+from tnp.core.errors import NeedsValue, UserLocation, user_location
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.subtraces import Body, is_control_flow, map_bodies
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.trace import Trace, detached
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["Answers", "Asked", "Asking"]
+
+
+@dataclasses.dataclass
+class Asked:
+    """A value that tracing asked for: the program that computes it, guarded and fetched as an acquired one is."""
+
+    name: str
+    trace: Trace
+    prologue: Prologue
+    inputs: Inputs
+    #: whether gradients are on and arguments require them
+    requires_gradients: bool
+    #: whether random numbers are drawn on the way
+    draws: bool
+    #: for what Python needs it, and where
+    what: str
+    location: UserLocation
+
+    #: elements from which on it is worth compiling what is computed of them
+    MANY = 4096
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expression that fetches each argument, by name."""
+        return self.inputs.expressions
+
+    def guard_numbers(self, known: int) -> None:
+        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        numbers = list(self.trace.value_guards.values())[known:]
+        with _guarding_in(self.inputs, self.prologue):
+            guard_numbers(self.trace, numbers, self.inputs)
+
+    @property
+    def is_light(self) -> bool:
+        """Whether a library's calls one by one are fast enough: there are no loops, and at most one of them on a large array."""
+        large = 0
+        for b in self.trace.body:
+            if is_control_flow(b):
+                return False
+            counts = [sizes.most(p.shape) for p in b.flat_inputs if isinstance(p, TensorProxy)]
+            large += OpTags.VIEW not in b.sym.tags and any(n is None or n > self.MANY for n in counts)
+        return large <= 1
+
+
+class Answers(Protocol):
+    """What computes the values that traces ask for, for the arguments of one call."""
+
+    def begin(self) -> None:
+        """Called when a trace is begun, maybe another time."""
+
+    def __call__(self, asked: Asked) -> Any:
+        """The value, as a Python number."""
+
+
+class Asking:
+    """The values that one trace has asked for. Without ``answers`` none can be."""
+
+    #: values that one trace asks for; what asks for more runs eagerly
+    LIMIT = 16
+
+    def __init__(self, tracer: Tracer, answers: Answers | None) -> None:
+        self.tracer = tracer
+        self.answers = answers
+        #: by the name of a value, what it is in the calls that the trace is for
+        self.answered: dict[str, Any] = {}
+        #: whether it is too early to ask: it has not been tried yet if the value is known when loops are written out
+        self.postponed: Callable[[], bool] = lambda: False
+
+    def value(self, proxy: Proxy, what: str) -> Any:
+        """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` where it cannot be asked for."""
+        if proxy.name in self.answered:
+            return self.answered[proxy.name]
+        needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
+        if self.answers is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
+            raise needed
+        if len(self.answered) >= self.LIMIT:
+            raise NeedsValue(
+                f"{what} needs the value of {proxy.name}, and {self.LIMIT} values have been asked for before"
+            )
+        asked = self._question(proxy, what)
+        if asked is None:
+            raise needed
+        with _outside(self.tracer):
+            found = self.answers(asked)
+        self.answered[proxy.name] = found
+        return found
+
+    def known(self, x: Any) -> Any:
+        """``x``, as the number that it is if that was asked for."""
+        return self.answered.get(x.proxy.name, x) if type(x) is TracedNumber else x
+
+    def _question(self, proxy: Proxy, what: str) -> Asked | None:
+        tracer = self.tracer
+        body, names = _without_writes(tracer.trace.bound_symbols)
+        wanted = names.get(proxy.name, proxy)
+        inputs = {p.name for p in tracer.inputs.proxies}
+        found = _slice(body, [wanted], inputs)
+        draws = found is not None and any(b.has_tag_inside(OpTags.RANDOM) for b in found)
+        if draws:  # what has been drawn before decides what is drawn
+            drawn = [p for b in body if b.has_tag_inside(OpTags.RANDOM) for p in b.flat_outputs]
+            found = _slice(body, [wanted, *drawn], inputs)
+        if found is None:
+            return None
+        kept = {id(b) for b in found}
+        body = [b for b in body if id(b) in kept or _is_setting(b)]
+        body = [b for b in map(_quiet, body) if b is not None]
+        body, wanted = self._on_copies(body, wanted)
+        trace = Trace.like(tracer.trace)
+        trace.value_guards = dict(tracer.trace.value_guards)
+        used = {p.name for b in body for p in b.flat_inputs} | {wanted.name}
+        trace.args = [p for p in tracer.inputs.proxies if p.name in used]
+        prologue = self._prologue(used)
+        trace.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in trace.args]
+        trace.bound_symbols += body
+        trace.bound_symbols.append(prims.python_return.bind(wanted, output=None))
+        trace.output = wanted
+        requires = tracer.gradients is not None and bool(tracer.gradients.roots)
+        return Asked(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
+
+    def _on_copies(self, body: list[BoundSymbol], wanted: Proxy) -> tuple[list[BoundSymbol], Proxy]:
+        """A program in which copies stand for the caller's arrays that it writes: what loops and branches carry, they may write to."""
+        trace, read = self.tracer.trace, {p.name for b in body for p in b.flat_inputs} | {wanted.name}
+        written = [s.origin for s in self.tracer.inputs.storages if s.dirty and s.origin is not None]
+        copies: dict[str, Any] = {}
+        made = []
+        for p in written:
+            if p.name in read:
+                copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+                made.append(prims.clone.bind(p, output=copies[p.name]))
+        return [*made, *(b.substitute(copies) for b in body)], copies.get(wanted.name, wanted)
+
+    def _prologue(self, used: set[str]) -> Prologue:
+        """What must hold for the program so far."""
+        inputs = self.tracer.inputs
+        with _guarding_in(inputs, inputs.prologue.copy()):
+            inputs.finish(used)
+            guard_numbers(self.tracer.trace, self.tracer.trace.value_guards.values(), inputs)
+            return inputs.prologue
+
+
+@contextlib.contextmanager
+def _guarding_in(inputs: Inputs, prologue: Prologue) -> Iterator[None]:
+    """While what ``inputs`` guards goes to another ``prologue``."""
+    own, inputs.prologue = inputs.prologue, prologue
+    try:
+        yield
+    finally:
+        inputs.prologue = own
+
+
+@contextlib.contextmanager
+def _outside(tracer: Tracer) -> Iterator[None]:
+    """While a program is traced, a while in which nothing is."""
+    active.set_current(None)
+    language = languages.set_current(languages.core)
+    try:
+        with detached(), uncaptured(), np.errstate(**tracer.settings):
+            yield
+    finally:
+        languages.set_current(language)
+        active.set_current(tracer)
+
+
+def _without_writes(bsyms: Iterable[BoundSymbol]) -> tuple[list[BoundSymbol], dict[str, Any]]:
+    """A program without its writes to the caller's memory, and what stands in the places of their results."""
+    names: dict[str, Any] = {}
+    kept = []
+    for b in bsyms:
+        b = b.substitute(names)
+        if b.sym.id == prims.copy_.id:
+            names[b.output.name] = b.args[0]
+        elif OpTags.PROGRAM not in b.sym.tags:
+            kept.append(b)
+    return kept, names
+
+
+def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> list[BoundSymbol] | None:
+    """The operations that values are computed by; ``None`` if some are unknown, or if the values would be others the next time."""
+    definers: dict[str, BoundSymbol] = {}
+    for b in body:
+        for p in b.flat_outputs:
+            definers.setdefault(p.name, b)
+        for p in b.flat_outputs:
+            for n in p.shape if isinstance(p, TensorProxy) else ():
+                if isinstance(n, NumberProxy):
+                    definers.setdefault(n.name, b)
+    found: dict[int, BoundSymbol] = {}
+    needed = list(wanted)
+    while needed:
+        p = needed.pop()
+        b = definers.get(p.name)
+        if b is None:
+            if p.name in inputs:
+                continue
+            return None
+        if id(b) not in found:
+            if _depends_on_time(b):
+                return None
+            found[id(b)] = b
+            needed += b.flat_inputs
+    return list(found.values())
+
+
+def _depends_on_time(b: BoundSymbol) -> bool:
+    """Whether an operation gives something else each time, for reasons that cannot be put back."""
+    if b.has_tag_inside(OpTags.BARRIER):
+        return True
+    return b.has_tag_inside(OpTags.RANDOM) and not _is_of_numpy(b)
+
+
+def _is_of_numpy(b: BoundSymbol) -> bool:
+    """Whether the random numbers of an operation are drawn by NumPy."""
+    if is_control_flow(b):
+        bodies = [a for a in b.args if isinstance(a, Body)]
+        return all(_is_of_numpy(c) for body in bodies for c in body.bound_symbols)
+    if not b.has_tag_inside(OpTags.RANDOM):
+        return True
+    return isinstance(b.sym.id, str) and b.sym.id.startswith(("opaque.random.", "generator."))
+
+
+def _is_setting(b: BoundSymbol) -> bool:
+    return b.sym.id in (lnp.enter_errstate.id, lnp.exit_errstate.id)
+
+
+def _quiet(b: BoundSymbol) -> BoundSymbol | None:
+    """An operation without what it prints, logs and asserts; ``None`` if nothing is left."""
+    if is_control_flow(b):
+        return map_bodies(_quiet_body, b)
+    says = OpTags.EFFECT in b.sym.tags and OpTags.RANDOM not in b.sym.tags
+    return None if says and not b.flat_outputs and not _is_setting(b) else b
+
+
+def _quiet_body(body: Body) -> Body:
+    kept = [b for b in map(_quiet, body.bound_symbols) if b is not None]
+    same = len(kept) == len(body.bound_symbols) and all(a is b for a, b in zip(kept, body.bound_symbols))
+    return body if same else Body(body.args, kept, body.results)

@@ -1,0 +1,100 @@
+"""Context managers that a program enters while it is traced, and that its operations run under."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.core.errors import NeedsEager, is_internal
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["Errstate", "MayCatch"]
+
+_CAPTURE = Path(__file__).parents[1]
+
+
+class Errstate:
+    """``np.errstate(…)`` in a traced program: recorded on entry and on exit, set when the program runs."""
+
+    def __init__(self, **settings: Any) -> None:
+        if "call" in settings or not all(isinstance(v, str) for v in settings.values()):
+            raise NeedsEager("it sets an error callback with np.errstate")
+        self.settings = settings
+        self.before: Any = None
+        self.real: Any = None
+        self.raises = "raise" in settings.values()
+
+    def __enter__(self) -> None:
+        if self.before is not None:
+            raise NeedsEager("it enters an np.errstate twice")
+        tracer = active.current()
+        self.before = tracer.call(lnp.enter_errstate, (), dict(self.settings))
+        # What Python computes of known scalars meanwhile is computed now.
+        self.real = np.errstate(**self.settings)
+        self.real.__enter__()
+        tracer.raising += self.raises
+
+    def __exit__(self, *error: object) -> None:
+        self.real.__exit__(*error)
+        tracer = active.current()
+        tracer.raising -= self.raises
+        tracer.call(lnp.exit_errstate, (self.before,), {})
+
+    def __call__(self, function: Any) -> Any:
+        raise NeedsEager("it decorates a function with np.errstate")
+
+
+class MayCatch:
+    """Any other context manager, or a ``try``: it may catch errors of its body, or do something when there are some. A run-time
+    error of the body's operations would come after it is left."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __enter__(self) -> Any:
+        entered = self.inner.__enter__()
+        active.current().catching += 1
+        return entered
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+        tracer = active.current()
+        tracer.catching -= 1
+        _note_caught(tracer, error)
+        return self.inner.__exit__(kind, error, traceback)
+
+
+def _note_caught(tracer: Tracer, error: BaseException | None) -> None:
+    """Notes that the program may catch ``error``, which was met while it is traced.
+
+    The program must not go on with what is tnp's alone: a value that tracing needs, or an error of an operation, whose class and
+    words may differ from those of eager's. Errors of Python, and of the program itself, are eager's."""
+    if isinstance(error, NeedsEager):
+        tracer.must_run_eagerly = error  # even if the program swallows it
+    elif isinstance(error, Exception) and _is_of_an_operation(error):
+        tracer.must_run_eagerly = NeedsEager("it may catch an error of an operation")
+
+
+def _is_of_an_operation(error: Exception) -> bool:
+    """Whether ``error`` may be told otherwise than eager tells it."""
+    if "Traced" in str(error):  # the words name a handle
+        return True
+    if isinstance(error, AttributeError):
+        return False
+    own = []  # the functions of tnp that it came through, from where it was raised out to the program
+    for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
+        code = frame.f_code
+        if code.co_filename != inspect.__file__ and not is_internal(code.co_filename):
+            break
+        file = Path(code.co_filename)
+        if file.is_relative_to(_CAPTURE.parent) and file != _CAPTURE / "tracing" / "hooks.py":
+            own.append((file.name, code.co_name))
+    subscripts = ("traced_values.py", "__getitem__"), ("traced_values.py", "__setitem__")
+    return bool(own) and not (type(error) is IndexError and own[-1] in subscripts)

@@ -1,0 +1,220 @@
+"""``print``, ``logging``, ``warnings.warn`` and the clock in a traced program: they act at each call, in their place in it."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import logging
+import operator
+import sys
+import time
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.objects.foreign import Foreign, real_value
+from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.tracer import is_traced
+from tnp.core import languages
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import Proxy, TensorProxy
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.effects import Effect, Formatting, Slot, Text, caller_at
+
+__all__ = ["call_effect", "is_effect", "resolved", "text", "text_by"]
+
+_MISSING = object()
+_SECONDS = ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+#: functions that act on the outside, or ask it, and the type of what they give
+_FUNCTIONS: dict[Any, type | None] = {
+    builtins.print: None,
+    warnings.warn: None,
+    time.sleep: None,
+    **{getattr(time, name): float for name in _SECONDS if hasattr(time, name)},
+    **{getattr(time, f"{name}_ns"): int for name in _SECONDS if hasattr(time, f"{name}_ns")},
+}
+_LOGGING = ("debug", "info", "warning", "error", "critical", "log")
+_FUNCTIONS.update((getattr(logging, name), None) for name in _LOGGING)
+_LOGGER_METHODS = frozenset(getattr(logging.Logger, name) for name in _LOGGING)
+#: arguments that change who is said to call, or where to
+_REFUSED = frozenset(("stacklevel", "stack_info", "exc_info", "extra", "source", "skip_file_prefixes"))
+#: kinds of objects that are written the same at each call
+_UNCHANGING = (
+    np.generic,
+    np.dtype,
+    type,
+    types.FunctionType,
+    types.ModuleType,
+    np.ufunc,
+    enum.Enum,
+    range,
+)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def result_of(f: Any) -> Any:
+    """The type of what a call of ``f`` gives (``None``: nothing), if that is to be made when the program runs; else a mark."""
+    if isinstance(f, types.MethodType):
+        return None if f.__func__ in _LOGGER_METHODS and isinstance(f.__self__, logging.Logger) else _MISSING
+    try:
+        return _FUNCTIONS.get(f, _MISSING)
+    except TypeError:  # not hashable
+        return _MISSING
+
+
+def is_effect(f: Any) -> bool:
+    """Whether a call of ``f`` is made when the program runs."""
+    return result_of(f) is not _MISSING
+
+
+def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Records the call ``f(*args, **kwargs)``, which stands in the program whose frame called the hook that calls this."""
+    if not _REFUSED.isdisjoint(kwargs) or (f is warnings.warn and len(args) > 2):
+        raise NeedsEager(f"it calls {f.__name__} with {', '.join(sorted(_REFUSED & kwargs.keys())) or 'a stack level'}")
+    values: list[Any] = []
+    packed = tuple(_packed(a, values) for a in args)
+    named = {k: _packed_file(v) if k == "file" else _packed(v, values) for k, v in kwargs.items()}
+    effect = Effect(f, packed, named, caller_at(sys._getframe(2)))
+    is_clock = getattr(f, "__module__", None) == "time"
+    symbol = lnp.warning_call if f is warnings.warn else lnp.clock_call if is_clock else lnp.python_call
+    tracer = active.current()
+    formats = any(type(a) is TracedFormatting for a in (*args, *kwargs.values()))
+    tracer.before_effect(may_raise=f is warnings.warn or formats)
+    with languages.language_context(lnp.language):
+        return tracer.handle(symbol(effect, result_of(f), *values), {}, 0)
+
+
+def _packed(x: Any, values: list[Any]) -> Any:
+    """``x`` with slots for what the program computes, which ``values`` collects."""
+    kind = type(x)
+    if kind in (tuple, list):
+        return kind(_packed(y, values) for y in x)
+    if kind is dict:
+        return {_packed(k, values): _packed(v, values) for k, v in x.items()}
+    if kind is TracedText:
+        return Text(tuple(p if isinstance(p, str) else (_slot(p[0], values), *p[2:]) for p in x.parts))
+    if kind is TracedFormatting:
+        return Formatting(x.make, _packed(x.args, values), _packed(x.kwargs, values))
+    if kind in _HANDLES:
+        return _slot(_value(x), values)
+    if isinstance(x, np.ndarray):
+        return _slot(active.current().inputs.constant_array(x).__tnp_value__(), values)
+    if kind in _PLAIN or isinstance(x, _UNCHANGING) or _is_path(x):
+        return x
+    raise NeedsEager(f"it prints or logs a {kind.__name__}")
+
+
+def _is_path(x: Any) -> bool:
+    pathlib = sys.modules.get("pathlib")  # nobody has a path who has not loaded it
+    return pathlib is not None and isinstance(x, pathlib.PurePath)
+
+
+def _slot(x: Any, values: list[Any]) -> Any:
+    if not isinstance(x, Proxy):
+        return x
+    values.append(x)
+    kind = "scalar" if isinstance(x, TensorProxy) and x.scalar else "array" if isinstance(x, TensorProxy) else "number"
+    return Slot(len(values) - 1, kind)
+
+
+def _packed_file(file: Any) -> Any:
+    """The argument ``file``: a stream that is looked up when the program runs."""
+    file = real_value(file) if type(file) is Foreign else file
+    for name in ("stdout", "stderr"):
+        if file is getattr(sys, name):
+            return _Stream(name)
+    if file is None:
+        return None
+    raise NeedsEager("it prints to a file")
+
+
+class _Stream:
+    """``sys.stdout`` or ``sys.stderr``, whatever that is when something is printed."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(sys, self.name), name)
+
+
+# Texts
+
+
+class TracedText:
+    """An f-string of the program, as an argument of a call: texts, and values (as they are when it is made, and as what the
+    program holds) with their conversion and format."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def known(self) -> str:
+        """The text, if its values are known; the trace depends on them then. Raises ``NeedsValue`` if one is not."""
+        return "".join(p if isinstance(p, str) else _formatted(*p[1:]) for p in self.parts)
+
+
+class TracedFormatting:
+    """As :class:`TracedText`, of ``make(*args, **kwargs)``."""
+
+    def __init__(self, make: Callable[..., str], args: Any, kwargs: Any) -> None:
+        self.make, self.args, self.kwargs = make, args, kwargs
+
+    def known(self) -> str:
+        """The text, if its values are known; the trace depends on them then. Raises ``NeedsValue`` if one is not."""
+        return self.make(*self.args, **self.kwargs)
+
+
+def text_by(how: str, text: str, *args: Any, **kwargs: Any) -> Any:
+    """``text % args[0]`` (``how`` is ``"%"``) or ``text.format(*args, **kwargs)``."""
+    make = operator.mod if how == "%" else str.format
+    if active.running() is None or not is_traced((args, tuple(kwargs.values()))):
+        return make(text, *args, **kwargs)
+    return TracedFormatting(make, (text, *map(_kept, args)), {k: _kept(v) for k, v in kwargs.items()})
+
+
+def _kept(x: Any) -> Any:
+    """``x``, with copies of arrays, which may be written before the text that they are in is used."""
+    if type(x) is tuple or type(x) is list:
+        return type(x)(map(_kept, x))
+    if type(x) is dict:
+        return {k: _kept(v) for k, v in x.items()}
+    return active.current().call(lnp.copy, (x,), {}) if type(x) is TracedArray and not x.scalar else x
+
+
+def _formatted(value: Any, conversion: str, spec: str) -> str:
+    return format({"r": repr, "s": str, "a": ascii}[conversion](value) if conversion else value, spec)
+
+
+def text(*parts: Any) -> Any:
+    """The f-string of ``parts``: texts, and tuples of a value, a conversion and a format."""
+    if not any(type(p) is tuple and type(p[0]) in _HANDLES for p in parts):
+        return "".join(p if isinstance(p, str) else _formatted(*p) for p in parts)
+    made: list[Any] = []
+    for p in parts:
+        if isinstance(p, str):
+            made.append(p)
+        elif type(p[0]) in _HANDLES:
+            value = p[0]
+            if type(value) is TracedArray and not value.scalar:  # which may be written before the text is used
+                value = active.current().call(lnp.copy, (value,), {})
+            made.append((_value(value), *p))
+        else:
+            made.append(_formatted(*p))
+    return TracedText(made)
+
+
+def _value(x: Any) -> Any:
+    return x.output() if type(x) is TracedEither else x.__tnp_value__()
+
+
+def resolved(x: Any) -> Any:
+    """``x``, with a text in place of what stands for one."""
+    return x.known() if type(x) in (TracedText, TracedFormatting) else x
+
+
+_HANDLES = (TracedArray, TracedNumber, TracedEither)

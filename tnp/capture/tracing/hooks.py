@@ -1,0 +1,537 @@
+"""What the rewriter's hooks do while a function is traced."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import importlib.util
+import inspect
+import operator
+import types
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.control_flow.maybe_unbound import TracedMaybe
+from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.guards.prologue import Source
+from tnp.capture.libraries.base import library_of_function, library_of_value
+from tnp.capture.objects.identity import is_, is_not
+from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
+from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
+from tnp.capture.objects.twins import class_of, is_twin, twin_of
+from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
+from tnp.capture.rewrite.rewriter import has_hooks, is_followed, is_library_class, is_user_function, rewrite
+from tnp.capture.tracing.context_managers import Errstate, MayCatch
+from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
+from tnp.capture.tracing.strides import ROW_MAJOR
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.tracer import is_traced
+from tnp.core.errors import NeedsEager
+from tnp.core.symbol import Symbol
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy import opaque
+from tnp.lang.numpy.registry import by_id, symbol_of
+
+__all__ = ["Runtime", "rewritten"]
+
+_MISSING = object()
+_NOTHING = nullcontext()
+
+
+class Patterns:
+    """The names in patterns, each looked up when it is compared with: ``p0``, ``p1`` ..., results of ``lookups``."""
+
+    def __init__(self, lookups: tuple[Callable[[], Any], ...]) -> None:
+        self._lookups = lookups
+
+    def __getattr__(self, name: str) -> Any:
+        return self._lookups[int(name[1:])]()
+
+
+class Runtime(ControlFlow):
+    """The hooks of one rewritten function, which knows where its global and closure names come from."""
+
+    slice = slice
+
+    def __init__(self, f: types.FunctionType) -> None:
+        self.globals = f.__globals__
+        self.cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
+        self.module = f.__globals__.get("__name__", "?")
+
+    def may_catch(self) -> MayCatch:
+        """Around the body of a ``try``."""
+        return MayCatch(_NOTHING)
+
+    def context(self, manager: Any) -> Any:
+        """What a ``with`` statement enters."""
+        if active.running() is None or type(manager) is Errstate:
+            return manager
+        library = library_of_value(manager)
+        return manager if library is not None and library.is_plain_context(manager) else MayCatch(manager)
+
+    def load(self, name: str, value: Any) -> Any:
+        """The value of a global or closure name; data in it becomes an input of the trace."""
+        tracer = active.running()
+        if tracer is None or is_traced(value) or is_stand_in(value):
+            return value
+        if tracer.loaded.get((self, name), _MISSING) is value:
+            return value
+        constant = tracer.inputs.prologue.constant
+        cell = self.cells.get(name)
+        if cell is not None:
+            source = Source(f"{constant(cell, 'cell')}.cell_contents", f"closure variable {name}")
+        elif self.globals.get(name, _MISSING) is value:
+            source = Source(f"{constant(self.globals, 'globals')}[{name!r}]", f"global {name}")
+        else:
+            return builtin(name, value)
+        lifted = tracer.inputs.lift(value, source)
+        if lifted is value:  # it is guarded, which holds for as long as the name is bound to it
+            tracer.loaded[self, name] = value
+        return lifted
+
+    attribute = staticmethod(attribute)
+    owner = staticmethod(check_owner)
+    is_ = staticmethod(is_)
+    is_not = staticmethod(is_not)
+
+    def imported(self, value: Any, module: str | None, level: int, name: str) -> Any:
+        """``value``, which ``from module import name`` has bound."""
+        if level:
+            package = self.globals.get("__package__") or ""
+            module = importlib.util.resolve_name("." * level + (module or ""), package)
+        return imported(value, module or "", name)
+
+    def of_frame(self, f: Any) -> Any:
+        """A function that looks at the frame of its caller."""
+        if active.running() is not None:
+            raise NeedsEager(f"it calls {getattr(f, '__name__', f)}(), which looks at its caller")
+        return f
+
+    def defines_class(self, name: str) -> None:
+        """The function defines a class whose body reads names of the outside."""
+        if active.running() is not None:
+            raise NeedsEager(f"it defines the class {name}, whose body reads names of the outside")
+
+    def subject(self, x: Any) -> Any:
+        """What a ``match`` statement compares with its patterns."""
+        return x._known() if type(x) is TracedNumber and x.proxy.python_type is bool else x
+
+    def patterns(self, *lookups: Callable[[], Any]) -> Patterns:
+        """What the patterns of a ``match`` statement name."""
+        return Patterns(lookups)
+
+    def assigns(self, *names: str) -> None:
+        """The function assigns names of the outside."""
+        if active.running() is not None:
+            raise NeedsEager(f"it assigns {', '.join(names)}, which its caller can see")
+
+    def item(self, owner: Any, key: Any) -> Any:
+        """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
+        if type(owner) not in _INDEX_MAKERS or active.running() is None:
+            return owner[key]
+        if isinstance(key, str):
+            raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
+        key = active.current().known(key)
+        return _joined(owner, key) if is_traced(key) else _fresh(owner[key])
+
+    def store(self, value: Any, target: Any, key: Any) -> None:
+        """``target[key] = value``."""
+        self.written(target)[key] = value
+
+    def written(self, x: Any) -> Any:
+        """``x``, which an operation is about to change in place: an array that was not traced is one of the trace now."""
+        tracer = active.running()
+        return tracer.inputs.constant_array(x) if tracer is not None and type(x) is np.ndarray else x
+
+    text = staticmethod(text)
+    text_by = staticmethod(text_by)
+
+    def bound(self, x: Any, name: str) -> Any:
+        """``x``, what the variable ``name`` is bound to, where that may be nothing."""
+        return x.read(name) if type(x) is TracedMaybe else x
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """``f(*args, **kwargs)``, traced."""
+        kind = type(f)
+        if is_shadow(f) or is_twin(kind):
+            return self._call_object(f, tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()})
+        if active.running() is not None and is_effect(f):
+            return call_effect(f, args, kwargs)
+        args, kwargs = tuple(map(resolved, args)), {k: resolved(v) for k, v in kwargs.items()}
+        known = (
+            kind in _FUNCTION_TYPES
+            or isinstance(f, type)
+            or (kind is types.MethodType and isinstance(f.__self__, type))
+        )
+        library = library_of_function(f) if known else None
+        if library is not None:
+            return library.call(active.current(), f, args, kwargs)
+        own_call = getattr(kind, "__tnp_call__", None)
+        if own_call is not None:
+            return own_call(f, *args, **kwargs)
+        if kind is types.FunctionType:
+            symbol = symbol_of(f)
+            if symbol is None:
+                return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
+            return self._call_numpy(f, symbol, args, kwargs)
+        if kind is types.MethodType and _is_traced_method(f):
+            return _call_user(f.__func__, (f.__self__, *args), kwargs)
+        if opaque.is_random(f):
+            return self._call_random(f, args, kwargs)
+        if kind is Symbol:
+            return active.current().call(f, args, kwargs)
+        try:
+            special = BUILTINS.get(f)
+        except TypeError:
+            special = None
+        if special is not None:
+            if is_traced(args) or f in ALWAYS:
+                return special(*args, **kwargs)
+            return f(*args, **{k: hooked(v) for k, v in kwargs.items()})
+        if kind is types.BuiltinFunctionType and type(f.__self__) is np.ndarray:
+            return self.call(getattr(active.current().inputs.constant_array(f.__self__), f.__name__), *args, **kwargs)
+        if kind in _NUMPY_TYPES:
+            symbol = symbol_of(f)
+            if symbol is not None:
+                return self._call_numpy(f, symbol, args, kwargs)
+            if is_traced(args) or is_traced(kwargs):
+                owner = getattr(f, "__self__", None)
+                if isinstance(owner, np.ufunc):
+                    return active.current().ufunc(owner, f.__name__, args, kwargs)
+                if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
+                    return active.current().opaque_call(f, args, kwargs)
+            return self._call_library(f, args, kwargs)
+        if kind is _CACHED:
+            return self._call_cached(f, args, kwargs)
+        if kind is operator.methodcaller:
+            (name, *rest), keywords = _made_of(f)
+            return self.call(attribute(args[0], name), *rest, *args[1:], **keywords, **kwargs)
+        if kind is operator.attrgetter:
+            found = [functools.reduce(attribute, path.split("."), *args) for path in _made_of(f)[0]]
+            return found[0] if len(found) == 1 else tuple(found)
+        if kind is functools.partial:
+            return self.call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+        if isinstance(f, type):
+            return self._construct(f, args, kwargs)
+        inner = getattr(f, "__tnp_function__", None)
+        if inner is not None:
+            return self.call(inner, *args, **kwargs)
+        return self._call_object(f, args, kwargs)
+
+    def _call_object(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call of what has a ``__call__``."""
+        kind = class_of(f)
+        own_call = getattr(kind, "__tnp_call__", None) or type(f).__dict__.get("__tnp_call__")
+        if own_call is not None:
+            return own_call(f, *args, **kwargs)
+        called = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
+        if is_followed(called):
+            if is_shadow(f):
+                guard_code(f, "__call__")
+            return _call_user(called, (f, *args), kwargs)
+        return self._call_library(f, args, kwargs)
+
+    def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (by_id[symbol.id].factory or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
+            return f(*args, **kwargs)
+        return active.current().numpy_function(f, args, kwargs)
+
+    def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that is not traced: what it does happens now, once, so it may not depend on when it is called."""
+        check_on_trial(f)
+        check_library_call(f, args, kwargs)
+        tracer = active.current()
+        if looks_at_values(f):
+            args, kwargs = tracer.known(args), {k: tracer.known(v) for k, v in kwargs.items()}
+            if is_traced((args, tuple(kwargs.values()))):
+                raise NeedsEager(f"it gives an array to {f.__name__}, which looks at values")
+        if takes_functions(f):
+            args, kwargs = tuple(map(hooked, args)), {k: hooked(v) for k, v in kwargs.items()}
+        is_of_numpy = str(getattr(f, "__module__", "")).partition(".")[0] == "numpy"
+        if is_of_numpy and (isinstance(f, type) or type(f) is types.MethodType):
+            args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
+        if type(f) is types.FunctionType:
+            if is_of_numpy or f.__module__.partition(".")[0] not in _PASSING_ON:
+                # NumPy would make object arrays of the numbers, and other libraries keep them.
+                args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
+            if is_of_numpy:
+                if is_traced(args) or is_traced(kwargs):
+                    return tracer.opaque_call(f, args, kwargs)
+                with np.errstate(**tracer.settings):
+                    return _fresh(f(*args, **kwargs))
+        return f(*args, **kwargs)
+
+    def _call_cached(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A library's function that keeps what it gave: of what is known, since it would keep a traced value for later calls."""
+        tracer = active.current()
+        args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
+        values = (*args, *kwargs.values())
+        if is_user_function(f.__wrapped__) or is_traced(values) or any(map(is_stand_in, values)):
+            raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")
+        return f(*args, **kwargs)
+
+    def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function of :mod:`numpy.random`, or a method of a generator that the program did not get as an input."""
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, opaque.generators()) and owner is not opaque.global_generator():
+            inputs = active.current().inputs
+            generator = inputs.lift(owner, Source(inputs.prologue.constant(owner, "rng"), "captured generator"))
+            return getattr(generator, f.__name__)(*args, **kwargs)
+        return active.current().call(opaque.symbol_for(f), args, kwargs)
+
+    def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
+        if issubclass(cls, np.generic) and is_traced((args, tuple(kwargs.values()))):
+            if kwargs or len(args) > 1 or not issubclass(cls, (np.number, np.bool)):
+                raise NeedsEager(f"it makes a {cls.__name__} in a way that is not compiled")
+        if issubclass(cls, (np.number, np.bool)) and not kwargs and (is_traced(args) or not args):
+            if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
+                raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
+            return active.current().call(lnp.scalar_of, (cls, *args), kwargs)
+        if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
+            raise NeedsEager(f"it makes a {cls.__name__} of an array")
+        new, init = cls.__new__, cls.__init__
+        calls_itself = type(cls).__call__ is not type.__call__
+        if calls_itself and is_user_function(type(cls).__call__):
+            raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")
+        if calls_itself or not (is_followed(new) or is_followed(init)) or hasattr(cls, "_fields"):
+            return self._call_library(cls, args, kwargs)
+        active.current().inputs.guard_class(cls, data=True)
+        twin = twin_of(cls)
+        if is_followed(new):
+            made = _call_user(new, (cls, *args), kwargs)
+            if not isinstance(made, cls):
+                return made
+            if twin is not cls and type(made) is cls:
+                raise NeedsEager(f"{cls.__name__} makes its objects itself")
+        else:
+            made = new(twin) if new is object.__new__ else new(twin, *args, **kwargs)
+        if is_followed(init):
+            _call_user(init, (made, *args), kwargs)
+        else:
+            init(made, *args, **kwargs)
+        return made
+
+
+#: kinds of functions that an array library may have
+_FUNCTION_TYPES = frozenset(
+    (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+)
+
+
+def _holds_arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(isinstance(a, np.ndarray) for a in args) or any(isinstance(a, np.ndarray) for a in kwargs.values())
+
+
+#: kinds of defaults that are the same at each call
+_UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), types.FunctionType, type))
+#: packages whose functions neither keep the numbers that they are given nor make arrays of them
+_PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "operator", "tnp", "typing"))
+_CACHED = type(functools.lru_cache(int))
+_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
+
+
+def _fresh(x: Any) -> Any:
+    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if type(x) is TracedArray:  # what a function of the program's has given
+        return x
+    if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(x).__name__}")
+        tracer = active.current()
+        made = tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
+        if x.flags.c_contiguous:
+            made._strides = ROW_MAJOR
+        return made
+    return type(x)(map(_fresh, x)) if type(x) in (tuple, list) else x
+
+
+def _joined(owner: Any, key: Any) -> Any:
+    """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
+    parts = [_fresh(np.r_[x]) if type(x) is slice else x for x in (key if type(key) is tuple else (key,))]
+    columns = type(owner) is type(np.c_)
+    if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
+        raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")
+    kinds = [x.proxy.python_type(1) if type(x) is TracedNumber else getattr(x, "dtype", x) for x in parts]
+    dtype = np.result_type(*(np.asarray(k) if isinstance(k, list) else k for k in kinds))
+    tracer = active.current()
+    made = []
+    for x in parts:
+        array = tracer.call(lnp.asarray, (x,), {"dtype": dtype})
+        if columns and array.ndim < 2:
+            array = tracer.call(lnp.reshape, (array, (-1, 1)), {})
+        made.append(tracer.call(lnp.atleast_1d, (array,), {}))
+    return tracer.call(lnp.concatenate, (made, -1 if columns else 0), {})
+
+
+def rewritten(f: types.FunctionType) -> Callable[..., Any]:
+    """``f`` with the hooks in it, or itself where it has no source and needs none."""
+    if inspect.isgeneratorfunction(f) or inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f):
+        raise NeedsEager(f"{f.__name__} is a generator or a coroutine")
+    made = rewrite(f, Runtime)
+    if made is None:
+        check_on_trial(f)
+        _check_without_hooks(f, set())
+        return f
+    return made
+
+
+def _call_user(f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a user's function with the hooks in it. What it takes by default becomes an input, if that may change."""
+    made = rewritten(f)
+    tracer = active.running()
+    if tracer is None or made is f:
+        return made(*args, **kwargs)
+    tracer.inputs.guard_function(f)
+    constant = tracer.inputs.prologue.constant
+    lift = tracer.inputs.lift_default
+
+    def default(name: str, value: Any, where: str) -> Any:
+        if name in kwargs:
+            return value
+        if type(value) in _UNCHANGING:
+            here = f"{constant(f, 'function')}.{where}"
+            same = f"{here} is {constant(value, 'default')}"
+            tracer.inputs.prologue.guard(same, f"{f.__name__}'s default for {name} is {value!r}")
+            return value
+        return lift(value, Source(f"{constant(f, 'function')}.{where}", f"{f.__name__}'s default for {name}"))
+
+    if f.__defaults__:
+        names = f.__code__.co_varnames[f.__code__.co_argcount - len(f.__defaults__) : f.__code__.co_argcount]
+        given = len(args) - f.__code__.co_argcount + len(names)
+        made.__defaults__ = tuple(
+            v if i < given else default(n, v, f"__defaults__[{i}]")
+            for i, (n, v) in enumerate(zip(names, f.__defaults__))
+        )
+    if f.__kwdefaults__:
+        made.__kwdefaults__ = {n: default(n, v, f"__kwdefaults__[{n!r}]") for n, v in f.__kwdefaults__.items()}
+    return made(*args, **kwargs)
+
+
+def _is_traced(f: types.FunctionType) -> bool:
+    """Whether a function is traced: also one that an array library has wrapped around one that is."""
+    if is_followed(f):
+        return True
+    return (
+        is_followed(getattr(f, "__wrapped__", None)) and f.__globals__.get("__name__", "").partition(".")[0] == "torch"
+    )
+
+
+def _is_traced_method(f: types.MethodType) -> bool:
+    """Whether a bound method is traced: a module of an installed package calls its own as they are."""
+    is_of_module = "__tnp_call__" in type(f.__self__).__dict__
+    return is_user_function(f.__func__) or (is_followed(f.__func__) and not is_of_module)
+
+
+def _made_of(f: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a ``methodcaller`` or an ``attrgetter`` was made with."""
+    make, args = f.__reduce__()
+    return (make.args + args, make.keywords) if type(make) is functools.partial else (args, {})
+
+
+def hooked(x: Any) -> Any:
+    """``x``, which a library is given to call: the user's functions as ones that are traced."""
+    if type(x) is types.FunctionType and is_followed(x) and active.running() is not None:
+        if has_hooks(x):
+            return x
+        call = active.current().runtime.call
+        return functools.wraps(x)(lambda *args, **kwargs: call(x, *args, **kwargs))
+    if type(x) is types.MethodType and is_followed(x.__func__):
+        return types.MethodType(hooked(x.__func__), x.__self__)
+    if type(x) in (list, tuple):
+        items = [hooked(y) for y in x]
+        return x if all(a is b for a, b in zip(items, x)) else type(x)(items)
+    return x
+
+
+def _check_without_hooks(f: types.FunctionType, seen: set[types.FunctionType]) -> None:
+    """Guards what ``f``, into which no hooks can be put, reads beside its arguments.
+
+    Raises :class:`NeedsEager` where that takes hooks: for data that is more than a number or a text, for what is
+    something else at each call, and for names of the outside that it assigns.
+    """
+    seen.add(f)
+    if _compares_objects(f.__code__):
+        raise NeedsEager(f"{f.__name__} compares objects, and its source cannot be had")
+    if _handles_errors(f.__code__):
+        raise NeedsEager(f"{f.__name__} has a try or a with statement, and its source cannot be had")
+    runtime = Runtime(f)
+    for operation, name in sorted(_outside_names(f.__code__)):
+        if name == "random":
+            raise NeedsEager(f"{f.__name__} may draw random numbers, and its source cannot be had")
+        value = runtime.cells[name].cell_contents if name in runtime.cells else f.__globals__.get(name, _MISSING)
+        if value is _MISSING:
+            value = vars(builtins).get(name, _MISSING)
+        if value is _MISSING:
+            continue
+        loaded = runtime.load(name, value)
+        if (
+            operation.startswith("STORE")
+            or is_impure(value)
+            or is_effect(value)
+            or any(value is f for f in ALWAYS)
+            or not _is_known_namespace(value)
+        ):
+            loaded = _MISSING
+        elif type(loaded) is TracedNumber:
+            loaded._known()
+            continue
+        elif type(value) is types.FunctionType and is_user_function(value) and value not in seen:
+            if rewrite(value, Runtime) is not None:
+                loaded = _MISSING
+            else:
+                _check_without_hooks(value, seen)
+        if loaded is not value:
+            raise NeedsEager(f"{f.__name__} uses {name}, and its source cannot be had")
+
+
+def _is_known_namespace(x: Any) -> bool:
+    """Whether what is looked up in ``x`` is the same at each call: ``x`` is no module or class of the user's, or none that asks the outside."""
+    if isinstance(x, types.ModuleType):
+        return x.__name__.partition(".")[0] in ("numpy", "math", "cmath", "torch", "operator")
+    return not isinstance(x, type) or is_library_class(x) or x.__module__ == "builtins"
+
+
+def _compares_objects(code: types.CodeType) -> bool:
+    """Whether ``code`` tells objects apart by ``is``, other than from ``None``, or by their classes."""
+    instructions = list(dis.get_instructions(code))
+    for at, instruction in enumerate(instructions):
+        if instruction.opname == "IS_OP":
+            before = instructions[at - 1]
+            if before.argval is not None and before.argval != "__class__":
+                return True
+    return any(_compares_objects(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _handles_errors(code: types.CodeType) -> bool:
+    """Whether ``code`` has a ``try`` or a ``with`` statement."""
+    if any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for i in dis.get_instructions(code)):
+        return True
+    return any(_handles_errors(c) for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
+    """The operations by which ``code`` reads or assigns global and closure names, and attributes called ``random``."""
+    found = {
+        (i.opname, i.argval)
+        for i in dis.get_instructions(code)
+        if i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL")
+        or (i.opname in ("LOAD_DEREF", "STORE_DEREF", "LOAD_CLOSURE") and i.argval in code.co_freevars)
+        or i.opname == "LOAD_NAME"  # in the body of a class
+        or (i.opname in ("LOAD_ATTR", "LOAD_METHOD") and i.argval == "random")
+    }
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= {(op, n) for op, n in _outside_names(constant) if n not in code.co_cellvars}
+    return found
+
+
+_NUMPY_TYPES = frozenset(
+    (types.BuiltinFunctionType, np.ufunc, type(np.sum), types.MethodWrapperType, types.WrapperDescriptorType)
+)

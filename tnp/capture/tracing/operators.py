@@ -1,0 +1,123 @@
+"""Python's operators on handles, numbers and arrays: which operation of a language each is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.libraries.base import library_of_value
+from tnp.capture.tracing import scalar_kind
+from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import dtypes, languages, prims
+from tnp.core.errors import NeedsEager
+from tnp.core.prims.elementwise import refuses_some
+from tnp.core.symbol import Symbol
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["in_place", "is_operand", "operate"]
+
+#: by an operator's method, what it is on Python's numbers
+_PYTHON_OPERATORS: dict[str, Callable[..., Any]] = {
+    method: getattr(operator, f"__{dunder}__", divmod)
+    for dunder, method in (
+        *languages.BINARY_OPERATORS.items(),
+        *languages.UNARY_OPERATORS.items(),
+        *zip(languages.COMPARISONS, languages.COMPARISONS),
+    )
+}
+#: operators that refuse some numbers on their right
+_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "divmod"))
+#: operators that Python's complex numbers have
+_COMPLEX = frozenset(("add", "sub", "mul", "div", "pow"))
+_NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
+_OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
+
+
+def operate(tracer: Tracer, method: str, *args: Any) -> Any:
+    """A Python operator on handles, numbers and arrays."""
+    kinds = set(map(type, args))
+    if TracedEither in kinds:
+        return scalar_kind.operate(method, *args)
+    if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
+        if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
+            args = (args[0], tracer.call(prims.item, (args[1],), {}))
+            kinds = set(map(type, args))
+    if kinds <= _NUMBERS:
+        args = tuple(map(tracer.asking.known, args))
+        if not any(type(x) is TracedNumber for x in args):
+            return _PYTHON_OPERATORS[method](*args)
+        numbers = [x.proxy if type(x) is TracedNumber else x for x in args]
+        if refuses_some(method, numbers) or (method in _DIVISIONS and not args[1]):
+            tracer.before_raising()
+        result = languages.core.method(method)(*numbers)
+        return tracer.handle(result, {}, 0)
+    scalar = other = False
+    for x in args:
+        if type(x) is TracedArray:
+            if x.library is not None:
+                return x.library.operate(tracer, method, *args)
+            if x.scalar:
+                scalar = True
+            else:
+                other = True
+        elif type(x) not in _NUMBERS:
+            other = True
+    if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
+        raise NeedsEager("it multiplies a list by a scalar, which repeats it")
+    if method == "pow":
+        symbol, args = _power(tracer, args)
+    else:
+        symbol = lnp.language.method(method)
+    return tracer.call(lnp.operator_of(symbol) if scalar and not other else symbol, args, {})
+
+
+def _power(tracer: Tracer, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
+    """``a ** b``, which for a few exponents is a faster operation than a power."""
+    base, exponent = args
+    if type(exponent) is TracedNumber:
+        if exponent.proxy.value in (2, 0.5, 1, -1):
+            exponent = exponent._known()
+        elif type(base) is TracedArray and not base.scalar:
+            for other in lnp.powers_of_their_own(base._element_type.kind, exponent.proxy.python_type):
+                if exponent == other:  # guards that it is not, if it is known
+                    exponent = other
+                    break
+    if type(base) is TracedArray and not base.scalar:
+        symbol = lnp.fast_power(base._element_type.kind, exponent)
+        if symbol is not None:
+            return symbol, (base,)
+    return lnp.language.method("pow"), (base, exponent)
+
+
+def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> Any:
+    """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
+    if not is_operand(other):
+        return NotImplemented
+    if type(other) is TracedEither:
+        other = other.beside(target.dtype)
+    if target.library is not None:
+        return target.library.in_place(tracer, method, target, other)
+    if target.scalar:
+        return tracer.operate(method, target, other)
+    if method == "pow":
+        return tracer.call(*_power(tracer, (target, other)), {"out": target})
+    return tracer.call(lnp.language.method(method), (target, other), {"out": target})
+
+
+def is_operand(x: Any) -> bool:
+    """Whether NumPy's operators take ``x`` for an array."""
+    if type(x) in _OPERAND_TYPES or isinstance(x, (np.ndarray, np.generic, list, tuple, range)):
+        return True
+    return library_of_value(x) is not None
+
+
+def _is_complex(x: Any) -> bool:
+    """Whether ``x`` is, or stands for, a Python complex number."""
+    return type(x) is complex or (type(x) is TracedNumber and x.proxy.python_type is complex)

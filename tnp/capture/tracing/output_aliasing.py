@@ -1,0 +1,211 @@
+"""The handles of an operation's results: whether they are views of an argument, and of which memory.
+
+Nobody declares what a result is a view of: it is one if only view prims lead from the argument to it, unless a reshape
+on the way must copy.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from tnp.capture import active
+from tnp.capture.tracing.strides import ROW_MAJOR, Later, MaybeAView, NotAView, Strides, follow, is_row_ordered, repeats
+from tnp.capture.tracing.traced_values import Storage, TracedArray
+from tnp.core import prims, sizes
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
+from tnp.core.views import Path, Step, collect_prims, prim_chain, read_only
+from tnp.lang.numpy.registry import Returns
+
+__all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
+
+
+#: how an array is seen that is all of its memory
+_WHOLE = Path()
+
+
+def another_handle(known: TracedArray) -> TracedArray:
+    """Another object for the same elements: a view of all of an array."""
+    return TracedArray(known.storage, known.path, known._proxy, known._strides)
+
+
+def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool | str) -> TracedArray:
+    """A result in memory of its own, in row-major order if the operation lays it out so and the axes of its arguments stand so (or
+    ``"always"``)."""
+    strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
+    ordered = all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values())
+    if len(result.shape) > 1 and row_major != "always" and not ordered:
+        strides = None
+    return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
+
+
+def view_handle(
+    result: TensorProxy, seen: dict[str, TracedArray], bsyms: Sequence[BoundSymbol], returns: Returns
+) -> TracedArray | None:
+    """``result`` as a view of one of the arguments, which the operation's ``bsyms`` made; ``None`` if it is none.
+
+    Where it cannot be told whether a reshape copies, it is a copy, and writing to either of the two is refused.
+    """
+    for name, base in seen.items():
+        source = base._proxy
+        if source.name != name:
+            continue
+        chain = prim_chain(bsyms, result, source)
+        if chain is None:
+            continue
+        if result.scalar or (base.scalar and returns != "read-only view"):
+            return None
+        reshapes = any(b.sym.name == "reshape" for b in chain)
+        if type(base._strides) is Later and not reshapes:
+            strides: Any = Later([base], functools.partial(_followed, chain, base))
+        else:
+            try:
+                strides = follow(chain, base.strides_, contiguous_only=returns.endswith("if contiguous"))
+            except NotAView:
+                if returns.endswith("if contiguous"):
+                    _copy_in(bsyms[-1], result)
+                return None
+            except MaybeAView:
+                return _maybe_view(result, base)
+            is_numpys = base.library is None  # PyTorch's functions that give their argument say so themselves
+            if is_numpys and returns.startswith("argument") and _is_same_view(result, source, strides, base.strides_):
+                return base
+        last = bsyms[-1]
+        if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
+            steps = [Step(last.sym, last.args[1:], last.kwargs)]
+        else:
+            steps = [Step(b.sym, b.args[1:], b.kwargs) for b in chain]
+        if reshapes and base.strides_ is None:
+            return _maybe_view(result, base)
+        storage = base.storage
+        if returns == "read-only view" or any(repeats(b) for b in chain):
+            storage = _ReadOnly(storage, sealed=returns == "read-only view")
+        return TracedArray(storage, _extended(base, steps), result, strides)
+    return None
+
+
+def _extended(base: TracedArray, steps: list[Step]) -> Path:
+    """The path of a view of ``base``. A slice of a slice is one slice, so that the paths of views of views do not grow."""
+    if base.path and len(steps) == 1 and sizes.is_known(base.shape_):
+        last, step = base.path.steps[-1], steps[0]
+        if last.symbol is step.symbol and step.symbol.name == "getitem":
+            key = _slice_of_slice(last.args[0], step.args[0], base.shape_)
+            if key is not None:
+                return Path([*base.path.steps[:-1], Step(step.symbol, (key,))])
+    return base.path + Path(steps)
+
+
+def _slice_of_slice(first: Any, second: Any, shape: tuple[int, ...]) -> tuple[slice, ...] | None:
+    """The key that selects what ``second`` selects of what ``first``, of ``shape``, does; ``None`` if they are not plain slices."""
+    keys = [key if type(key) is tuple else (key,) for key in (first, second)]
+    if not all(type(k) is slice for key in keys for k in key):
+        return None
+    whole = slice(None)
+    outer, inner = ([*key, *[whole] * (len(shape) - len(key))] for key in keys)
+    made = []
+    for a, b, n in zip(outer, inner, shape):
+        parts = (a.start, a.stop, a.step, b.start, b.stop, b.step)
+        if any(type(x) is not int and x is not None for x in parts) or (a.start or 0) < 0 or (a.step or 1) < 0:
+            return None
+        found = range(n)[b]
+        start, step = (a.start or 0) + (a.step or 1) * found.start, (a.step or 1) * found.step
+        stop = start + step * len(found)
+        made.append(slice(start, None if stop < 0 else stop, step) if found else slice(0, 0))
+    return tuple(made)
+
+
+def _maybe_view(result: TensorProxy, base: TracedArray) -> TracedArray:
+    """``result``, of which it cannot be told whether it is a view of ``base`` or a copy."""
+    copy = TracedArray(Storage(result), Path(), result, None)
+    mark_shared(copy.storage, base.storage)
+    active.current().reshaped.append((copy.storage, base.storage))
+    return copy
+
+
+def _followed(chain: list[BoundSymbol], base: TracedArray) -> Strides:
+    return follow(chain, base.strides_)
+
+
+def _is_same_view(result: TensorProxy, source: TensorProxy, strides: Strides, before: Strides) -> bool:
+    """Whether a view shows all of an array as it is. The strides of dimensions of length 1 are of no account."""
+    if strides is None or before is None or result.dtype is not source.dtype or result.lang is not source.lang:
+        return False
+    if sizes.shapes_equal(result.shape, source.shape) is not True:
+        return False
+    shape = result.shape
+    is_empty = any(type(n) is int and n == 0 for n in shape)
+    return is_empty or all((type(n) is int and n == 1) or s == t for n, s, t in zip(shape, strides, before))
+
+
+def _copy_in(bsym: BoundSymbol, result: TensorProxy) -> None:
+    """Makes ``result`` of ``bsym`` a copy in what that is made of, too: executors of its parts know no layouts, and would view the argument."""
+    trace = active.current().trace
+    view = TensorProxy(trace.make_name("t"), like=result, lang=result.lang)
+    parts = [b.substitute({result.name: view}) for b in bsym.subsymbols]
+    bsym.subsymbols = (*parts, prims.clone.bind(view, output=result))
+    bsym._tags = None
+
+
+def sealed(a: TracedArray) -> TracedArray:
+    """``a`` as an array that cannot be written through."""
+    return a if a.scalar else TracedArray(_ReadOnly(a.storage, sealed=True), a.path, a._proxy, a._strides)
+
+
+def is_sealed(a: TracedArray) -> bool:
+    """Whether NumPy made ``a`` a view that cannot be written through, whatever its memory."""
+    return isinstance(a.storage, _ReadOnly) and a.storage.sealed
+
+
+def mark_shared(a: Storage, b: Storage) -> None:
+    """Says that it cannot be told whether two storages are the same memory."""
+    regions = active.current().regions
+    for x, y in ((a, b), (b, a)):
+        x.maybe_shared.append(y)
+        if regions:
+            regions[-1].marked.append((x, y))
+
+
+def may_share(storage: Storage) -> list[Storage]:
+    """``storage`` and all that may be the same memory, as far as that is not known."""
+    found = [storage]
+    for s in found:
+        found += [other for other in s.maybe_shared if all(other is not x for x in found)]
+    return found
+
+
+class _ReadOnly(Storage):
+    """A storage seen through a view that NumPy makes read-only (``np.broadcast_to``)."""
+
+    __slots__ = ("base", "sealed")
+
+    def __init__(self, base: Storage, *, sealed: bool) -> None:
+        self.base = base
+        #: whether the caller's array is read-only, too; NumPy leaves that of ``np.broadcast_arrays`` writable for now
+        self.sealed = sealed
+        self.maybe_shared = []
+        self.written = False
+        self.serial = base.serial
+
+    value = property(lambda self: self.base.value)
+    version = property(lambda self: self.base.version)
+    lost = property(lambda self: self.base.lost)
+    origin = property(lambda self: self.base.origin)
+    writable = property(lambda self: False)
+
+    def refusal(self) -> BaseException:
+        if self.sealed or self.value.lang.library is not None:
+            return read_only(self.value)
+        return NeedsEager("it writes to what np.broadcast_arrays repeats, which NumPy only warns of")
+
+
+def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
+    """An array that an operation made of numbers, not to be written through where it shows an element more than once."""
+    producers: dict[str, BoundSymbol] = {}
+    collect_prims(bsyms, producers)
+    maker = producers.get(made._proxy.name)
+    if maker is None or not repeats(maker):
+        return made
+    return TracedArray(_ReadOnly(made.storage, sealed=False), made.path, made._proxy, made._strides)

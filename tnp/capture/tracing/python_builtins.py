@@ -1,0 +1,214 @@
+"""Python's own functions on traced values: ``float``, ``max``, ``len``, ``round``, ``math.sin``, …"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.control_flow.iterables import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
+from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
+from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
+from tnp.capture.speculation.trials import is_unknown
+from tnp.capture.tracing.context_managers import Errstate
+from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.tracer import is_traced
+from tnp.core import languages, prims, sizes
+from tnp.core.elementwise_table import ROWS
+from tnp.core.errors import NeedsEager
+from tnp.core.prims.elementwise import refuses_some
+from tnp.core.proxies import NumberProxy
+from tnp.lang import numpy as lnp
+
+__all__ = ["ALWAYS", "BUILTINS"]
+
+_MISSING = object()
+
+
+def _number(x: Any) -> Any:
+    """An array of one element, or a traced number, as a traced number; to what asks for a number, both kinds are alike."""
+    x = condition_of(x)
+    if type(x) is TracedArray:
+        return active.current().call(prims.item, (x,), {})
+    return x
+
+
+def _check_shape_of_number(python_type: type, x: TracedArray) -> None:
+    """Raises what NumPy raises for an array of this shape as a number."""
+    if x.library is not None:
+        if sizes.product(x.shape_) != 1:
+            raise NeedsEager("it takes a tensor of several elements for a number")
+        return
+    python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))
+
+
+def _converted(python_type: type) -> Callable[..., Any]:
+    def convert(x: Any = 0, *rest: Any) -> Any:
+        x = condition_of(x)
+        if rest or not isinstance(x, (TracedArray, TracedNumber)):
+            return python_type(x, *rest)
+        if type(x) is TracedArray and x._element_type.kind == "c" and python_type is not complex:
+            raise NeedsEager(f"it takes a complex scalar for {python_type.__name__}")
+        if type(x) is TracedArray and x.ndim:
+            if python_type is bool and x.size != 1:
+                return bool(x)
+            _check_shape_of_number(python_type, x)
+        number = _number(x)
+        if number.proxy.python_type is python_type:
+            return number
+        if number.proxy.python_type is complex:
+            raise TypeError(f"{python_type.__name__}() argument must be a string or a real number, not 'complex'")
+        if refuses_some("convert_number", (number.proxy, python_type)):
+            active.current().before_raising()
+        return active.current().call(prims.convert_number, (number, python_type), {})
+
+    return convert
+
+
+def _fold(comparison: str) -> Callable[..., Any]:
+    """``max`` and ``min``: the first of equals, as Python's comparisons decide."""
+
+    def fold(*xs: Any, key: Any = None, default: Any = _MISSING) -> Any:
+        builtin = builtins.max if comparison == "gt" else builtins.min
+        keywords = {} if default is _MISSING else {"default": default}
+        items = list(xs[0]) if len(xs) == 1 else list(xs)
+        if key is not None or not items:
+            return builtin(items, key=key, **keywords)
+        best = items[0]
+        for x in items[1:]:
+            better = condition_of(getattr(operator, comparison)(x, best))
+            if type(better) is TracedArray and better.ndim:
+                return builtin(items)
+            if type(better) is TracedArray and _same_kind(x, best):
+                best = active.current().call(lnp.where, (better, x, best), {})[()]
+            elif type(better) is TracedArray and (found := larger_or_smaller(better, x, best)) is not None:
+                best = found
+            elif is_unknown(better):
+                best = ControlFlow().if_exp(better, lambda x=x: x, lambda best=best: best)
+            elif better:
+                best = x
+        return best
+
+    return fold
+
+
+def _same_kind(x: Any, y: Any) -> bool:
+    """Whether both are NumPy scalars of one dtype, so that either can stand in for the other."""
+    scalars = all(x.scalar if type(x) is TracedArray else isinstance(x, np.generic) for x in (x, y))
+    return scalars and bool(x.dtype == y.dtype)
+
+
+def _sum(items: Any, /, start: Any = 0) -> Any:
+    total = start
+    for x in items:
+        total = total + x
+    return total
+
+
+def _len(x: Any) -> Any:
+    if type(x) is TracedArray:
+        if not x.shape_:
+            raise TypeError("len() of unsized object")
+        n = x.shape_[0]
+        return n if type(n) is int else TracedNumber(n)
+    return len(x)
+
+
+def _dir(x: Any) -> Any:
+    raise NeedsEager("it lists the attributes of an object")
+
+
+def _round(x: Any, ndigits: Any = None) -> Any:
+    if type(x) is TracedArray:
+        if x.library is not None:
+            raise NeedsEager("it rounds a tensor by round()")
+        if ndigits is None:
+            return round(x.known_scalar("round()"))
+        if x.scalar and x._element_type.kind == "c":
+            raise TypeError(f"type numpy.{x.dtype.name} doesn't define __round__ method")
+        return active.current().call(lnp.round, (x, ndigits), {})
+    return round(x, ndigits)
+
+
+def _pow(x: Any, y: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return x**y
+    if is_traced((x, y, mod)):
+        raise NeedsEager("it calls pow() with three arguments")
+    return pow(x, y, mod)
+
+
+def _ndarray(shape: Any, dtype: Any = float, *rest: Any, **kwargs: Any) -> Any:
+    """``np.ndarray(shape, dtype)``: memory with nothing in it, as ``np.empty`` makes it. What looks at a buffer is not traced."""
+    if rest or set(kwargs) - {"order"} or is_traced(dtype):
+        raise NeedsEager("it makes an array over a buffer")
+    order = {} if kwargs.get("order") is None else kwargs
+    return active.current().numpy_function(np.empty, (shape,), {"dtype": dtype, **order})
+
+
+def _over_numbers(name: str) -> Callable[..., Any]:
+    """A function of :mod:`math` on traced numbers: the operation of the table that means it on Python numbers."""
+
+    def call(*args: Any) -> Any:
+        for a in args:
+            if type(a) is TracedArray and a._element_type.kind == "c":
+                raise NeedsEager(f"it takes a complex scalar for math.{name}")
+            if type(a) is TracedArray and a.ndim:
+                _check_shape_of_number(float, a)
+        numbers = [float(a) if isinstance(a, np.generic) else _number(a) for a in args]
+        floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
+        values = [n.proxy if type(n) is TracedNumber else n for n in floats]
+        if refuses_some(name, values):
+            active.current().before_raising()
+        result = languages.core.method(name)(*values)
+        return TracedNumber(result) if isinstance(result, NumberProxy) else result
+
+    return call
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    float: _converted(float),
+    int: _converted(int),
+    complex: _converted(complex),
+    max: _fold("gt"),
+    min: _fold("lt"),
+    sum: _sum,
+    len: _len,
+    type: type_,
+    id: id_,
+    operator.is_: is_,
+    operator.is_not: is_not,
+    range: range_,
+    enumerate: enumerate_,
+    zip: zip_,
+    reversed: reversed_,
+    round: _round,
+    pow: _pow,
+    isinstance: isinstance_,
+    getattr: get_attribute,
+    hasattr: has_attribute,
+    setattr: set_attribute,
+    delattr: delete_attribute,
+    vars: lambda x: get_attribute(x, "__dict__"),
+    dir: _dir,
+    np.ndarray: _ndarray,
+    np.ndindex: ndindex_,
+    np.ndenumerate: ndenumerate_,
+    np.errstate: Errstate,
+}
+for _row in ROWS:
+    _module, _, _name = _row.number.partition(".")
+    if _module == "math" and _row.name not in ("ceil", "floor", "trunc", "gcd", "lcm", "log"):
+        BUILTINS[getattr(math, _name)] = _over_numbers(_row.name)
+#: functions that are the tracer's own whatever their arguments
+ALWAYS = frozenset((
+    np.ndarray, np.ndindex, np.errstate, enumerate, zip, reversed, type, id, isinstance, getattr, hasattr, setattr, delattr, vars, dir,
+    operator.is_, operator.is_not,
+))  # fmt: skip

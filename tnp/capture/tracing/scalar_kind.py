@@ -1,0 +1,295 @@
+"""Values that are a Python number or a NumPy scalar, which is known only when the program runs.
+
+``s = 0.0`` and then ``s += x[i]`` in a branch; ``max(x[i], 0.0)``. The two kinds are equal in value and differ in a few things:
+what they promote to beside a float32 array, division by zero, how they print. So a value of either kind is carried as its value and
+a flag. It may be used where both kinds give the same; used anywhere else, the program is compiled for the kind that it has.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import intervals, languages, prims
+from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.lang import numpy as lnp
+
+__all__ = [
+    "Kinds",
+    "TracedEither",
+    "as_operands",
+    "condition_of",
+    "either",
+    "kinds_of_both",
+    "larger_or_smaller",
+    "operate",
+]
+
+#: the dtype of the NumPy scalar that a value may be, and the type of the Python number
+Kinds = tuple[Any, type]
+
+#: Python integers up to here are float64 values
+_EXACT = 2**53
+_NUMBERS = (bool, int, float)
+_COMPARISONS = frozenset(languages.COMPARISONS)
+
+
+class TracedEither:
+    """A value of the program that is a NumPy scalar where ``flag``, and otherwise a number of ``python_type`` equal to it.
+
+    ``scalar`` is the value as a NumPy scalar; ``flag`` a bool or a traced number.
+    """
+
+    __slots__ = ("flag", "python_type", "scalar")
+    __array_priority__ = 1001.0
+
+    def __init__(self, scalar: TracedArray, flag: Any, python_type: type) -> None:
+        self.scalar = scalar
+        self.flag = flag
+        self.python_type = python_type
+
+    @property
+    def kinds(self) -> Kinds:
+        return self.scalar.dtype, self.python_type
+
+    def output(self) -> Any:
+        """What the program returns for it."""
+        flag = self.flag.proxy if type(self.flag) is TracedNumber else self.flag
+        return lnp.scalar_or_number(self.scalar.__tnp_value__(), flag, self.python_type)
+
+    def beside(self, *dtypes: Any) -> Any:
+        """The value as an operand beside arrays of those dtypes: as what it is in this call, if its kind matters there."""
+        return self.scalar if all(_promotes_alike(self.kinds, d) for d in dtypes) else self.settled()
+
+    def stored_in(self, a: TracedArray) -> Any:
+        """The value as what an assignment into ``a`` stores."""
+        return self.scalar if np.can_cast(self.scalar.dtype, a.dtype, "same_kind") else self.settled()
+
+    def settled(self) -> Any:
+        """The scalar or the number that the value is in this call, which the trace then is for.
+
+        Raises :class:`NeedsEager` where that cannot be asked for.
+        """
+        try:
+            is_scalar = bool(self.flag)
+        except NeedsValue:
+            raise self.matters() from None
+        if is_scalar:
+            return self.scalar
+        tracer = active.current()
+        number = tracer.call(prims.item, (self.scalar,), {})
+        if number.proxy.python_type is self.python_type:
+            return number
+        return tracer.call(prims.convert_number, (number, self.python_type), {})
+
+    def matters(self) -> NeedsEager:
+        name = self.python_type.__name__
+        return NeedsEager(
+            f"it matters whether a value is a {name} or a NumPy scalar, which is known when the program runs"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.settled(), name)
+
+    def __bool__(self) -> bool:
+        return bool(self.scalar)
+
+    def __float__(self) -> float:
+        return float(self.scalar)
+
+    def __int__(self) -> int:
+        return int(self.scalar)
+
+    def __complex__(self) -> complex:
+        return complex(self.scalar)
+
+    def __index__(self) -> int:
+        return operator.index(self.settled())
+
+    def __hash__(self) -> int:
+        return hash(self.scalar)
+
+    def __str__(self) -> str:
+        return str(self.settled())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.settled(), spec)
+
+    def __round__(self, *digits: Any) -> Any:
+        return active.current().runtime.call(round, self.settled(), *digits)
+
+    def __iter__(self) -> Any:
+        return iter(self.settled())
+
+    def __len__(self) -> int:
+        return len(self.settled())
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.settled()[key]
+
+    def __repr__(self) -> str:
+        return f"<traced {self.python_type.__name__} or {self.scalar.dtype.name}>"
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return active.current().ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return active.current().numpy_function(function, args, kwargs)
+
+
+def _promotes_alike(kinds: Kinds, dtype: Any) -> bool:
+    scalar, python_type = kinds
+    return bool(np.result_type(python_type(1), dtype) == np.result_type(scalar, dtype))
+
+
+def condition_of(x: Any) -> Any:
+    """``x``, of which only the truth matters, as a value of one kind."""
+    return x.scalar if type(x) is TracedEither else x
+
+
+# Making them
+
+
+def kinds_of_both(x: Any, y: Any) -> Kinds | None:
+    """The kinds of a value that is ``x`` or ``y``; ``None`` if no value is both."""
+    found = [_kinds_of(v) for v in (x, y)]
+    scalars = {d for d, _ in found if d is not None}
+    types = {t for _, t in found if t is not None}
+    if len(scalars) != 1 or len(types) != 1:
+        return None
+    kinds = scalars.pop(), types.pop()
+    return kinds if _fits(x, kinds) and _fits(y, kinds) else None
+
+
+def _kinds_of(x: Any) -> tuple[Any, type | None]:
+    if type(x) is TracedEither:
+        return x.kinds
+    if type(x) is TracedArray and x.scalar:
+        return x.dtype, None
+    if isinstance(x, np.generic):
+        return x.dtype, None
+    python_type = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    return None, python_type if python_type in _NUMBERS else None
+
+
+def _fits(x: Any, kinds: Kinds) -> bool:
+    """Whether ``x`` is a value of these kinds, one of which it is."""
+    scalar, python_type = kinds
+    own_scalar, own_type = _kinds_of(x)
+    if own_scalar is None and own_type is None:
+        return False
+    if python_type not in _PYTHON_TYPES.get(scalar.name, ()):
+        return False
+    if own_type is not int or own_scalar is not None:
+        return (own_scalar is None or own_scalar == scalar) and (own_type is None or own_type is python_type)
+    low, high = intervals.bounds(x.proxy if type(x) is TracedNumber else x)
+    limit = _EXACT if scalar.kind == "f" else 2**63 - 1
+    return low is not None and high is not None and -limit <= low <= high <= limit
+
+
+#: by a scalar's dtype, the types of Python numbers whose values it has
+_PYTHON_TYPES = {"float64": (float, int), "int64": (int,), "bool": (bool,)}
+
+
+def either(x: Any, kinds: Kinds) -> TracedEither | None:
+    """``x`` as a value of these kinds; ``None`` if it cannot be one."""
+    if type(x) is TracedEither:
+        return x if x.kinds == kinds else None
+    if not _fits(x, kinds):
+        return None
+    if type(x) is TracedArray:
+        return TracedEither(x, True, kinds[1])
+    scalar = active.current().call(lnp.scalar_of, (kinds[0].type, x), {})
+    return TracedEither(scalar, isinstance(x, np.generic), kinds[1])
+
+
+def larger_or_smaller(better: TracedArray, x: Any, best: Any) -> TracedEither | None:
+    """``x`` where ``better``, else ``best``, one of them a number and the other a scalar; ``None`` if there is no such value."""
+    kinds = kinds_of_both(x, best)
+    if kinds is None or any(type(v) is TracedEither for v in (x, best)):
+        return None
+    tracer = active.current()
+    flag = tracer.call(prims.item, (better,), {})
+    if type(x) is not TracedArray:
+        flag = TracedNumber(languages.core.method("logical_not")(flag.proxy))
+    return TracedEither(tracer.call(lnp.where, (better, x, best), {})[()], flag, kinds[1])
+
+
+# Computing with them
+
+
+def operate(method: str, *args: Any) -> Any:
+    """A Python operator on values of which one may be of either kind."""
+    tracer = active.current()
+    found = [a for a in args if type(a) is TracedEither]
+    arrays = [a for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
+    if arrays:
+        dtypes = [x.dtype for x in arrays]
+        return tracer.operate(method, *(a.beside(*dtypes) if type(a) is TracedEither else a for a in args))
+    if not _is_alike_for_both(method, args):
+        return tracer.operate(method, *(a.settled() if type(a) is TracedEither else a for a in args))
+    operands = [a.scalar if type(a) is TracedEither else a for a in args]
+    result = tracer.operate(method, *operands)
+    flags = [a.flag for a in found]
+    flag = flags[0] if len(flags) == 1 else flags[0] | flags[1]
+    return TracedEither(result, flag, bool if method in _COMPARISONS else float)
+
+
+def _is_alike_for_both(method: str, args: tuple[Any, ...]) -> bool:
+    """Whether an operator on numbers of either kind, and Python numbers, gives the same value whatever they are."""
+    types = [a.python_type if type(a) is TracedEither else _kinds_of(a)[1] for a in args]
+    exact = all(
+        t is float or (t is int and (type(a) is TracedEither or _fits(a, (np.dtype(float), int))))
+        for t, a in zip(types, args)
+    )
+    if not exact or any(type(a) is TracedEither and a.scalar.dtype != float for a in args):
+        return False
+    if method in _COMPARISONS:
+        return True
+    if len(args) == 1:
+        return types == [float] and method in ("neg", "positive", "abs")
+    if method == "div":
+        return types[0] is float and type(args[1]) in (int, float) and args[1] != 0
+    return float in types and method in ("add", "sub", "mul")
+
+
+def as_operands(
+    is_ufunc: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a function with those of either kind as operands: to a ufunc both kinds are alike."""
+    dtypes = [a.dtype for a in args if type(a) is TracedArray or isinstance(a, (np.generic, np.ndarray))]
+    plain = all(type(a) in (TracedArray, TracedNumber, TracedEither, *_NUMBERS, np.ndarray) for a in args)
+    alike = is_ufunc and plain and not any(type(a) is TracedEither for a in kwargs.values())
+    if any(type(a) is TracedEither and a.python_type is not float for a in args) and not dtypes:
+        alike = False
+    settled = {k: v.settled() if type(v) is TracedEither else v for k, v in kwargs.items()}
+    operands = ((a.beside(*dtypes) if alike else a.settled()) if type(a) is TracedEither else a for a in args)
+    return tuple(operands), settled
+
+
+def _binary(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    def call(self: TracedEither, other: Any) -> Any:
+        if not (type(other) in (*_NUMBERS, TracedNumber, TracedArray, TracedEither) or isinstance(other, np.generic)):
+            return NotImplemented
+        return operate(method, *((other, self) if reflected else (self, other)))
+
+    return call
+
+
+def _unary(method: str) -> Callable[[Any], Any]:
+    return lambda self: operate(method, self)
+
+
+for _dunder, _method in (*languages.BINARY_OPERATORS.items(), *((name, name) for name in languages.COMPARISONS)):
+    setattr(TracedEither, f"__{_dunder}__", _binary(_method, reflected=False))
+    if _dunder not in languages.COMPARISONS and hasattr(operator, f"__{_dunder}__"):
+        setattr(TracedEither, f"__r{_dunder}__", _binary(_method, reflected=True))
+for _dunder, _method in languages.UNARY_OPERATORS.items():
+    setattr(TracedEither, f"__{_dunder}__", _unary(_method))

@@ -1,0 +1,527 @@
+"""Handles: what user code holds while its program is traced.
+
+A :class:`TracedArray` behaves as the ndarray that it stands for. It names a :class:`Storage`, some memory of the
+program, and the view of it that the array is. Reading gives the storage's current value seen through the view; writing
+gives the storage a new value, which every other view of it then sees.
+
+A :class:`TracedNumber` stands for a Python number, a :class:`TracedObject` for an object such as a random generator.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active as _tracer
+from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous, row_major, settled
+from tnp.core import languages, sizes
+from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
+from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
+from tnp.core.views import Path, Step, read_only, update
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+
+__all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
+
+
+serials = itertools.count()
+
+
+class Storage:
+    """Some memory of the program: its current value, and where it came from.
+
+    ``origin`` is the argument's proxy if it is the caller's memory, ``None`` if the program allocated it.
+    ``maybe_shared`` lists storages of which tnp cannot tell whether they are the same memory.
+    """
+
+    __slots__ = (
+        "has_detached_view",
+        "lost",
+        "maybe_shared",
+        "origin",
+        "serial",
+        "source",
+        "value",
+        "version",
+        "writable",
+        "written",
+    )
+
+    def __init__(self, value: TensorProxy, *, origin: TensorProxy | None = None, writable: bool = True) -> None:
+        self.value = value
+        self.origin = origin
+        self.writable = writable
+        #: counts the values that it has had; never goes back
+        self.version = 0
+        self.written = False
+        self.maybe_shared: list[Storage] = []
+        #: whether it is not known what it holds: a loop wrote to it for as long as one of its variables was bound to it
+        self.lost = False
+        self.source: Any = None
+        #: whether there is a tensor on it of which autograd does not know that it is one
+        self.has_detached_view = False
+        #: tells which of two storages was made first
+        self.serial = next(serials)
+
+    def refusal(self) -> BaseException:
+        """What a write raises where the memory is not writable."""
+        return read_only(self.value)
+
+    def replace(self, value: TensorProxy) -> None:
+        """Gives the memory a new value."""
+        self.check_known()
+        if not self.writable:
+            raise self.refusal()
+        if self.maybe_shared:
+            raise AmbiguousView(
+                "it writes to an array that may or may not share memory with the result of a reshape; "
+                "use .copy() to make them separate"
+            )
+        tracer = _tracer.running()
+        if tracer is not None and tracer.gradients is not None:
+            tracer.gradients.check_write(self, value)
+        if tracer is not None and tracer.regions:
+            tracer.regions[-1].writes(self)
+        self.written = True
+        self.set_value(value)
+
+    def check_known(self) -> None:
+        """Raises :class:`NeedsEager` if it is not known what the memory holds."""
+        if self.lost:
+            raise NeedsEager("it uses an array that a loop wrote to under another name, which it bound anew")
+
+    def set_value(self, value: TensorProxy) -> None:
+        """Says what the memory holds; arrays that look at it find out when they are read."""
+        self.value = value
+        self.version += 1
+
+    @property
+    def dirty(self) -> bool:
+        """Whether it is the caller's memory and was written."""
+        return self.origin is not None and self.written
+
+
+def _getter(name: str) -> Callable[[Any], Any]:
+    return lambda self: _tracer.current().attribute(self, name)
+
+
+def _setter(name: str) -> Callable[[Any, Any], None]:
+    return lambda self, value: _tracer.current().set_array_attribute(self, name, value)
+
+
+class TracedArray:
+    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``."""
+
+    __slots__ = (
+        "__weakref__",
+        "_element_type",
+        "_proxy",
+        "_seen",
+        "_strides",
+        "library",
+        "path",
+        "scalar",
+        "shape_",
+        "storage",
+    )
+    __array_priority__ = 1000.0
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: Path,
+        proxy: TensorProxy,
+        strides: Strides,
+    ) -> None:
+        self.storage = storage
+        self.path = path
+        self.shape_ = proxy.shape
+        self._element_type = proxy.dtype
+        self.scalar = proxy.scalar
+        self._strides = strides
+        self._proxy = proxy
+        self._seen = storage.version
+        self.library = proxy.lang.library
+
+    # Values
+
+    def __tnp_value__(self) -> TensorProxy:
+        """The proxy of the array's present value."""
+        if self.storage.lost:
+            self.storage.check_known()
+        if self._seen != self.storage.version:
+            with languages.language_context(self._proxy.lang):
+                self._proxy = self.path(self.storage.value) if self.path else self.storage.value
+            self._seen = self.storage.version
+            regions = _tracer.current().regions
+            if regions:
+                regions[-1].handles.append(self)
+        return self._proxy
+
+    def __tnp_assign__(self, value: Any, at: Step | None = None) -> None:
+        """Stores a number or a proxy (of the array's dtype, broadcastable) into the elements, or those at ``at``."""
+        path = self.path if at is None else self.path + Path([at])
+        current = self.storage.value
+        if not self.storage.writable:
+            raise self.storage.refusal()
+        if self.scalar:
+            raise read_only(current)
+        with languages.language_context(current.lang):
+            new = update(current, value, path) if path else update(current, value)
+        self.storage.replace(new)
+
+    @property
+    def __class__(self) -> type:
+        if self.library is not None:
+            return self.library.array_class(self)
+        if self.scalar:
+            return np.dtype(self._element_type.name).type
+        tracer = _tracer.running()
+        if tracer is not None and tracer.inputs.subclassed and self.storage in tracer.inputs.subclassed:
+            return np.memmap
+        return np.ndarray
+
+    # Attributes and methods belong to the language
+
+    def __getattr__(self, name: str) -> Any:
+        return _tracer.current().attribute(self, name)
+
+    @property
+    def strides_(self) -> Strides:
+        """Strides in elements; ``None`` if they are not known."""
+        if type(self._strides) is Later:
+            settled(self)
+        return row_major(self.shape_) if self._strides is ROW_MAJOR else self._strides
+
+    @property
+    def contiguous_(self) -> bool:
+        """Whether the array is surely C-contiguous."""
+        return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self.strides_)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "shape")
+        return tuple(d if type(d) is int else TracedNumber(d) for d in self.shape_)
+
+    shape = shape.setter(_setter("shape"))
+    real = property(_getter("real"), _setter("real"))
+    imag = property(_getter("imag"), _setter("imag"))
+    flat = property(_getter("flat"), _setter("flat"))
+    data = property(_getter("data"), _setter("data"))
+    grad = property(_getter("grad"), _setter("grad"))
+    requires_grad = property(_getter("requires_grad"), _setter("requires_grad"))
+    names = property(_getter("names"), _setter("names"))
+    #: what torch._dynamo.mark_static_address sets, as caches of models do with theirs
+    _dynamo_static_input_type = property(_getter("_dynamo_static_input_type"), _setter("_dynamo_static_input_type"))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape_)
+
+    @property
+    def dtype(self) -> Any:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "dtype")
+        return to_numpy_dtype(self._element_type)
+
+    dtype = dtype.setter(_setter("dtype"))
+    strides = property(_getter("strides"), _setter("strides"))
+
+    @property
+    def size(self) -> Any:
+        if self.library is not None:
+            return _tracer.current().attribute(self, "size")
+        n = sizes.product(self.shape_)
+        return n if type(n) is int else TracedNumber(n)
+
+    def __len__(self) -> int:
+        if not self.shape_:
+            raise TypeError("len() of unsized object")
+        return operator.index(self.shape_[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape_:
+            raise TypeError("iteration over a 0-d array")
+        count = len(self)
+        if count > _MOST_ROWS:  # a loop of that many rounds would not be written out either
+            raise NeedsEager(f"it takes {count:,} rows out of an array, one by one")
+        return iter([self[i] for i in range(count)])
+
+    def __getitem__(self, key: Any) -> Any:
+        return _tracer.current().getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        _tracer.current().setitem(self, key, value)
+
+    # What Python may ask of an array's value
+
+    def _asked(self, what: str) -> Any:
+        """The value of the one element, as a Python number; the trace is for that value then."""
+        n = sizes.product(self.shape_)
+        if type(n) is not int or n != 1:
+            raise self._needs_value(what)
+        return _tracer.current().asking.value(self.__tnp_value__(), what)
+
+    def known_scalar(self, what: str = "Python") -> Any:
+        """What NumPy has in place of a 0-d array, with the value that the trace is for."""
+        if self.shape_ or self.library is not None:
+            raise self._needs_value(what)
+        value = self.dtype.type(self._asked(what))
+        return value if self.scalar else np.asarray(value)
+
+    def _needs_value(self, what: str) -> NeedsValue:
+        return NeedsValue(f"{what} needs the value of {self._proxy.name}, which is known only when the program runs")
+
+    def __bool__(self) -> bool:
+        n = sizes.product(self.shape_)
+        if type(n) is int and n != 1 and self.library is None:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+        return bool(self._asked("a condition"))
+
+    def _single(self, what: str) -> Any:
+        """As :meth:`_asked`, of a 0-d array: what NumPy makes of others depends on its version."""
+        if self.shape_ and self.library is None:
+            raise self._needs_value(what)
+        return self._asked(what)
+
+    def __float__(self) -> float:
+        return float(self._single("float()"))
+
+    def __int__(self) -> int:
+        return int(self._single("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self._single("complex()"))
+
+    def __index__(self) -> int:
+        single = sizes.product(self.shape_) == 1 if self.library is not None else not self.shape_
+        if not single or self._element_type.kind not in "iu":
+            raise TypeError("only integer scalar arrays can be converted to a scalar index")
+        known = _tracer.current().known_scalar(self)
+        return int(self._asked("an index") if known is None else known)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.known_scalar("formatting"), spec)
+
+    def __str__(self) -> str:
+        return str(self.known_scalar("str()"))
+
+    def __repr__(self) -> str:
+        if _tracer.running() is not None:  # the program asks: what it gets is a text of its own
+            return repr(self.known_scalar("repr()"))
+        kind = "scalar" if self.scalar else "array"
+        return f'<traced {kind} {self._proxy.name}: "{self._proxy.type_string()}">'
+
+    def __hash__(self) -> int:
+        if self.library is not None:  # by identity
+            _tracer.current().inputs.told_apart.append(self)
+            return object.__hash__(self)
+        if self.scalar:
+            return hash(self.known_scalar("hash()"))
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+    def __contains__(self, x: Any) -> bool:
+        return bool((self == x).any())
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._needs_value("a function that tnp does not trace")
+
+    def __copy__(self) -> Any:
+        return self.copy() if self.library is None else _tracer.current().attribute(self, "__copy__")()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy() if self.library is None else _tracer.current().attribute(self, "__deepcopy__")()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self._needs_value("pickling")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.
+        if self.library is not None and len(inputs) == 2 and type(inputs[0]) is not TracedArray:
+            operator = _OPERATORS.get(ufunc)
+            if operator is not None and method == "__call__" and not kwargs:
+                return _tracer.current().operate(operator, *inputs)
+        return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _tracer.current().numpy_function(func, args, kwargs)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _tracer.current().library_function(function, args, kwargs or {})
+
+
+class TracedNumber:
+    """A Python number of the program being traced: an argument, or arithmetic on arguments."""
+
+    __slots__ = ("proxy",)
+    __array_priority__ = 999.0
+
+    def __init__(self, proxy: NumberProxy) -> None:
+        self.proxy = proxy
+
+    def __tnp_value__(self) -> NumberProxy:
+        return self.proxy
+
+    @property
+    def __class__(self) -> type:
+        return self.proxy.python_type
+
+    def _known(self) -> Any:
+        return self.proxy.known()
+
+    def __bool__(self) -> bool:
+        return bool(self._known())
+
+    def __index__(self) -> int:
+        return operator.index(self.proxy)
+
+    def __int__(self) -> int:
+        return int(self._known())
+
+    def __float__(self) -> float:
+        return float(self._known())
+
+    def __complex__(self) -> complex:
+        return complex(self._known())
+
+    def __hash__(self) -> int:
+        return hash(self._known())
+
+    def __format__(self, spec: str) -> str:
+        return format(self._known(), spec)
+
+    def __str__(self) -> str:
+        return str(self._known())
+
+    def __repr__(self) -> str:
+        if _tracer.running() is None:  # in the message of an error that tracing raised
+            return f"<traced {self.proxy.python_type.__name__} {self.proxy.name}>"
+        return repr(self._known())
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return round(self._known(), ndigits) if ndigits is not None else round(self._known())
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self  # a number does not change
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "real":
+            return self
+        kind = self.proxy.python_type
+        if not hasattr(kind, name):  # of whatever value
+            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
+        return getattr(self._known(), name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _tracer.current().numpy_function(function, args, kwargs)
+
+
+class TracedObject:
+    """An object that the program passes along and calls methods of: a random generator."""
+
+    __slots__ = ("example", "proxy")
+
+    def __init__(self, proxy: ObjectProxy, example: Any) -> None:
+        self.proxy = proxy
+        self.example = example
+
+    def __tnp_value__(self) -> ObjectProxy:
+        return self.proxy
+
+    @property
+    def __class__(self) -> type:
+        return self.proxy.python_type
+
+    def __getattr__(self, name: str) -> Any:
+        return _tracer.current().object_method(self, name)
+
+
+#: rows that Python code may take out of an array where no loop is one operation
+_MOST_ROWS = 10_000
+_PYTHON_NUMBERS = (bool, int, float, complex)
+#: the operators that NumPy's arrays and scalars have by ufuncs
+_OPERATORS: dict[Any, str] = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floor_divide", np.remainder: "remainder",
+    np.power: "pow", np.matmul: "matmul", np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
+    np.left_shift: "left_shift", np.right_shift: "right_shift", np.equal: "eq", np.not_equal: "ne", np.less: "lt",
+    np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
+}  # fmt: skip
+
+
+def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedArray, other: Any) -> Any:
+        tracer = _tracer.current()
+        if not tracer.is_operand(other):
+            return _left_to(other, self)
+        return tracer.operate(method, *((other, self) if reflected else (self, other)))
+
+    return operate
+
+
+def _left_to(other: Any, array: TracedArray) -> Any:
+    """``NotImplemented`` where NumPy leaves an operator to ``other``, which is no operand of arrays. Raises :class:`NeedsEager` where it
+    takes it for an object, with which it computes element by element."""
+    kind = type(other)
+    own = getattr(kind, "__array_ufunc__", _OPERATORS)
+    if own is None or (own is _OPERATORS and not array.scalar and getattr(kind, "__array_priority__", 0) > 0):
+        return NotImplemented
+    raise NeedsEager(f"an operator takes an array and a {kind.__name__}")
+
+
+def _in_place_operator(method: str) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedArray, other: Any) -> Any:
+        return _tracer.current().in_place(method, self, other)
+
+    return operate
+
+
+def _number_operator(method: str, reflected: bool, python: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def operate(self: TracedNumber, other: Any) -> Any:
+        if type(other) in _PYTHON_NUMBERS or type(other) is TracedNumber or isinstance(other, np.generic):
+            return _tracer.current().operate(method, *((other, self) if reflected else (self, other)))
+        if (
+            isinstance(other, _PYTHON_NUMBERS) and type(other) is not TracedArray
+        ):  # of a class with operators of its own
+            return python(other, self._known()) if reflected else python(self._known(), other)
+        return NotImplemented
+
+    return operate
+
+
+def _unary_operator(method: str) -> Callable[[Any], Any]:
+    def operate(self: Any) -> Any:
+        return _tracer.current().operate(method, self)
+
+    return operate
+
+
+for _dunder, _method in (*languages.BINARY_OPERATORS.items(), *((name, name) for name in languages.COMPARISONS)):
+    _python: Any = getattr(operator, f"__{_dunder}__", divmod)
+    setattr(TracedArray, f"__{_dunder}__", _array_operator(_method, reflected=False))
+    setattr(TracedNumber, f"__{_dunder}__", _number_operator(_method, False, _python))
+    if _dunder not in languages.COMPARISONS:
+        setattr(TracedArray, f"__r{_dunder}__", _array_operator(_method, reflected=True))
+        setattr(TracedNumber, f"__r{_dunder}__", _number_operator(_method, True, _python))
+for _class in (TracedArray, TracedNumber):
+    for _dunder, _method in languages.UNARY_OPERATORS.items():
+        setattr(_class, f"__{_dunder}__", _unary_operator(_method))
+for _dunder, _method in languages.BINARY_OPERATORS.items():
+    if _dunder != "divmod":
+        setattr(TracedArray, f"__i{_dunder}__", _in_place_operator(_method))
+
+
+def shapes_in(x: Any) -> list[tuple[Any, ...]]:
+    """The shapes of the arrays in nested lists and tuples."""
+    if type(x) is TracedArray:
+        return [x.shape_]
+    return [shape for y in x for shape in shapes_in(y)] if isinstance(x, (tuple, list)) else []

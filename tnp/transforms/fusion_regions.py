@@ -1,0 +1,221 @@
+"""Which fusable operations go together.
+
+Operations join a region if no path leads from the region through an operation outside it back in; so a region can run as
+one step. Effects keep their order among each other and with what may raise.
+
+What is computed of arguments alone could stand in any region. It waits for the first operation that reads it and goes to the region of
+that one: in the region that happens to be the last one so far it would be written to memory, to be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tnp.core.graph_utils import reached
+from tnp.core.proxies import Proxy
+from tnp.core.subtraces import is_control_flow
+from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.transforms.claim import Fusable
+from tnp.transforms.dce import may_raise
+
+__all__ = ["find_regions"]
+
+
+def find_regions(bsyms: Sequence[BoundSymbol]) -> list[list[BoundSymbol]]:
+    """``bsyms`` in an order that is as valid as theirs, cut into regions; an operation that nobody fuses is alone."""
+    regions = _Regions(bsyms)
+    for i in range(len(bsyms)):
+        regions.take(i)
+    regions.place_waiting()
+    return [[bsyms[i] for i in sorted(regions.members[g])] for g in regions.order()]
+
+
+class _Regions:
+    """The groups found so far. Operations and groups are numbers."""
+
+    def __init__(self, bsyms: Sequence[BoundSymbol]) -> None:
+        self.bsyms = bsyms
+        #: by name, the operation that makes a value; arguments have none
+        self.producer: dict[str, int] = {}
+        self.group_of: dict[int, int] = {}
+        self.members: list[list[int]] = []
+        #: for each group, whose operations it takes, and of which kind
+        self.kinds: list[Any] = []
+        #: for each group, the groups that must run before it
+        self.before: list[set[int]] = []
+        #: operations that are in no group yet, in order
+        self.waiting: dict[int, None] = {}
+        self.written_since: list[int] = []
+        self.last_raising: int | None = None
+        self.last_effect: int | None = None
+        #: what may raise, since the last effect
+        self.raising: list[int] = []
+        self.last_store: int | None = None
+        #: the groups of the last store and of all that came after it
+        self.since_store: set[int] = set()
+        #: the first group that what comes may be part of
+        self.closed = 0
+
+    def take(self, i: int) -> None:
+        """Puts an operation into a group, or lets it wait."""
+        b = self.bsyms[i]
+        if self._can_wait(b):
+            self.waiting[i] = None
+        else:
+            if OpTags.PROGRAM in b.sym.tags or b.sym.name == "copy_" or _has(b, OpTags.EFFECT, OpTags.BARRIER):
+                self.place_waiting()
+            elif b.has_tag_inside(OpTags.UPDATE):  # of what reads the value afterwards there would have to be a copy
+                self.place_waiting(self._readers_waiting(b.flat_inputs[:1]))
+            self._place(i)
+        if OpTags.PROGRAM not in b.sym.tags:  # what it returns as it came was made before
+            came = {p.name for p in b.flat_inputs}
+            self.producer.update((p.name, i) for p in b.flat_outputs if p.name not in came)
+
+    def place_waiting(self, which: Iterable[int] | None = None) -> None:
+        """Puts operations that wait, or all of them, into the last groups that take them."""
+        for i in list(self.waiting if which is None else which):
+            if i in self.waiting:
+                self._place(i)
+
+    def _can_wait(self, b: BoundSymbol) -> bool:
+        if not isinstance(b, Fusable) or is_control_flow(b) or may_raise(b):
+            return False
+        makers = (self.producer.get(p.name) for p in b.flat_inputs)
+        return not _has(b, *_STAYING) and all(i is None or i in self.waiting for i in makers)
+
+    def _readers_waiting(self, values: Sequence[Proxy]) -> list[int]:
+        """The operations that wait and depend on ``values``."""
+        names = {p.name for p in values}
+        found = []
+        for i in self.waiting:
+            if any(p.name in names for p in self.bsyms[i].flat_inputs):
+                names.update(p.name for p in self.bsyms[i].flat_outputs)
+                found.append(i)
+        return found
+
+    def _waiting_for(self, b: BoundSymbol) -> list[int]:
+        """The operations that wait and that ``b`` depends on, in order."""
+
+        def makers_waiting(of: BoundSymbol) -> list[int]:
+            return [i for p in of.flat_inputs if (i := self.producer.get(p.name)) in self.waiting and i is not None]
+
+        return sorted(reached(makers_waiting(b), lambda i: makers_waiting(self.bsyms[i])))
+
+    def _kind(self, b: BoundSymbol) -> Any:
+        """Of which kind a region with ``b`` is; ``None``: it is alone. A loop is a region of its own."""
+        if not isinstance(b, Fusable) or is_control_flow(b):
+            return None
+        return b.fuser, b.fuser.region_key(b)
+
+    def _place(self, i: int) -> None:
+        """Puts an operation into a group, and what waits for it."""
+        b = self.bsyms[i]
+        self.waiting.pop(i, None)
+        kind = self._kind(b)
+        joining = self._waiting_for(b)
+        too_many = kind is None or len(joining) >= kind[0].region_limit
+        self.place_waiting([j for j in joining if too_many or self._kind(self.bsyms[j]) != kind])
+        joining = [j for j in joining if j in self.waiting]
+        is_effect = OpTags.PROGRAM in b.sym.tags or b.has_tag_inside(OpTags.EFFECT)
+        is_barrier = b.has_tag_inside(OpTags.BARRIER)
+        is_store = b.sym.name == "copy_"
+        orders = is_store or is_barrier or (is_effect and is_control_flow(b))
+        needs = self._needs(b, is_effect, orders)
+        # When an operation raises, the updates before it have happened, and none after it.
+        raises = not isinstance(b, Fusable) and may_raise(b)
+        updates = b.has_tag_inside(OpTags.UPDATE)
+        if updates and self.last_raising is not None:
+            needs.add(self.group_of[self.last_raising])
+        if raises:
+            needs.update(self.group_of[j] for j in self.written_since)
+        group = self._join([*joining, i], kind, needs)
+        if orders:
+            self.since_store = {group}
+        if is_effect:
+            self.last_effect, self.raising = i, []
+        elif may_raise(b):
+            self.raising.append(i)
+        if is_barrier:
+            self.closed = len(self.members)
+        if is_store:
+            self.last_store = i
+        if raises:
+            self.last_raising, self.written_since = i, []
+        elif updates:
+            self.written_since.append(i)
+
+    def _needs(self, b: BoundSymbol, is_effect: bool, orders: bool) -> set[int]:
+        """The groups that must come before that of ``b``, or be it."""
+        makers = (self.producer.get(p.name) for p in b.flat_inputs)
+        needs = {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
+        if self.last_effect is not None and (is_effect or may_raise(b)):
+            needs.add(self.group_of[self.last_effect])
+        if is_effect:
+            needs.update(self.group_of[j] for j in self.raising)
+        if orders:
+            # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
+            needs |= self.since_store
+        # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
+        if self.last_store is not None and may_raise(b):
+            needs.add(self.group_of[self.last_store])
+        return needs
+
+    def _join(self, joining: list[int], kind: Any, needs: set[int]) -> int:
+        """The group that operations go to, the last one that is possible."""
+        chosen = None
+        if kind is not None:
+            limit = kind[0].region_limit - len(joining)
+            reached: set[int] | None = None
+            for g in reversed(range(self.closed, len(self.members))):
+                if self.kinds[g] != kind or len(self.members[g]) > limit:
+                    continue
+                if g in needs:
+                    is_behind = g in self._reach(needs - {g})
+                else:
+                    reached = self._reach(needs) if reached is None else reached
+                    is_behind = g in reached
+                if not is_behind:
+                    chosen = g
+                    break
+        if chosen is None:
+            chosen = len(self.members)
+            self.members.append([])
+            self.before.append(set())
+            self.kinds.append(kind)
+        self.members[chosen] += joining
+        self.before[chosen] |= needs - {chosen}
+        for j in joining:
+            self.waiting.pop(j, None)
+            self.group_of[j] = chosen
+        self.since_store.add(chosen)
+        return chosen
+
+    def _reach(self, groups: set[int]) -> set[int]:
+        """The groups that ``groups`` need, themselves included."""
+        return reached(groups, self.before.__getitem__)
+
+    def order(self) -> list[int]:
+        """The groups so that each comes after those it needs, otherwise by their last member."""
+        order: list[int] = []
+        placed: set[int] = set()
+        last = [max(group) for group in self.members]
+
+        def place(g: int) -> None:
+            if g not in placed:
+                placed.add(g)
+                for h in sorted(self.before[g], key=last.__getitem__):
+                    place(h)
+                order.append(g)
+
+        for g in sorted(range(len(self.members)), key=last.__getitem__):
+            place(g)
+        return order
+
+
+#: operations with these tags stay where they are
+_STAYING = (OpTags.EFFECT, OpTags.UPDATE, OpTags.BARRIER, OpTags.RANDOM)
+
+
+def _has(b: BoundSymbol, *tags: OpTags) -> bool:
+    return any(b.has_tag_inside(t) for t in tags)

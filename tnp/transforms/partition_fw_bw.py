@@ -1,0 +1,380 @@
+"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes back.
+
+The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside its
+results, the values that the second part starts from: those *saved for backward*. What is not saved the second part computes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tnp.core import languages, prims, sizes, views
+from tnp.core.activity import add_dependents, add_sources, is_differentiable
+from tnp.core.errors import GradientError, NeedsEager
+from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
+from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
+from tnp.core.trace import Trace, tracing
+from tnp.transforms.autodiff import Program, zeros_for
+from tnp.transforms.autodiff.rules import executors_in_use, grad_transforms_of
+from tnp.transforms.dce import common_subexpressions
+from tnp.transforms.recompute_scheduling import late
+from tnp.transforms.rematerialize import choose_saved, is_cheap
+
+__all__ = ["Joint", "Split", "split"]
+
+
+@dataclass
+class Joint:
+    """The statements of a program, those of the walk back through it, the cotangents of its results that this begins with, and
+    those of its arguments that it ends with. ``names`` is a trace of all names."""
+
+    forward: list[BoundSymbol]
+    walk: list[BoundSymbol]
+    seeds: list[TensorProxy]
+    found: list[TensorProxy]
+    names: Trace
+
+
+class Split:
+    """What :func:`split` made of a trace.
+
+    ``forward`` returns three tuples, ``outputs``, ``others`` and ``saved``; ``finish`` takes the first two, stores attributes, and
+    returns what the program returns. ``inputs`` are the arguments that cotangents are computed of.
+
+    Where a gradient is differentiated again, what is saved counts as results, too: the way back is a function of it and of cotangents,
+    and its derivative goes on through the program. ``inner`` are those saved values that only this makes results of.
+    """
+
+    def __init__(
+        self, trace: Trace, inputs: list[TensorProxy], outputs: list[TensorProxy], others: list[Proxy], views_: list[BoundSymbol]
+    ) -> None:  # fmt: skip
+        self.trace = trace
+        self.inputs = inputs
+        self.outputs = outputs
+        self.others = others
+        #: statements that make results which are views of arguments: ``finish`` runs them, in sight of autograd
+        self.views = views_
+        self.inner: list[TensorProxy] = []
+        #: whose gradient rules are used, and what these made of the program: a walk of later finds it there
+        self._executors = executors_in_use()
+        self._made: dict[int, list[BoundSymbol]] = {}
+        #: of each input, the outputs that depend on it
+        self.reaches = _reached(trace, inputs, outputs)
+        self.joint = self._walked(range(len(outputs)))
+        #: what a call that is recorded looks at: the way back needs that very memory
+        self.pinned = {p.name for b in self.joint.forward if _is_recorded(b) for p in b.flat_inputs}
+        self.saved = choose_saved(
+            self.joint.forward,
+            _read(self.joint.walk, self.joint),
+            trace.args,
+            outputs,
+            views.memory_roots(self.joint.forward),
+            self._may_repeat,
+        )
+        names = {p.name for p in inputs}
+        add_dependents(self.joint.forward, names, trace.detached)
+        #: what is saved and depends on the inputs
+        self.dependent = [
+            p for p in self.saved if isinstance(p, TensorProxy) and is_differentiable(p) and p.name in names
+        ]
+        there = {p.name for p in (*trace.args, *outputs)}
+        made = {p.name for b in self.joint.forward for p in b.flat_outputs}
+        self.inner = [p for p in self.dependent if p.name not in there and p.name in made and p.lang.name == "torch"]
+        self.forward = self._forward()
+        self.finish = self._finish()
+
+    def _walked(self, given: Iterable[int], *, once: bool = True) -> Joint:
+        """The joint program for cotangents of the outputs of these numbers; those of ``inner`` stand behind them."""
+        numbers = list(given)
+        # What is saved may be defined only where compositions are opened.
+        opened = not once or any(i >= len(self.outputs) for i in numbers)
+        body = self.joint.forward if opened else [b for b in self.trace.body if not _stores(b)]
+        scratch = Trace.like(self.trace, body)
+        if self._made:  # its names stand for what the first walk called so
+            scratch.take_names(self.joint.names)
+        wanted = [[*self.outputs, *self.inner][i] for i in numbers]
+        inputs = self._inputs_of(numbers)
+        rules = grad_transforms_of(self._executors)
+        with tracing(scratch), languages.language_context(self.outputs[0].lang), rules:
+            seeds = [TensorProxy(scratch.make_name("g"), like=p, lang=p.lang) for p in wanted]
+            program = Program(0)
+            found = _apart(
+                inputs, program.pull_back(inputs, list(zip(wanted, seeds)), once=once, made=self._made), scratch
+            )
+        walk = {p.name for b in scratch.bound_symbols[program.stop :] for p in b.flat_outputs}
+        results = (tuple(self.outputs), tuple(self.others), tuple(found))
+        scratch.bound_symbols.append(prims.python_return.bind(results, output=None))
+        joint = common_subexpressions(scratch)
+        found = list(joint.bound_symbols[-1].args[0][2])
+        backward = [b for b in joint.body if any(p.name in walk for p in b.flat_outputs)]
+        kept = {id(b) for b in backward}
+        return Joint([b for b in joint.body if id(b) not in kept], backward, seeds, found, joint)
+
+    def _inputs_of(self, given: Iterable[int]) -> list[TensorProxy]:
+        """The inputs that outputs of these numbers depend on."""
+        numbers = list(given)
+        names = {self.outputs[i].name for i in numbers if i < len(self.outputs)}
+        reaches = self.reaches
+        inner = [self.inner[i - len(self.outputs)] for i in numbers if i >= len(self.outputs)]
+        if inner:
+            found = _reached(Trace.like(self.trace, self.joint.forward), self.inputs, inner)
+            reaches = {name: reaches[name] | found[name] for name in found}
+            names |= {p.name for p in inner}
+        return [p for p in self.inputs if reaches[p.name] & names]
+
+    def _may_repeat(self, b: BoundSymbol) -> bool:
+        """Whether a statement of the program may be run again on the way back."""
+        if any(p.name in self.pinned for p in b.flat_outputs):
+            return False
+        said = [x for p in b.flat_outputs if (x := self.trace.repeats.get(p.name)) is not None]
+        if not said:
+            return is_cheap(b)
+        return all(said) and _is_repeatable(b) and not b.has_tag_inside(OpTags.LATE_GUARD)
+
+    def _forward(self) -> Trace:
+        new = _program("computation", self.joint.names, self.trace.args, self.joint.forward)
+        saved = _in_own_memory(new, self.saved)
+        return _returning(new, (tuple(self.outputs), tuple(self.others), tuple(saved)))
+
+    def _finish(self) -> Trace:
+        stores = [b for b in self.trace.body if _stores(b)]
+        new = _program("finish", self.joint.names, [*self.outputs, *self.others], [*self.views, *stores])
+        return _returning(new, self.trace.output)
+
+    def backward(self, given: Sequence[int], *, once: bool = True) -> Trace | None:
+        """The program that takes what was saved and the cotangents of the outputs of these numbers, and returns those of
+        the inputs that depend on these outputs, in order. ``None`` if it would need more than was saved.
+
+        With ``once`` false it is made of what can be differentiated again. Then, and where there are cotangents of ``inner``, it computes
+        what it needs, whatever that costs.
+        """
+        whole = tuple(given) == tuple(range(len(self.outputs)))
+        joint = self.joint if once and whole else self._walked(given, once=once)
+        usual = once and all(i < len(self.outputs) for i in given)
+        again = _computing(_read(joint.walk, joint), self.saved, joint, self._may_repeat if usual else _is_repeatable)
+        if again is None:
+            return None
+        new = _program("backward", joint.names, [*self.saved, *joint.seeds], late(again, joint.walk))
+        new.value_guards = {}
+        new.row_major = {p.name for p in joint.seeds} | (self.trace.row_major & {p.name for p in self.saved})
+        return _returning(new, tuple(joint.found))
+
+    @property
+    def is_differentiable_again(self) -> bool:
+        """Whether autograd sees all that the way back reads as arguments or results of the program."""
+        seen = {p.name for p in (*self.trace.args, *self.outputs, *self.inner)}
+        return all(p.name in seen and p.lang.name == "torch" for p in self.dependent)
+
+    def positions_of(self, given: Iterable[int]) -> list[int]:
+        """The numbers of the inputs whose cotangents :meth:`backward` returns."""
+        names = {p.name for p in self._inputs_of(given)}
+        return [i for i, p in enumerate(self.inputs) if p.name in names]
+
+
+def split(trace: Trace, requiring: set[str]) -> Split | None:
+    """The acquired ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
+
+    ``None`` if no result depends on them. Raises :class:`NeedsEager` for what has no gradient.
+    """
+    results = [*flat_proxies(trace.output), *(p for b in trace.body if _stores(b) for p in b.flat_inputs)]
+    unique = {p.name: p for p in results}
+    names = set(requiring)
+    add_dependents(trace.body, names, trace.detached)
+    _check_views(trace, names)
+    arguments = {p.name for p in trace.args}
+    outputs = [
+        p
+        for p in unique.values()
+        if isinstance(p, TensorProxy)
+        and p.lang.name == "torch"
+        and is_differentiable(p)
+        and p.name in names
+        and p.name not in arguments
+    ]
+    if not outputs:
+        return None
+    views_ = _views_of_arguments(trace, requiring)
+    seen = {p.name for b in views_ for p in b.flat_outputs}
+    outputs = [p for p in outputs if p.name not in seen]
+    if not outputs:
+        raise NeedsEager("it returns nothing but views of arguments that require gradients")
+    for b in trace.body:
+        if any(isinstance(p, TensorProxy) and not sizes.is_known(p.shape) for p in b.flat_outputs):
+            raise NeedsEager("it computes gradients through a length that is known only when the program runs")
+    chosen = {p.name for p in outputs} | seen
+    inputs = [p for p in trace.args if isinstance(p, TensorProxy) and p.name in requiring]
+    others = {p.name: p for p in unique.values() if p.name not in chosen}
+    views_ = _needed(views_, [p for p in unique.values() if p.name in seen])
+    others.update((p.name, p) for b in views_ for p in b.flat_inputs if p.name not in seen)
+    try:
+        return Split(trace, inputs, outputs, list(others.values()), views_)
+    except GradientError as error:
+        raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
+
+
+def _check_views(trace: Trace, names: set[str]) -> None:
+    """Raises :class:`NeedsEager` where a view of one of the values called ``names``, which require gradients, is made while those are off,
+    and used where they are on: to autograd it is a leaf that requires a gradient."""
+    found: set[str] = set()
+    for b in trace.body:
+        if not any(p.name in found or p.name in names for p in b.flat_inputs) or OpTags.DETACHES in b.sym.tags:
+            continue
+        made = [p for p in b.flat_outputs if is_differentiable(p)]
+        if all(p.name in trace.detached for p in made):
+            if OpTags.VIEW in b.sym.tags and _is_view(b):
+                found.update(p.name for p in made)
+        elif any(p.name in found for p in b.flat_inputs):
+            raise NeedsEager("it uses a view of what requires a gradient that it made while gradients were off")
+    if any(p.name in found for p in flat_proxies(trace.output)):
+        raise NeedsEager("it returns a view of what requires a gradient that it made while gradients were off")
+
+
+def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:
+    """The statements that make views of arguments which require gradients. Autograd has to see them made, since it lets a caller write to
+    a view that it knows to be one."""
+    names, found = set(requiring), []
+    arguments = {p.name for p in trace.args}
+    for b in trace.body:
+        given, made = b.flat_inputs, b.flat_outputs
+        if OpTags.VIEW not in b.sym.tags or OpTags.DETACHES in b.sym.tags or b.sym.language is None:
+            continue
+        is_known = all(p.name in names or (p.name in arguments and not isinstance(p, TensorProxy)) for p in given)
+        if is_known and given and _is_view(b) and not any(p.name in trace.detached for p in made):
+            names.update(p.name for p in made)
+            found.append(b)
+    return found
+
+
+def _is_view(b: BoundSymbol) -> bool:
+    """Whether what a statement makes is memory that it was given: not where a function gave a copy this time."""
+    leaves = [b]
+    while any(x.subsymbols for x in leaves):
+        leaves = [y for x in leaves for y in (x.subsymbols or [x])]
+    return all(OpTags.VIEW in x.sym.tags for x in leaves) and bool(leaves)
+
+
+def _needed(bsyms: Sequence[BoundSymbol], wanted: Iterable[Proxy]) -> list[BoundSymbol]:
+    """Those of some statements that ``wanted`` values are made by, in order."""
+    names = {p.name for p in wanted}
+    found = []
+    for b in reversed(bsyms):
+        if any(p.name in names for p in b.flat_outputs):
+            names.update(p.name for p in b.flat_inputs)
+            found.append(b)
+    return found[::-1]
+
+
+def _is_recorded(b: BoundSymbol) -> bool:
+    """Whether a statement gives a record of what it did (:attr:`Symbol.records`)."""
+    return any(isinstance(p, ObjectProxy) for p in b.flat_outputs)
+
+
+def _stores(b: BoundSymbol) -> bool:
+    """Whether a statement stores an attribute, of a module or another object."""
+    return b.sym.id == prims.set_attribute.id
+
+
+def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[BoundSymbol]) -> Trace:
+    """A trace of its own, without its return."""
+    new = Trace.like(names)
+    new.name = name
+    new.trains = True
+    new.args = list(args)
+    new.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in new.args]
+    new.bound_symbols += bsyms
+    return new
+
+
+def _returning(trace: Trace, output: Any) -> Trace:
+    trace.output = output
+    trace.bound_symbols.append(prims.python_return.bind(output, output=None))
+    return trace
+
+
+def _reached(trace: Trace, inputs: Sequence[TensorProxy], outputs: Sequence[TensorProxy]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {p.name: set() for p in inputs}
+    for out in outputs:
+        sources = {out.name}
+        add_sources(trace.body, sources, trace.detached)
+        for name in sources & found.keys():
+            found[name].add(out.name)
+    return found
+
+
+# Memory
+
+
+def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], trace: Trace) -> list[TensorProxy]:
+    """The cotangents of the inputs, each in memory that no other value looks at: autograd may keep it as a tensor's ``grad``."""
+    roots = views.memory_roots(trace.bound_symbols)
+    made = {p.name for b in trace.bound_symbols for p in b.flat_outputs}
+    taken: set[str] = set()
+    apart = []
+    for p, g in zip(inputs, found):
+        with languages.language_context(p.lang):
+            g = zeros_for(p) if g is None else g
+            root = roots.get(g.name, g.name)
+            if root in taken or (root not in made and g.name in roots):
+                g = prims.clone(g)
+            elif g.lang is not p.lang:
+                g = prims.as_language(g, p.lang.name)
+        taken.add(root)
+        apart.append(g)
+    return apart
+
+
+def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
+    """What is saved, copied where it is memory of an argument that the program writes to."""
+    written = {b.args[1].name for b in trace.bound_symbols if b.sym.id == prims.copy_.id}
+    roots = views.memory_roots(trace.bound_symbols)
+    written = {roots.get(name, name) for name in written}
+    copies: dict[str, Proxy] = {}
+    for p in saved:
+        if isinstance(p, TensorProxy) and roots.get(p.name, p.name) in written:
+            copies[p.name] = TensorProxy(trace.make_name("t"), like=p, lang=p.lang, scalar=p.scalar)
+    if copies:
+        statements = []
+        for b in trace.bound_symbols:
+            statements.append(b)
+            for p in b.flat_outputs:
+                if p.name in copies and b.sym.id != prims.python_return.id:
+                    statements.append(prims.clone.bind(p, output=copies[p.name]))
+        trace.bound_symbols[:] = statements
+    return [copies.get(p.name, p) for p in saved]
+
+
+# What is kept
+
+
+def _read(walk: Iterable[BoundSymbol], joint: Joint) -> list[Proxy]:
+    """The values of the program that the walk back reads, in order."""
+    own = {p.name for p in joint.seeds} | {p.name for b in walk for p in b.flat_outputs}
+    read = [*(p for b in walk for p in b.flat_inputs), *joint.found]
+    return list({p.name: p for p in read if p.name not in own}.values())
+
+
+def _is_repeatable(b: BoundSymbol) -> bool:
+    """Whether a statement can be run again."""
+    return not any(b.has_tag_inside(t) for t in (OpTags.EFFECT, OpTags.RANDOM))
+
+
+def _computing(
+    wanted: Iterable[Proxy], known: Iterable[Proxy], joint: Joint, may: Callable[[BoundSymbol], bool]
+) -> list[BoundSymbol] | None:
+    """Statements of the program that compute values from those that are known; ``None`` if some would be needed that ``may`` not run
+    again."""
+    available = {p.name for p in known}
+    needed = {p.name for p in wanted} - available
+    found = []
+    for b in reversed(joint.forward):
+        made = {p.name for p in b.flat_outputs} & needed
+        if not made:
+            continue
+        if not may(b):
+            return None
+        needed -= {p.name for p in b.flat_outputs}
+        needed |= {p.name for p in b.flat_inputs} - available
+        found.append(b)
+    return None if needed else found[::-1]

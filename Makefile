@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Torch's wheel on the index carries several GB of CUDA packages; the constraint names one that a CPU needs not.
 CONSTRAINTS := constraints.txt
 
-.PHONY: demo test test-ops test-triton test-nvfuser test-gpu fuzz lint bench docs coverage clean
+.PHONY: demo test test-ops test-triton test-nvfuser test-gpu fuzz lint bench docs clean
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -34,6 +34,7 @@ demo: $(VENV)/.demo  ## the elevation model, shaded: under NumPy and under tnp
 	$(BIN)/python examples/hillshade.py --out out/hillshade.png
 
 test: $(VENV)/.test  ## all tests
+	@echo 'Running all tests but those that need Triton (make test-triton) or a GPU (make test-gpu): about 8 minutes on 2 cores.'
 	TNP_CHECK=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-triton: $(VENV)/.triton  ## the triton executor: in Triton's interpreter, and compiled to PTX; Inductor on the CPU; no GPU needed
@@ -63,7 +64,8 @@ lint: $(VENV)/.test  ## style, types of the core and of what users import, the w
 bench: $(VENV)/.bench  ## tnp beside NumPy and the peers that are installed
 	$(BIN)/python benchmarks/run.py
 
-coverage: $(VENV)/.test  ## regenerates docs/numpy_coverage.md
+docs: $(VENV)/.test  ## writes docs/architecture.md and docs/numpy_coverage.md anew
+	$(BIN)/python docs/make_architecture.py
 	$(BIN)/python docs/make_numpy_coverage.py
 
 clean:

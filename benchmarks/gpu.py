@@ -23,7 +23,7 @@ import gpu_torch
 import numpy as np
 
 import tnp
-from tnp.runtime.allocator import share_with_torch
+from tnp.runtime.device_allocator import share_with_torch
 
 #: seconds that a version runs for
 SECONDS = 0.5

@@ -29,7 +29,7 @@ import torch
 from costs import module_dispatch
 
 import tnp
-from tnp.executors.llvm import memory
+from tnp.runtime import allocator
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -206,7 +206,7 @@ def peak(timed: Timed, by: str, peers: list[str]) -> int:
             timed.call(function, module, inputs)
         module.zero_grad()
         gc.collect()
-        memory.trim()
+        allocator.trim()
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
         before = resident("VmRSS")

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import torch
 
 from tnp.executors.cpu_kernels import matmul
-from tnp.executors.llvm import engine
+from tnp.runtime import engine
 
 #: rows, out, in: linear layers of the models in models.py
 SHAPES = [

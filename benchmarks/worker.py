@@ -20,7 +20,7 @@ from kernels import ADD, KERNELS
 from measure import Measurer, copy_bandwidth
 
 import tnp
-from tnp.executors.llvm import memory
+from tnp.runtime import allocator
 
 
 def time_kernels(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -48,12 +48,12 @@ def cold_from_disk(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
         tnp.jit(ADD.function)(*ADD.arguments(n, dtype))
         for kernel in _chosen(task):
             args = kernel.arguments(n, dtype)
-            memory.trim()
+            allocator.trim()
             start = time.perf_counter()
             jitted = tnp.jit(kernel.function)
             jitted(*args)
             first = time.perf_counter() - start
-            memory.trim()
+            allocator.trim()
             start = time.perf_counter()
             jitted(*args)
             yield {"kernel": kernel.name, "from_disk": first, "run": time.perf_counter() - start}

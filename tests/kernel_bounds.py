@@ -8,9 +8,9 @@ import ctypes
 
 import pytest
 
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.emit.accumulators import Accumulator
 from tnp.executors.llvm.emit.body import Body
+from tnp.runtime import engine
 
 __all__ = ["within_bounds"]
 

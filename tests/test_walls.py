@@ -3,6 +3,7 @@
 import ast
 import functools
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,16 +15,9 @@ import tnp
 ROOT = Path(tnp.__file__).parent
 ARRAY_LIBRARIES = {"numpy", "torch", "cupy", "jax", "triton", "numba"}
 
-#: what each layer may import of tnp's own
-ALLOWED = {
-    "runtime": {"runtime"},
-    "core": {"core", "runtime"},
-    "lang": {"core", "lang", "runtime"},
-    "capture": {"core", "lang", "capture", "runtime"},
-    "transforms": {"core", "transforms", "runtime"},
-    # some executors are written with the public API alone
-    "executors": {"core", "executors", "extend", "runtime"},
-}
+DOCS = Path(__file__).parent.parent / "docs"
+ARCHITECTURE = runpy.run_path(str(DOCS / "make_architecture.py"))
+ROOMS = {room.path: room for room in ARCHITECTURE["ROOMS"]}
 
 
 @functools.cache
@@ -46,13 +40,30 @@ def _imports_of(path):
                     yield f"tnp.{a.name}", id(node) in top
 
 
-@pytest.mark.parametrize("layer", ALLOWED)
-def test_layers_import_only_what_they_may(layer):
-    for path in (ROOT / layer).rglob("*.py"):
-        for module, _ in _imports(path):
-            parts = module.split(".")
-            if parts[0] == "tnp" and len(parts) > 1:
-                assert parts[1] in ALLOWED[layer], f"{path} imports {module}"
+def test_rooms_import_only_what_they_may():
+    for importer, imported in ARCHITECTURE["imports"]():
+        room = ROOMS[ARCHITECTURE["room_of"](importer)]
+        where = ARCHITECTURE["room_of"](imported)
+        assert where in ARCHITECTURE["allowed"](room), f"{importer} ({room.path}) imports {imported} ({where})"
+
+
+def test_every_module_has_a_room_and_every_room_modules():
+    rooms = {
+        ARCHITECTURE["room_of"](".".join(("tnp", *p.relative_to(ROOT).with_suffix("").parts)))
+        for p in ROOT.rglob("*.py")
+    }
+    assert rooms == set(ROOMS)
+
+
+def test_the_page_of_the_architecture_is_up_to_date():
+    assert (DOCS / "architecture.md").read_text() == ARCHITECTURE["page"](), "run `make docs`"
+
+
+@pytest.mark.parametrize("step, file, function", ARCHITECTURE["WAY"], ids=lambda x: x.replace(" ", "-"))
+def test_the_way_of_a_call_names_what_is_there(step, file, function):
+    tree = ast.parse((ROOT / file).read_text())
+    for name in function.split("."):
+        (tree,) = [n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == name]
 
 
 def test_core_imports_no_array_library():
@@ -71,6 +82,7 @@ OF_A_LIBRARY = (
     "executors/onednn",
     "executors/sdpa",
     "executors/unfused_fallback",
+    "compile/torch_autograd",
     "executors/torch",
     "executors/transformer_engine",
     "executors/triton",

@@ -30,7 +30,7 @@ def _version(package: str) -> str:
 
 def _devices() -> Iterator[str]:
     try:
-        from tnp.executors.llvm import engine
+        from tnp.runtime import engine
     except (ValueError, tnp.NoDeviceError) as wrong:  # TNP_CPU
         raise SystemExit(str(wrong)) from None
     try:

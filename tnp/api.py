@@ -255,7 +255,7 @@ def set_num_threads(n: int) -> None:
     1
     >>> tnp.set_num_threads(before)
     """
-    from tnp.executors.llvm import threads
+    from tnp.runtime import threads
 
     threads.set_num_threads(n)
 
@@ -267,6 +267,6 @@ def get_num_threads() -> int:
     >>> tnp.get_num_threads() >= 1
     True
     """
-    from tnp.executors.llvm import threads
+    from tnp.runtime import threads
 
     return threads.get_num_threads()

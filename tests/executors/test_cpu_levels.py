@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.executors.llvm import engine
+from tnp.runtime import engine
 
 try:
     HOST = engine._host_features()

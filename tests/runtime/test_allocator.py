@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", exc_type=ImportError)
 
-from tnp.runtime import allocator  # noqa: E402
+from tnp.runtime import device_allocator  # noqa: E402
 
 
 class OutOfMemoryError(MemoryError):
@@ -66,7 +66,7 @@ class Device:
 def device(monkeypatch):
     made = Device()
     monkeypatch.setitem(sys.modules, "cupy", made.cupy)
-    monkeypatch.setattr(allocator, "_allocators", [])
+    monkeypatch.setattr(device_allocator, "_allocators", [])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: sum(made.allocated.values()))
     for name in ("caching_allocator_alloc", "caching_allocator_delete"):
@@ -75,7 +75,7 @@ def device(monkeypatch):
 
 
 def test_memory_of_cupy_is_torchs(device):
-    assert allocator.share_with_torch() and allocator.share_with_torch()
+    assert device_allocator.share_with_torch() and device_allocator.share_with_torch()
     memory = device.current(300)
     assert [*device.allocated.values()] == [300] and device.streams == [77]
     nothing = device.current(0)
@@ -84,7 +84,7 @@ def test_memory_of_cupy_is_torchs(device):
 
 
 def test_memory_that_runs_out_is_cupys_error_and_leaks_nothing(device):
-    allocator.share_with_torch()
+    device_allocator.share_with_torch()
     memory = device.current(800)
     with pytest.raises(OutOfMemoryError, match="allocating 300 bytes"):
         device.current(300)
@@ -96,12 +96,12 @@ def test_memory_that_runs_out_is_cupys_error_and_leaks_nothing(device):
 def test_an_allocator_of_the_users_stays(device):
     chosen = PythonFunctionAllocator(lambda size, device: 1, lambda pointer, device: None)
     device.cupy.cuda.set_allocator(chosen.malloc)
-    assert not allocator.share_with_torch()
+    assert not device_allocator.share_with_torch()
     assert device.current == chosen.malloc
 
 
 def test_without_a_device_nothing_changes(device, monkeypatch):
     before = device.current
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert not allocator.share_with_torch()
+    assert not device_allocator.share_with_torch()
     assert device.current is before

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.executors.llvm import engine
-from tnp.runtime import locks
+from tnp.runtime import engine, locks
 from tnp.runtime.gc_tuning import collected_rarely
 from tnp.runtime.quiet import quiet
 

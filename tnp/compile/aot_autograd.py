@@ -13,7 +13,7 @@ from tnp.core.errors import ExtensionError, GradientError, NeedsEager
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.runtime import locks
-from tnp.transforms.partition_fw_bw import Split, split
+from tnp.transforms.partition_fw_bw import Partition, partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
 __all__ = ["Training", "in_inference_mode", "picking", "without_autocast", "without_gradients"]
@@ -26,9 +26,9 @@ class Training:
     """
 
     def __init__(
-        self, made: Split, backend_for: Callable[[Trace], Backend], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
+        self, made: Partition, backend_for: Callable[[Trace], Backend], runner: Callable[[Trace], Callable[..., Any]] = Trace.python_callable
     ) -> None:  # fmt: skip
-        from tnp.executors.torch.autograd import Differentiable
+        from tnp.compile.torch_autograd import Differentiable
         from tnp.lang.torch.dtypes import to_torch_dtype
 
         #: makes functions of finished programs
@@ -84,7 +84,7 @@ class Training:
             if trace is None:
                 continue
             try:
-                again = split(trace, {p.name for p in (*made.dependent, *trace.args[len(made.saved) :])})
+                again = partition(trace, {p.name for p in (*made.dependent, *trace.args[len(made.saved) :])})
             except (GradientError, NeedsEager) as error:
                 reason = error.reason
                 continue
@@ -160,16 +160,16 @@ def _of_list(function: Callable[..., Any]) -> Callable[[list[Any]], Any]:
 
 def without_gradients(program: Callable[..., Any]) -> Callable[..., Any]:
     """``program``, of which no result depends on what requires gradients, called while those are off."""
-    from tnp.executors.torch import autograd
+    from tnp.compile import torch_autograd
 
-    return autograd.without_gradients(program)
+    return torch_autograd.without_gradients(program)
 
 
 def in_inference_mode(program: Callable[..., Any]) -> Callable[..., Any]:
     """``program``, all of which the user's function computes in inference mode, called in that."""
-    from tnp.executors.torch import autograd
+    from tnp.compile import torch_autograd
 
-    return autograd.in_inference_mode(program)
+    return torch_autograd.in_inference_mode(program)
 
 
 def without_autocast(program: Callable[..., Any]) -> Callable[..., Any]:

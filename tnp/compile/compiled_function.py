@@ -54,7 +54,7 @@ from tnp.runtime import locks, logs
 from tnp.runtime.gc_tuning import collected_rarely
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.bufferize import MemoryOperations
-from tnp.transforms.partition_fw_bw import split
+from tnp.transforms.partition_fw_bw import partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
 __all__ = ["Entry", "Form", "Jitted", "backend_of", "programs_behind"]
@@ -397,7 +397,7 @@ class Jitted:
         with grad_transforms_of([*self._named_executors(), *behind]):
             return acquire(
                 self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
-                differentiate=split, answers=answers if self._specialisations else None,
+                differentiate=partition, answers=answers if self._specialisations else None,
             )  # fmt: skip
 
     def _program(

@@ -26,8 +26,8 @@ from tnp.executors.base import Refusal
 from tnp.executors.cpu_kernels import attention as own
 from tnp.executors.cpu_kernels.attention_backward import attend_backward
 from tnp.executors.cpu_kernels.code import is_available
-from tnp.executors.numpy.kernels import pooled
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
+from tnp.runtime.pooled import pooled
 
 __all__ = ["executor"]
 

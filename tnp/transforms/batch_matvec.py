@@ -21,7 +21,7 @@ from tnp.core.subtraces import Body, in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
 
-__all__ = ["leaves_of", "products", "rounds_of"]
+__all__ = ["batch_matvec", "leaves_of", "rounds_of"]
 
 #: rounds, and elements of the matrix, from which on that pays
 MANY_ROUNDS, MANY = 16, 32 * 1024
@@ -50,11 +50,11 @@ class _Product:
         return rows, inner, self.matrix.shape[0 if self.matrix_transposed else 1]
 
 
-def products(trace: Trace, executors: Sequence[Any]) -> Trace:
+def batch_matvec(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with such products before their loops, where there is an executor that compiles what is left of the loops."""
     if not any(hasattr(e, "can_fuse") for e in executors):
         return trace
-    trace = in_bodies(lambda t: products(t, executors), trace)
+    trace = in_bodies(lambda t: batch_matvec(t, executors), trace)
     if not any(b.sym is prims.for_loop and _found(trace, b) for b in trace.bound_symbols):
         return trace
     new = Trace.like(trace)

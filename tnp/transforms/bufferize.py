@@ -26,7 +26,7 @@ from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
 from tnp.transforms.claim import FusedSymbol, Update, claim
 
-__all__ = ["MemoryOperations", "in_place"]
+__all__ = ["MemoryOperations", "bufferize"]
 
 #: an operand's memory is reused for results from this many bytes on; below, the allocator's own reuse is cheaper
 REUSE_BYTES = 16 * 1024
@@ -58,7 +58,7 @@ class _Plan:
     blocks: dict[int, Block] = field(default_factory=dict)
 
 
-def in_place(trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> Trace:
+def bufferize(trace: Trace, operations: Mapping[str, MemoryOperations], executors: Sequence[Any]) -> Trace:
     """The claimed ``trace`` with its updates made writes to memory.
 
     ``operations`` make memory for each kind of array, and ``executors`` run the views that it needs.

@@ -13,7 +13,7 @@ from tnp.core.subtraces import Body, bodies_of, in_bodies, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 
-__all__ = ["hoist"]
+__all__ = ["licm"]
 
 #: arithmetic on numbers that never raises
 _SAFE = frozenset(
@@ -27,9 +27,9 @@ _STAYING = (
 _PRODUCTS = frozenset(("matmul", "dot", "inner", "outer", "vdot", "tensordot", "einsum"))
 
 
-def hoist(trace: Trace) -> Trace:
+def licm(trace: Trace) -> Trace:
     """The trace with loop-invariant operations before their loops, as far out as they can be."""
-    trace = in_bodies(hoist, trace)
+    trace = in_bodies(licm, trace)
     lines: list[BoundSymbol] = []
     changed = False
     for b in trace.bound_symbols:

@@ -19,10 +19,10 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.autodiff import Program, zeros_for
 from tnp.transforms.autodiff.rules import executors_in_use, grad_transforms_of
 from tnp.transforms.dce import common_subexpressions
-from tnp.transforms.recompute_scheduling import late
+from tnp.transforms.recompute_scheduling import schedule_recomputation
 from tnp.transforms.rematerialize import choose_saved, is_cheap
 
-__all__ = ["Joint", "Split", "split"]
+__all__ = ["Joint", "Partition", "partition"]
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Joint:
     names: Trace
 
 
-class Split:
+class Partition:
     """What :func:`split` made of a trace.
 
     ``forward`` returns three tuples, ``outputs``, ``others`` and ``saved``; ``finish`` takes the first two, stores attributes, and
@@ -156,7 +156,7 @@ class Split:
         again = _computing(_read(joint.walk, joint), self.saved, joint, self._may_repeat if usual else _is_repeatable)
         if again is None:
             return None
-        new = _program("backward", joint.names, [*self.saved, *joint.seeds], late(again, joint.walk))
+        new = _program("backward", joint.names, [*self.saved, *joint.seeds], schedule_recomputation(again, joint.walk))
         new.value_guards = {}
         new.row_major = {p.name for p in joint.seeds} | (self.trace.row_major & {p.name for p in self.saved})
         return _returning(new, tuple(joint.found))
@@ -173,7 +173,7 @@ class Split:
         return [i for i, p in enumerate(self.inputs) if p.name in names]
 
 
-def split(trace: Trace, requiring: set[str]) -> Split | None:
+def partition(trace: Trace, requiring: set[str]) -> Partition | None:
     """The acquired ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
 
     ``None`` if no result depends on them. Raises :class:`NeedsEager` for what has no gradient.
@@ -209,7 +209,7 @@ def split(trace: Trace, requiring: set[str]) -> Split | None:
     views_ = _needed(views_, [p for p in unique.values() if p.name in seen])
     others.update((p.name, p) for b in views_ for p in b.flat_inputs if p.name not in seen)
     try:
-        return Split(trace, inputs, outputs, list(others.values()), views_)
+        return Partition(trace, inputs, outputs, list(others.values()), views_)
     except GradientError as error:
         raise NeedsEager(f"it has no gradient: {error.reason}", error.location) from error
 

@@ -10,17 +10,17 @@ from tnp.core import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
-from tnp.transforms.batch_matvec import products
+from tnp.transforms.batch_matvec import batch_matvec
 from tnp.transforms.bridge import Conversions, bridge
-from tnp.transforms.bufferize import MemoryOperations, in_place
+from tnp.transforms.bufferize import MemoryOperations, bufferize
 from tnp.transforms.claim import FusedSymbol, claim
 from tnp.transforms.dce import common_subexpressions, dead_code, with_arguments_used, without_aliases
 from tnp.transforms.define_sizes import define_sizes
 from tnp.transforms.del_last_used import del_last_used
 from tnp.transforms.fuse import fuse
-from tnp.transforms.licm import hoist
+from tnp.transforms.licm import licm
 from tnp.transforms.masks import masked_values
-from tnp.transforms.unroll_and_jam import jam
+from tnp.transforms.unroll_and_jam import unroll_and_jam
 
 __all__ = ["Backend", "compile_trace"]
 
@@ -60,20 +60,20 @@ class Backend:
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
-        ("Products of rounds", lambda t: products(t, backend.executors)),
+        ("Products of rounds", lambda t: batch_matvec(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
-        ("Loop-invariant code motion", hoist),
+        ("Loop-invariant code motion", licm),
         ("Common Subexpression Elimination", lambda t: common_subexpressions(without_aliases(t))),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
-        ("Rounds of loops together", lambda t: jam(t, backend.executors)),
+        ("Rounds of loops together", lambda t: unroll_and_jam(t, backend.executors)),
         ("Groups of operations", lambda t: _grouped(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
         ("Dead Code Elimination", dead_code),
         ("Results as the language has them", lambda t: _finish_results(t, backend)),
         ("Bridges between array libraries", lambda t: bridge(t, backend.conversions)),
-        ("In-place reuse", lambda t: in_place(t, backend.memory, backend.executors)),
+        ("In-place reuse", lambda t: bufferize(t, backend.memory, backend.executors)),
         ("Delete Last Used", lambda t: del_last_used(with_arguments_used(t))),
     ]
     traces = [trace]

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["late"]
+__all__ = ["schedule_recomputation"]
 
 
-def late(again: Sequence[BoundSymbol], walk: Sequence[BoundSymbol]) -> list[BoundSymbol]:
+def schedule_recomputation(again: Sequence[BoundSymbol], walk: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     """The statements ``again``, which may come anywhere before what reads them, and those of the ``walk`` back, in order."""
     moving = {id(b) for b in again} | {id(b) for b in walk if _is_view(b)}
     return _sunk([*again, *_after_the_next(walk)], lambda b: id(b) in moving)

@@ -26,7 +26,7 @@ from tnp.transforms.autodiff.replay import renamed, replay, rolled
 from tnp.transforms.batch_matvec import leaves_of, rounds_of
 from tnp.transforms.dce import common_subexpressions
 
-__all__ = ["jam"]
+__all__ = ["unroll_and_jam"]
 
 #: rounds that become one
 ROUNDS = 8
@@ -41,11 +41,11 @@ _REFUSED = (OpTags.CONTROL_FLOW, OpTags.FACTORY, OpTags.LATE_GUARD, OpTags.RANDO
 _CHEAP = frozenset(("where", "convert_element_type", "div"))
 
 
-def jam(trace: Trace, executors: Sequence[Any]) -> Trace:
+def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with such loops by :data:`ROUNDS` rounds at a time, and a loop for the rounds that are left over."""
     if not any(hasattr(e, "can_fuse") for e in executors):
         return trace
-    trace = in_bodies(lambda t: jam(t, executors), trace)
+    trace = in_bodies(lambda t: unroll_and_jam(t, executors), trace)
     if not any(_pays(trace, b) for b in trace.bound_symbols):
         return trace
     new, names = Trace.like(trace), {}

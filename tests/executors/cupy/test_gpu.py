@@ -8,7 +8,7 @@ import pytest
 import tnp
 from tests import triton_regions as regions
 from tnp.executors import registry
-from tnp.runtime.allocator import share_with_torch
+from tnp.runtime.device_allocator import share_with_torch
 from tnp.testing import assert_same
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tnp.core import dtypes
-from tnp.executors.llvm import engine
+from tnp.runtime import engine
 
 try:
     engine.target()

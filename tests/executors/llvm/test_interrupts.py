@@ -13,9 +13,9 @@ import pytest
 import tnp
 from tests.fuzzing import define
 from tests.fuzzing.loops import loop_arguments, random_loops
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.emit import kernel
 from tnp.executors.llvm.program import interrupts, parallel
+from tnp.runtime import engine
 
 try:
     engine.target()

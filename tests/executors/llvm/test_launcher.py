@@ -11,15 +11,8 @@ import weakref
 import numpy as np
 import pytest
 
-from tnp.executors.llvm.engine import Unavailable, compile_ir
-from tnp.executors.llvm.launcher import (
-    Input,
-    Output,
-    Spec,
-    _foreign,
-    make_ctypes_launcher,
-    make_launcher,
-)
+from tnp.runtime.engine import Unavailable, compile_ir
+from tnp.runtime.launcher import Input, Output, Spec, _foreign, make_ctypes_launcher, make_launcher
 
 MAKERS = [make_ctypes_launcher] if _foreign() else [make_launcher, make_ctypes_launcher]
 
@@ -559,8 +552,8 @@ def test_calls_while_kernels_are_installed(make, kernels):
 PROGRAM = f"""
 import os, sys, threading, time
 import numpy as np
-from tnp.executors.llvm.engine import compile_ir
-from tnp.executors.llvm.launcher import *
+from tnp.runtime.engine import compile_ir
+from tnp.runtime.launcher import *
 
 compiled = compile_ir({KERNELS!r}, "test_kernels")
 F8 = np.dtype(float)

@@ -13,8 +13,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from tnp.executors.llvm import launcher, memory
-from tnp.executors.llvm.engine import Unavailable, compile_ir
+from tnp.runtime import allocator, launcher
+from tnp.runtime.engine import Unavailable, compile_ir
 
 try:
     from numpy._core.multiarray import get_handler_name
@@ -32,19 +32,19 @@ if launcher._foreign() or not hasattr(mmap, "MAP_ANONYMOUS"):
 
 def test_there_is_a_pool():
     """Everywhere else; were there none, what follows would test nothing."""
-    assert not isinstance(memory._pool(), Unavailable), memory._pool()
+    assert not isinstance(allocator._pool(), Unavailable), allocator._pool()
 
 
 @pytest.fixture(autouse=True)
 def pool():
     """The pool, empty, and with room for 64 MB."""
-    pool = memory._pool()
+    pool = allocator._pool()
     limit = pool["limit"]
     pool["limit"] = 64 * MB
-    memory.trim()
+    allocator.trim()
     yield pool
     assert not get_handler_name or get_handler_name() == DEFAULT
-    memory.trim()
+    allocator.trim()
     pool["limit"] = limit
 
 
@@ -53,7 +53,7 @@ def address(a):
 
 
 def held():
-    info = memory.pool_info()
+    info = allocator.pool_info()
     return info["blocks"], info["held_bytes"] // MB
 
 
@@ -80,7 +80,7 @@ def held():
     ids=str,
 )
 def test_empty_is_as_numpys(shape, dtype, order):
-    a, b = memory.empty(shape, dtype, order), np.empty(shape, dtype, order)
+    a, b = allocator.empty(shape, dtype, order), np.empty(shape, dtype, order)
     assert type(a) is np.ndarray
     assert (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
     assert a.base is None and (a.flags == b.flags)
@@ -93,13 +93,13 @@ def test_empty_raises_as_numpys(shape):
     with pytest.raises((ValueError, TypeError, MemoryError)) as error:
         np.empty(shape)
     with pytest.raises(error.type):
-        memory.empty(shape)
+        allocator.empty(shape)
 
 
 @pytest.mark.parametrize("size", [MB, MB + 8, 3 * MB, 4 * MB, 4 * MB + 8, 9 * MB, 32 * MB])
 def test_large_blocks_are_aligned_and_whole(size):
-    a = memory.empty(size, np.uint8)
-    assert address(a) % (memory.HUGE_PAGE if size >= memory.HUGE else 64) == 0
+    a = allocator.empty(size, np.uint8)
+    assert address(a) % (allocator.HUGE_PAGE if size >= allocator.HUGE else 64) == 0
     a[:] = 1
     a[-1] = 2
     assert a.sum(dtype=np.int64) == size + 1
@@ -107,9 +107,9 @@ def test_large_blocks_are_aligned_and_whole(size):
 
 @pytest.mark.skipif(get_handler_name is None, reason="this NumPy does not tell an array's handler")
 def test_the_handler_is_in_force_for_our_arrays_only():
-    assert get_handler_name(memory.empty(MB)) == "tnp_pool"
-    assert get_handler_name(memory.empty(10)) == DEFAULT
-    assert get_handler_name(np.empty(MB)) == get_handler_name(memory.empty(MB).copy()) == DEFAULT
+    assert get_handler_name(allocator.empty(MB)) == "tnp_pool"
+    assert get_handler_name(allocator.empty(10)) == DEFAULT
+    assert get_handler_name(np.empty(MB)) == get_handler_name(allocator.empty(MB).copy()) == DEFAULT
 
 
 # Using blocks again
@@ -117,81 +117,81 @@ def test_the_handler_is_in_force_for_our_arrays_only():
 
 @pytest.mark.parametrize("size", [MB, 8 * MB])
 def test_a_free_block_is_given_out_again(size):
-    a = memory.empty(size, np.uint8)
-    first, hits = address(a), memory.pool_info()["hits"]
+    a = allocator.empty(size, np.uint8)
+    first, hits = address(a), allocator.pool_info()["hits"]
     assert held() == (0, 0)
     del a
     assert held() == (1, size // MB)
-    b = memory.empty(size, np.uint8)
-    assert address(b) == first and memory.pool_info()["hits"] == hits + 1
+    b = allocator.empty(size, np.uint8)
+    assert address(b) == first and allocator.pool_info()["hits"] == hits + 1
     assert held() == (0, 0)
 
 
 def test_of_blocks_that_fit_the_smallest_then_the_latest_is_taken():
     sizes = [12, 10, 11, 10]
-    arrays = [memory.empty(n * MB, np.uint8) for n in sizes]
+    arrays = [allocator.empty(n * MB, np.uint8) for n in sizes]
     addresses = [address(a) for a in arrays]
     while arrays:
         arrays.pop(0)
     assert held() == (4, 43) or held() == (4, 44)
-    arrays = [memory.empty(10 * MB, np.uint8) for _ in sizes]
+    arrays = [allocator.empty(10 * MB, np.uint8) for _ in sizes]
     assert [address(a) for a in arrays] == [addresses[i] for i in (3, 1, 2, 0)]
 
 
 def test_much_larger_blocks_are_not_wasted():
-    a = memory.empty(10 * MB, np.uint8)
+    a = allocator.empty(10 * MB, np.uint8)
     first = address(a)
     del a
-    small = memory.empty(7 * MB, np.uint8)
+    small = allocator.empty(7 * MB, np.uint8)
     assert address(small) != first
-    fitting = memory.empty(9 * MB, np.uint8)
+    fitting = allocator.empty(9 * MB, np.uint8)
     assert address(fitting) == first
 
 
 def test_the_pool_gives_up_the_oldest_beyond_its_limit(pool):
-    arrays = [memory.empty(16 * MB, np.uint8) for _ in range(6)]
+    arrays = [allocator.empty(16 * MB, np.uint8) for _ in range(6)]
     addresses = [address(a) for a in arrays]
     while arrays:
         arrays.pop(0)
-        assert memory.pool_info()["held_bytes"] <= 64 * MB
+        assert allocator.pool_info()["held_bytes"] <= 64 * MB
     assert held() == (4, 64)
-    again = [memory.empty(16 * MB, np.uint8) for _ in range(4)]
+    again = [allocator.empty(16 * MB, np.uint8) for _ in range(4)]
     assert {address(a) for a in again} == set(addresses[2:])
 
 
 def test_blocks_larger_than_the_limit_are_given_back():
-    a = memory.empty(80 * MB, np.uint8)
+    a = allocator.empty(80 * MB, np.uint8)
     del a
     assert held() == (0, 0)
 
 
 def test_the_table_is_bounded(pool):
     pool["limit"] = 1 << 40
-    arrays = [memory.empty(MB, np.uint8) for _ in range(memory.ENTRIES + 10)]
+    arrays = [allocator.empty(MB, np.uint8) for _ in range(allocator.ENTRIES + 10)]
     del arrays
-    assert held() == (memory.ENTRIES, memory.ENTRIES)
+    assert held() == (allocator.ENTRIES, allocator.ENTRIES)
 
 
 def test_trim():
-    arrays = [memory.empty(n * MB, np.uint8) for n in (8, 10, 12)]
+    arrays = [allocator.empty(n * MB, np.uint8) for n in (8, 10, 12)]
     while arrays:
         arrays.pop(0)
-    memory.trim(25 * MB)
+    allocator.trim(25 * MB)
     assert held() == (2, 22)
-    memory.trim(12 * MB)
+    allocator.trim(12 * MB)
     assert held() == (1, 12)
-    memory.trim()
+    allocator.trim()
     assert held() == (0, 0)
     with pytest.raises(ValueError):
-        memory.trim(-1)
+        allocator.trim(-1)
 
 
 def test_a_limit_of_zero_switches_the_pool_off(pool):
     pool["limit"] = 0
-    a = memory.empty(8 * MB, np.uint8)
+    a = allocator.empty(8 * MB, np.uint8)
     del a
     assert held() == (0, 0)
-    assert memory.pooled_array(8 * MB) is None
+    assert allocator.pooled_array(8 * MB) is None
 
 
 # Arrays that change
@@ -199,7 +199,7 @@ def test_a_limit_of_zero_switches_the_pool_off(pool):
 
 @pytest.mark.parametrize("n", [10, MB // 8, 3 * MB, 5 * MB, 20 * MB])
 def test_resize(n):
-    a = memory.empty(4 * MB)
+    a = allocator.empty(4 * MB)
     a[:] = np.arange(4 * MB)
     a.resize(n, refcheck=False)
     common = min(n, 4 * MB)
@@ -207,7 +207,7 @@ def test_resize(n):
 
 
 def test_views_keep_their_block():
-    view = memory.empty(4 * MB)[5:]
+    view = allocator.empty(4 * MB)[5:]
     view[:] = 7
     gc.collect()
     assert held()[0] == 0 and (view == 7).all()
@@ -219,7 +219,7 @@ def test_arrays_are_traced_by_tracemalloc():
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        a = memory.empty(8 * MB, np.uint8)
+        a = allocator.empty(8 * MB, np.uint8)
         assert tracemalloc.get_traced_memory()[0] - before >= 8 * MB
         del a
         assert tracemalloc.get_traced_memory()[0] - before < MB
@@ -229,18 +229,18 @@ def test_arrays_are_traced_by_tracemalloc():
 
 def test_nothing_is_left_behind():
     dtype = np.dtype(np.float64)
-    watched = [memory._pool().capsule, dtype, np.ndarray]
-    memory.empty(MB)
+    watched = [allocator._pool().capsule, dtype, np.ndarray]
+    allocator.empty(MB)
     gc.collect()
     before = [sys.getrefcount(w) for w in watched]
     tracemalloc.start()
     try:
         start = tracemalloc.get_traced_memory()[0]
         for _ in range(20_000):
-            memory.empty((2, MB // 8), dtype)
+            allocator.empty((2, MB // 8), dtype)
         for _ in range(100):
             with pytest.raises(ValueError):
-                memory.empty((2**59,), np.int8)[0] = memory.empty((2,) * 65)
+                allocator.empty((2**59,), np.int8)[0] = allocator.empty((2,) * 65)
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - start
     finally:
@@ -256,7 +256,7 @@ class Native:
     """The handler's functions, called without Python's lock."""
 
     def __init__(self, pool):
-        handler = memory._Handler.from_address(pool.address + ctypes.sizeof(pool.state))
+        handler = allocator._Handler.from_address(pool.address + ctypes.sizeof(pool.state))
         p, n = ctypes.c_void_p, ctypes.c_size_t
         signatures = [(p, p, n), (p, p, n, n), (p, p, p, n), (None, p, p, n)]
         functions = [ctypes.CFUNCTYPE(*s)(f) for s, f in zip(signatures, handler.functions)]
@@ -349,7 +349,7 @@ def test_threads_never_share_a_block(native):
     for t in threads:
         t.join()
     assert not wrong
-    memory.trim()
+    allocator.trim()
     assert held() == (0, 0)
 
 
@@ -390,7 +390,7 @@ def test_the_launchers_large_outputs_come_from_the_pool(pool):
     wrong = calls()
     after = sys.getrefcount(pool.capsule)
     assert wrong is None and after == before
-    assert len(seen) <= 3 and memory.pool_info()["blocks"] >= 1
+    assert len(seen) <= 3 and allocator.pool_info()["blocks"] >= 1
     assert not get_handler_name or get_handler_name(fill.function(1.0)) == "tnp_pool"
 
 
@@ -412,13 +412,13 @@ def test_allocations_that_fail_leave_nothing_behind(pool):
         for start in range(30):
             try:
                 testing.set_nomemory(start, start + n)
-                pool.array(pool.address, dtype, 1, shape, None, 4 * MB, memory.NEW_ARRAY["C"])
+                pool.array(pool.address, dtype, 1, shape, None, 4 * MB, allocator.NEW_ARRAY["C"])
             except (MemoryError, ctypes.ArgumentError):
                 failures += 1
             finally:
                 testing.remove_mem_hooks()
     assert failures
-    memory.empty(MB)
+    allocator.empty(MB)
     after = sys.getrefcount(dtype), sys.getrefcount(pool.capsule)
     assert after == before
 
@@ -428,8 +428,8 @@ def test_allocations_that_fail_leave_nothing_behind(pool):
 PROGRAM = """
 import builtins, gc, os, sys, threading
 import numpy as np
-from tnp.executors.llvm import memory
-from tnp.executors.llvm.memory import empty, pool_info, trim
+from tnp.runtime import allocator
+from tnp.runtime.allocator import empty, pool_info, trim
 MB = 1 << 20
 """
 
@@ -469,7 +469,7 @@ def test_children_of_a_fork_have_the_pool():
 stop = False
 def work():
     while not stop:
-        memory._pool().trim(memory._pool().address, 8 * MB)
+        allocator._pool().trim(allocator._pool().address, 8 * MB)
         empty(MB)[0] = 1
 threads = [threading.Thread(target=work) for _ in range(3)]
 for t in threads:
@@ -478,7 +478,7 @@ a = empty(MB); a[:] = 3
 for _ in range(30):
     child = os.fork()
     if not child:
-        assert not memory._pool()["lock"]
+        assert not allocator._pool()["lock"]
         assert (a == 3).all()
         del a
         for _ in range(3):

@@ -12,8 +12,7 @@ import time
 
 import pytest
 
-from tnp.executors.llvm import engine, threads
-from tnp.runtime import disk_cache
+from tnp.runtime import disk_cache, engine, threads
 
 try:
     engine.target()

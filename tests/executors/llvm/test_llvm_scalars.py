@@ -14,9 +14,9 @@ import pytest
 
 from tnp.core import dtypes
 from tnp.core.elementwise_table import ROWS
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.code import Code
 from tnp.executors.numpy import kernels
+from tnp.runtime import engine
 
 try:
     engine.target()

@@ -18,7 +18,7 @@ def test_the_page_is_up_to_date(generator):
     page = (DOCS / "numpy_coverage.md").read_text()
     if f"for NumPy {np.__version__}." not in page:
         pytest.skip("the page was made for another version of NumPy, which has other names")
-    assert page == generator["page"](), "run `make coverage`"
+    assert page == generator["page"](), "run `make docs`"
 
 
 def test_at_least_350_functions_are_native(generator):

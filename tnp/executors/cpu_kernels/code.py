@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tnp.executors.llvm import engine, threads
+from tnp.runtime import engine, threads
 
 __all__ = [
     "BOOLS",

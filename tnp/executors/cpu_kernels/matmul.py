@@ -17,8 +17,8 @@ import math
 from typing import Any
 
 from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, SUMS, VECTOR, Code, Kernel, is_available, transposed
-from tnp.executors.llvm import engine, threads
-from tnp.executors.numpy.kernels import pooled
+from tnp.runtime import engine, threads
+from tnp.runtime.pooled import pooled
 
 __all__ = ["is_preferred", "multiply", "takes"]
 

@@ -20,12 +20,11 @@ from tnp.core.errors import NoDeviceError
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
+from tnp.executors.array_expressions import is_expressible, print_update
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.cupy import kernels
 from tnp.executors.cupy.fusing import CupyFuser
-from tnp.executors.numpy import executor as numpy_executor
-from tnp.executors.numpy import expressible, print_update
-from tnp.executors.registry import register_executor
+from tnp.executors.registry import get_executor, register_executor
 
 __all__ = ["REFUSALS", "CupyExecutor", "executor"]
 
@@ -129,7 +128,7 @@ def _is_of_prims(path: Any) -> bool:
 
 def _expressible(a: Any, value: Any, path: Any = None) -> bool:
     """Whether every step of an update's path is a view in CuPy, or in NumPy, whose expressions CuPy's arrays understand."""
-    return _takes("update")(a, value) and (_is_of_prims(path) or expressible(a, value, path))
+    return _takes("update")(a, value) and (_is_of_prims(path) or is_expressible(path))
 
 
 def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
@@ -156,7 +155,7 @@ executor.register_implementation(
 # Between the libraries: copies, so not views of their arguments' memory
 
 to_device = _symbol("to_device", kernels.to_device)
-to_host = Symbol("to_host", None, id="cupy.to_host", is_prim=True, fn=kernels.to_host, executor=numpy_executor)
+to_host = Symbol("to_host", None, id="cupy.to_host", is_prim=True, fn=kernels.to_host, executor=get_executor("numpy"))
 store = _symbol("copy_", kernels.copy_, prims.copy_.tags)
 executor.conversions = {("numpy", "cupy"): to_device, ("cupy", "numpy"): to_host, ("cupy", "cupy"): store}
 executor.memory = _symbol("array", cupy.array), _symbol("empty_like", cupy.empty_like)

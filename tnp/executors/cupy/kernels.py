@@ -16,7 +16,7 @@ import numpy as np
 
 from tnp.core.dtypes import DType
 from tnp.core.errors import NoDeviceError
-from tnp.runtime.allocator import share_with_torch
+from tnp.runtime.device_allocator import share_with_torch
 
 __all__: list[str] = []
 

@@ -20,8 +20,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.llvm import engine, indexing, launcher, program, views  # noqa: F401 — some register rules
-from tnp.executors.llvm.engine import Unavailable
+from tnp.executors.llvm import indexing, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
@@ -29,6 +28,8 @@ from tnp.executors.llvm.region import FusedRegion
 from tnp.executors.llvm.schedule import memory_of_outputs
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.registry import register_executor
+from tnp.runtime import engine, launcher
+from tnp.runtime.engine import Unavailable
 
 __all__ = ["LLVMExecutor", "executor", "is_available"]
 

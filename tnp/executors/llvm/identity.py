@@ -19,9 +19,9 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import update
 from tnp.executors.base import Region
-from tnp.executors.llvm import memory, vectormath
-from tnp.executors.llvm.engine import target
-from tnp.runtime import disk_cache
+from tnp.executors.llvm import vectormath
+from tnp.runtime import allocator, disk_cache
+from tnp.runtime.engine import target
 
 __all__ = ["region_text"]
 
@@ -41,7 +41,7 @@ def region_text(name: str, region: Region, *details: Any) -> str | None:
             name,
             written,
             writer.text(details),
-            f"{target()} {memory.serves_kernels()} {vectormath.has_fma()} {vectormath.is_vectorised('sin', dtypes.float64)}",
+            f"{target()} {allocator.serves_kernels()} {vectormath.has_fma()} {vectormath.is_vectorised('sin', dtypes.float64)}",
             writer.text(region.inputs),
             *(line for b in region.bound_symbols for line in writer.lines(b)),
             writer.text(region.outputs),
@@ -103,5 +103,7 @@ class _Writer:
 
 
 def _sources() -> str | None:
-    """Which state of this executor's source writes the code."""
-    return disk_cache.state_of_sources(Path(__file__).parent)
+    """Which state of the source writes the code: of this executor's, and of the runtime's, which it calls."""
+    folders = Path(__file__).parent, Path(disk_cache.__file__).parent
+    states = [disk_cache.state_of_sources(folder) for folder in folders]
+    return None if None in states else repr(states)

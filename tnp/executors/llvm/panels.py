@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.graph import Graph, Lowering, Node, Product, rule
 from tnp.executors.llvm.statements import Nest, Statement
+from tnp.runtime import engine
 
 __all__ = ["Panels", "Tiling", "only_multiplies", "tiling"]
 

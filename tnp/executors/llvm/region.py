@@ -12,14 +12,13 @@ import numpy as np
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.llvm import engine, launcher, threads
 from tnp.executors.llvm.emit import emit_kernel
-from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.llvm.graph import Graph, Node
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
-from tnp.runtime import locks, logs
+from tnp.runtime import engine, launcher, locks, logs, threads
+from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import collected_rarely
 
 __all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
@@ -74,7 +73,7 @@ class NativeRegion:
         return spec, engine.compile_ir(ir, self.name, self.level), release
 
     def error(self, args: Sequence[Any], record: int) -> BaseException:
-        """The exception that is noted in the record at that address, see :mod:`~tnp.executors.llvm.launcher`."""
+        """The exception that is noted in the record at that address, see :mod:`~tnp.runtime.launcher`."""
         raise NotImplementedError
 
     def _slow(self, *args: Any) -> Any:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.engine import load_library, target
+from tnp.runtime.engine import load_library, target
 
 __all__ = ["FUNCTIONS", "call", "define_with_forms", "has_fma", "is_vectorised", "widths"]
 

@@ -21,11 +21,12 @@ from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
+from tnp.executors.array_expressions import dtype_string, is_expressible, key_string, print_update, view_expression
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels
 from tnp.executors.numpy.blocks import BlockExecutor
-from tnp.executors.numpy.expressions import dtype_string, key_string, view_expression
 from tnp.executors.registry import register_executor
+from tnp.runtime.pooled import pooled
 
 __all__ = ["executor", "expressible", "prims_only", "print_update"]
 
@@ -344,36 +345,10 @@ executor.implementations["numpy.ndarray.setitem"] = Implementation(
 )
 
 
-def print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
-    """``a[1:] = value``."""
-    a, value, *rest = bsym.args
-    target = literal(a, context)
-    path = rest[0] if rest else None
-    if path is None:
-        return f"{target}[...] = {literal(value, context)}"
-    *before, last = path.steps
-    for step in before:
-        target = view_expression(step.symbol, target, step.args, step.kwargs, context) or ""
-    if last.symbol.id == "numpy.ndarray.getitem":
-        return f"{target}[{key_string(last.args[0], context)}] = {literal(value, context)}"
-    if last.symbol.id == prims.select.id:  # of one dimension it is an element, no view
-        dim, index = last.args
-        return f"{target}[{key_string((slice(None),) * dim + (index,), context)}] = {literal(value, context)}"
-    target = view_expression(last.symbol, target, last.args, last.kwargs, context) or ""
-    return f"{target}[...] = {literal(value, context)}"
-
-
-def expressible(a: Any, value: Any, path: Any = None) -> bool:
-    """Whether every step of an update's path is a NumPy expression that views."""
-    if not _on_cpu(a, value):
-        return False
-    return path is None or (
-        isinstance(path, views.Path)
-        and all(view_expression(s.symbol, "x", s.args, s.kwargs, {}) is not None for s in path.steps)
-    )
-
-
-_update = Implementation(in_place=_symbol("update", None, (), print_update, None), checker=expressible)
+_update = Implementation(
+    in_place=_symbol("update", None, (), print_update, None),
+    checker=lambda a, value, path=None: _on_cpu(a, value) and is_expressible(path),
+)
 _both(views.update, _update)
 
 
@@ -486,13 +461,13 @@ empty_like = _symbol("empty_like", None, (), None, None, _np)
 
 def _print_pooled(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     shape, dtype = bsym.args
-    context["pooled"] = kernels.pooled
+    context["pooled"] = pooled
     return f"{bsym.output.name} = pooled({literal(shape, context)}, {dtype_string(dtype, context)})"
 
 
-pooled = Symbol("pooled", None, id="numpy.pooled", is_prim=True, printer=_print_pooled, executor=executor)
+pooled_empty = Symbol("pooled", None, id="numpy.pooled", is_prim=True, printer=_print_pooled, executor=executor)
 
-executor.memory = copied, empty_like, pooled
+executor.memory = copied, empty_like, pooled_empty
 
 
 def _ufunc_of(bsym: BoundSymbol) -> Any:

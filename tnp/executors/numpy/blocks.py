@@ -30,7 +30,7 @@ from tnp.core.printing import compile_source, literal
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.numpy import kernels
+from tnp.runtime.pooled import pooled
 
 __all__ = ["BlockExecutor"]
 
@@ -279,7 +279,7 @@ def _in_c_order(x: np.ndarray) -> bool:
 
 
 def _new(p: TensorProxy) -> np.ndarray:
-    return kernels.pooled(tuple(p.shape), np.dtype(p.dtype.name))
+    return pooled(tuple(p.shape), np.dtype(p.dtype.name))
 
 
 # The generated code

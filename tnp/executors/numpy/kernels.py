@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -228,22 +227,6 @@ def convolution(a: Any, weight: Any, stride: Any, padding: Any, dilation: Any, g
     x = "abcdefgh"[:rank]
     k = "ijklmnop"[:rank]
     return np.einsum(f"ngz{x}{k},goz{k}->ngo{x}", windows, weight, optimize=True).reshape(n, out, *space)
-
-
-def pooled(shape: tuple[int, ...], dtype: Any) -> Any:
-    """``np.empty``, from the pool of large memory if there is one."""
-    return _empty()(shape, dtype)
-
-
-@functools.cache
-def _empty() -> Any:
-    try:
-        from tnp.executors.llvm import memory
-
-        memory.empty(0)
-    except Exception:  # without native code, NumPy's own memory will do
-        return np.empty
-    return memory.empty
 
 
 def uniform(shape: Any, low: Any, high: Any, *, device: Any, dtype: Any) -> Any:

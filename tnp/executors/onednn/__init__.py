@@ -15,10 +15,10 @@ import torch
 
 from tnp.core.trace import Trace
 from tnp.executors.base import OperatorExecutor
-from tnp.executors.llvm.engine import Unavailable
 from tnp.executors.onednn.chains import chained, has_convolutions
 from tnp.executors.onednn.fingerprints import fingerprint
 from tnp.executors.registry import register_executor
+from tnp.runtime.engine import Unavailable
 
 __all__ = ["executor"]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import torch
 
-from tnp.executors.llvm import engine, threads
+from tnp.runtime import engine, threads
 
 __all__ = ["MOST", "fingerprint", "is_dense"]
 

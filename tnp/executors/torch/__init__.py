@@ -22,10 +22,9 @@ from tnp.core.errors import hide_frames_of
 from tnp.core.printing import add_import, literal
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
+from tnp.executors.array_expressions import key_string
 from tnp.executors.base import Implementation, OperatorExecutor
-from tnp.executors.numpy import executor as numpy_executor
-from tnp.executors.numpy.expressions import key_string
-from tnp.executors.registry import register_executor
+from tnp.executors.registry import get_executor, register_executor
 from tnp.executors.torch import kernels, matmul
 
 __all__ = ["REFUSALS", "clone", "empty_like", "executor", "to_ndarray", "to_tensor"]
@@ -448,7 +447,7 @@ to_tensor = _symbol(
     "to_tensor", lambda context, a: f"{_kernel('to_tensor', context)}({a.name})", tags=(*_CONVERSION, OpTags.MAY_COPY)
 )
 to_ndarray = Symbol(
-    "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=_CONVERSION, executor=numpy_executor,
+    "to_ndarray", None, id="torch.to_ndarray", is_prim=True, tags=_CONVERSION, executor=get_executor("numpy"),
     printer=_statement(lambda context, a: f"{_kernel('to_ndarray', context)}({a.name})"),
 )  # fmt: skip
 clone = _symbol("clone", lambda context, a: f"{a.name}.clone()")

@@ -16,7 +16,7 @@ import torch
 from tnp.core.devices import DeviceType
 from tnp.core.proxies import TensorProxy
 from tnp.executors.cpu_kernels import matmul as own
-from tnp.executors.numpy.kernels import pooled
+from tnp.runtime.pooled import pooled
 
 __all__ = ["goes_to_pool", "is_own", "linear", "matmul"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tnp.executors.llvm import memory, scalars
+from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
@@ -26,7 +26,6 @@ from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.emit.variance import emit_moments
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
-from tnp.executors.llvm.launcher import INTERRUPTED, POLL, POLL_DECLARED
 from tnp.executors.llvm.one_pass_variance import Moments, Moved
 from tnp.executors.llvm.overlapped_fusion import Sliding, Window
 from tnp.executors.llvm.panels import Panels
@@ -34,6 +33,8 @@ from tnp.executors.llvm.row_fusion import Sweep
 from tnp.executors.llvm.schedule import Schedule
 from tnp.executors.llvm.skewed_fusion import Following
 from tnp.executors.llvm.statements import Nest
+from tnp.runtime import allocator
+from tnp.runtime.launcher import INTERRUPTED, POLL, POLL_DECLARED
 
 __all__ = ["Memory", "Module", "emit_kernel"]
 
@@ -120,7 +121,7 @@ class _Arena:
         self.offsets = [where[t] for t in temporaries]
         self.size = max((offset + t.size for offset, t in placed), default=0)
         self.is_taken = self.size > STACK_BYTES
-        self._from_pool = self.is_taken and self.size >= memory.LARGE and memory.serves_kernels()
+        self._from_pool = self.is_taken and self.size >= allocator.LARGE and allocator.serves_kernels()
         self.pointer = "%arena"
         self._raw = "%arena"
 

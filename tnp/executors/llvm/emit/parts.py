@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.emit.body import Body, Part
 from tnp.executors.llvm.emit.prefetch import LINE_BYTES, LINES, ask_for_part, next_rows
 from tnp.executors.llvm.graph import Update
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.statements import Statement
+from tnp.runtime import engine
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Module

@@ -15,11 +15,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm import engine
 from tnp.executors.llvm.emit.body import Body
 from tnp.executors.llvm.graph import Indices
 from tnp.executors.llvm.index import Var
 from tnp.executors.llvm.statements import Statement
+from tnp.runtime import engine
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.emit.kernel import Memory

@@ -19,11 +19,11 @@ import numpy as np
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.engine import define_symbol
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.values import Array, Lazy, Place
+from tnp.runtime.engine import define_symbol
 
 __all__ = ["SYMBOL", "large_product", "multiplies"]
 

@@ -20,7 +20,6 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed
 from tnp.executors.llvm.program.integers import Atom, Int
@@ -41,6 +40,7 @@ from tnp.executors.llvm.program.strip_mining import Strips
 from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
 from tnp.executors.llvm.program.write_hazards import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.scalars.registers import Value
+from tnp.runtime.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED, RECORD_WORDS, REFUSED
 
 __all__ = ["ONE", "UNPREDICTABLE", "ZERO", "Failure", "Program"]
 

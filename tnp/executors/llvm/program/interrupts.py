@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm.launcher import INTERRUPTED
+from tnp.runtime.launcher import INTERRUPTED
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.parallel import Span

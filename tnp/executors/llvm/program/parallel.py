@@ -27,11 +27,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tnp.executors.llvm.launcher import FAILED, INTERRUPTED, POLL_DECLARED, RECORD_WORDS, REFUSED
 from tnp.executors.llvm.program.allocations import undone
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.interrupts import BUDGET, asking, work_of_round
 from tnp.executors.llvm.program.values import Memory
+from tnp.runtime.launcher import FAILED, INTERRUPTED, POLL_DECLARED, RECORD_WORDS, REFUSED
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program

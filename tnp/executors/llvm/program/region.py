@@ -14,8 +14,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow, stored
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.executors.base import Region
-from tnp.executors.llvm import launcher, scalars
-from tnp.executors.llvm.engine import Unavailable
+from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Failure, Program
 from tnp.executors.llvm.program.flow import load_number, store_number
@@ -24,6 +23,8 @@ from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.strip_mining import Uncut
 from tnp.executors.llvm.program.values import Lazy, Place, Scalar
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
+from tnp.runtime import launcher
+from tnp.runtime.engine import Unavailable
 
 __all__ = ["ProgramRegion", "is_sized", "takes"]
 

@@ -9,13 +9,13 @@ from typing import Any
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
-from tnp.executors.llvm.launcher import RECORD_WORDS
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Lazy, Number, Place, Scalar
+from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "sliced", "take_one"]
 

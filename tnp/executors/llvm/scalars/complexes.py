@@ -11,7 +11,6 @@ from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars import elementary
 from tnp.executors.llvm.scalars.elementary.powers import sum_of_squares
 from tnp.executors.llvm.scalars.registers import (
@@ -22,6 +21,7 @@ from tnp.executors.llvm.scalars.registers import (
     register_type,
     select,
 )
+from tnp.runtime.engine import target
 
 __all__ = ["COMPLEXES", "NEED_LIBM", "has_complex_libm"]
 

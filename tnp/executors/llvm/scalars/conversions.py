@@ -15,7 +15,6 @@ from __future__ import annotations
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.engine import target as processor
 from tnp.executors.llvm.scalars.registers import (
     Register,
     Value,
@@ -25,6 +24,7 @@ from tnp.executors.llvm.scalars.registers import (
     register_type,
     select,
 )
+from tnp.runtime.engine import target as processor
 
 __all__ = ["NARROW", "bitcast", "convert", "load", "narrow", "store", "widen"]
 

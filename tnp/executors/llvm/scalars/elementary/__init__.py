@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from tnp.core.dtypes import DType
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.code import Code
-from tnp.executors.llvm.engine import target
 from tnp.executors.llvm.scalars.elementary import circular, errors, exponentials, logarithms, powers
 from tnp.executors.llvm.scalars.registers import Register, libm
+from tnp.runtime.engine import target
 
 __all__ = ["OWN", "Own", "call", "inlined", "is_own"]
 

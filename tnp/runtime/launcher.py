@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from tnp.executors.llvm.engine import Compiled, Unavailable, compile_ir, define_symbol
 from tnp.runtime import locks
+from tnp.runtime.engine import Compiled, Unavailable, compile_ir, define_symbol
 
 __all__ = [
     "FAILED",
@@ -304,7 +304,7 @@ INPUT_KINDS: dict[str, tuple[int, Any]] = {
     "scalar": (4, None),
 }
 
-#: what an output's record says; ``"pooled"`` are large arrays, from the pool of memory.py
+#: what an output's record says; ``"pooled"`` are large arrays, from the pool of allocator.py
 OUTPUT_KINDS = {"array": 0, "pooled": 1, "input": 2, "scalar": 3, "int": 4, "bool": 5, "float": 6, "complex": 7}
 
 #: The clock by which ``tnp_poll`` knows when it has looked (``CLOCK_MONOTONIC_COARSE`` of Linux, ``CLOCK_MONOTONIC`` of macOS), and
@@ -465,7 +465,7 @@ def _link(memory: Any, descriptors: Sequence[Any]) -> None:
 
 def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[Any]]:
     """The words that the native function reads, and the objects whose addresses are among them."""
-    from tnp.executors.llvm.memory import pooled_array  # memory.py is written with this module's C APIs
+    from tnp.runtime.allocator import pooled_array  # allocator.py is written with this module's C APIs
 
     kept: list[Any] = []
 

@@ -33,8 +33,7 @@ import re
 import sys
 from typing import Any
 
-from tnp.executors.llvm import engine
-from tnp.runtime import locks
+from tnp.runtime import engine, locks
 
 __all__ = ["ensure_runtime", "get_num_threads", "set_num_threads"]
 

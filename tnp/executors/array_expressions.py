@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tnp.core import prims, views
 from tnp.core.dtypes import DType
 from tnp.core.printing import add_import, literal
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import BoundSymbol, Symbol
 
-__all__ = ["key_string", "view_expression"]
+__all__ = ["is_expressible", "key_string", "print_update", "view_expression"]
 
 
 def key_string(key: Any, context: dict[str, Any]) -> str:
@@ -130,3 +131,30 @@ def view_expression(sym: Symbol, e: str, args: Any, kwargs: Any, context: dict[s
         add_import(context, "import numpy as np")
         return f"np.{name}({', '.join([e, *parts])})"
     return None
+
+
+def print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
+    """``a[1:] = value``."""
+    a, value, *rest = bsym.args
+    target = literal(a, context)
+    path = rest[0] if rest else None
+    if path is None:
+        return f"{target}[...] = {literal(value, context)}"
+    *before, last = path.steps
+    for step in before:
+        target = view_expression(step.symbol, target, step.args, step.kwargs, context) or ""
+    if last.symbol.id == "numpy.ndarray.getitem":
+        return f"{target}[{key_string(last.args[0], context)}] = {literal(value, context)}"
+    if last.symbol.id == prims.select.id:  # of one dimension it is an element, no view
+        dim, index = last.args
+        return f"{target}[{key_string((slice(None),) * dim + (index,), context)}] = {literal(value, context)}"
+    target = view_expression(last.symbol, target, last.args, last.kwargs, context) or ""
+    return f"{target}[...] = {literal(value, context)}"
+
+
+def is_expressible(path: Any) -> bool:
+    """Whether every step of an update's path is an expression that views."""
+    return path is None or (
+        isinstance(path, views.Path)
+        and all(view_expression(s.symbol, "x", s.args, s.kwargs, {}) is not None for s in path.steps)
+    )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from kernels import Kernel
 
-__all__ = ["PEERS", "Version", "forget", "installed", "one_line", "versions"]
+__all__ = ["PEERS", "Version", "installed", "invalidate", "one_line", "versions"]
 
 #: peers by name, and the package that each needs
 PEERS = {"numba": "numba", "jax.jit": "jax", "torch.compile": "torch", "numexpr": "numexpr"}
@@ -130,7 +130,7 @@ def _to_torch(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in args)
 
 
-def forget(contestants: list[str]) -> None:
+def invalidate(contestants: list[str]) -> None:
     """Lets torch forget its programs: it stops compiling a function that came with many shapes."""
     if "torch.compile" in contestants:
         import torch

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from contestants import Version, forget, one_line, versions
+from contestants import Version, invalidate, one_line, versions
 from kernels import Kernel, Unsupported
 
 __all__ = ["Measurer", "copy_bandwidth", "interleaved"]
@@ -157,7 +157,7 @@ class Measurer:
         row: dict[str, Any] = {"kernel": kernel.name, "n": n, "dtype": dtype, "threads": self.threads}
         row |= {"cold": {}, "blank": {}, "wrong": {}, "unfused": []}
         row["memory_bound"] = kernel.memory_bound
-        forget(self.contestants)
+        invalidate(self.contestants)
         expected: list[Any] = []
         timers: dict[tuple[str, str, str], Timer | CopyTimer] = {}
         original = kernel.arguments(n, np.dtype(dtype))

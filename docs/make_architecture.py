@@ -96,7 +96,7 @@ WAY = (
     ("updates become writes to buffers", "transforms/bufferize.py", "bufferize"),
     ("machine code is made, or found on disk", "runtime/engine.py", "compile_ir"),
     ("the last trace becomes a function", "core/trace.py", "Trace.python_callable"),
-    ("the entry is kept, and runs", "compile/compiled_function.py", "Jitted._keep"),
+    ("the entry is kept, and runs", "compile/compiled_function.py", "Jitted._insert"),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tnp.capture.driver import acquire
 from tnp.capture.guards.prologue import Prologue
-from tnp.compile.compiled_function import Entry, Jitted, programs_behind
+from tnp.compile.compiled_function import CacheEntry, Jitted, programs_behind
 from tnp.compile.specialization import SPECIALISATIONS
 from tnp.core.errors import (
     NeedsEager,
@@ -17,7 +17,7 @@ from tnp.core.errors import (
 )
 from tnp.core.trace import Trace
 from tnp.executors import registry
-from tnp.runtime.gc_tuning import collected_rarely
+from tnp.runtime.gc_tuning import relaxed_gc
 
 __all__ = [
     "CacheInfo",
@@ -145,7 +145,7 @@ def trace() -> Callable[..., Trace]:
         form, values = jitted._formed(args, kwargs)
         prologue = Prologue(form.parameters)
         try:
-            with collected_rarely():
+            with relaxed_gc():
                 return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
@@ -163,7 +163,7 @@ def jitted_behind(f: Any) -> Jitted:
     return found
 
 
-def _entry(f: Any) -> Entry:
+def _entry(f: Any) -> CacheEntry:
     jitted = jitted_behind(f)
     if jitted._last is None:
         raise RuntimeError(f"{jitted!r} has not been called, so nothing has been compiled")
@@ -232,9 +232,9 @@ def cache_info(f: Any) -> CacheInfo:
     return CacheInfo(f._hits, f._misses, len(programs_of(f)))
 
 
-def programs_of(f: Jitted) -> list[tuple[Entry, list[str]]]:
+def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:
     """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
-    found: list[tuple[Entry, list[str]]] = []
+    found: list[tuple[CacheEntry, list[str]]] = []
     for entry in f._entries:
         if entry.question is None:
             found.append((entry, []))

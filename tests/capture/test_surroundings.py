@@ -404,7 +404,7 @@ def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(mo
     tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
     assert seen == [tuple(n * gc_tuning.TIMES for n in before)]
     assert gc.get_threshold() == before
-    with gc_tuning.collected_rarely(), gc_tuning.collected_rarely():
+    with gc_tuning.relaxed_gc(), gc_tuning.relaxed_gc():
         gc.set_threshold(1, 2, 3)  # what the program sets, stays
     assert gc.get_threshold() == (1, 2, 3)
     gc.set_threshold(*before)

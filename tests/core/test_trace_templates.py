@@ -21,7 +21,7 @@ def traced(symbol, args):
         return f"{type(error).__name__}: {error}"
 
 
-def forget():
+def invalidate():
     for symbol in SYMBOLS:
         symbol.templates._made.clear()
 
@@ -41,13 +41,13 @@ def operands(count):
 def test_like_the_meta(symbol):
     """With templates and without, the same is recorded, and the same is refused."""
     for args in operands(by_id[symbol.id].function.nin):
-        forget()
+        invalidate()
         first = traced(symbol, args)
         assert traced(symbol, args) == first, args
 
 
 def test_what_tells_arguments_apart():
-    forget()
+    invalidate()
     for number in (0.0, -0.0, 0, False, 1, True, 1.0):
         trace = tnp.trace()(eval(f"lambda x: np.copysign(x, {number!r})", {"np": np}), np.ones(3))
         (found,) = trace.body
@@ -56,7 +56,7 @@ def test_what_tells_arguments_apart():
 
 def test_the_same_array_twice():
     for square_first in (True, False):
-        forget()
+        invalidate()
         f = tnp.trace()(lambda x, y: (x * x, x * y) if square_first else (x * y, x * x), np.ones(3), np.ones(3))
         names = [[p.name for p in b.args] for b in f.body]
         assert names == ([["x", "x"], ["x", "y"]] if square_first else [["x", "y"], ["x", "x"]])
@@ -64,7 +64,7 @@ def test_the_same_array_twice():
 
 
 def test_scalars_and_arrays_have_templates_of_their_own():
-    forget()
+    invalidate()
 
     def f(x):
         return np.add(x, x[0]), np.add(x[0], x[0]), np.add(x[:1], x[:1]), np.add(x, x[0])
@@ -76,7 +76,7 @@ def test_scalars_and_arrays_have_templates_of_their_own():
 
 def test_forgets_rather_than_grows(monkeypatch):
     monkeypatch.setattr("tnp.core.trace_templates.MOST", 10)
-    forget()
+    invalidate()
     trace = tnp.trace()
     for n in range(25):
         trace(eval(f"lambda x: np.multiply(x, {n})", {"np": np}), np.ones(3))

@@ -454,7 +454,7 @@ def test_what_an_operator_runs_does_not_change_what_it_is_elsewhere(ex):
         jitted(X)
         claimed = [b.sym for b in tnp.last_traces(jitted)[-1].body]
         assert [extend.OpTags.EFFECT in s.tags for s in claimed] == [True]
-        jitted.forget("for the test")
+        jitted.invalidate("for the test")
     assert claimed[0] is not twice and claimed[0].id == twice.id and not twice.tags
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import tnp
 from tnp.runtime import engine, locks
-from tnp.runtime.gc_tuning import collected_rarely
+from tnp.runtime.gc_tuning import relaxed_gc
 from tnp.runtime.quiet import quiet
 
 pytestmark = [
@@ -152,10 +152,10 @@ def test_threads_compile_while_others_fork():
 
 def test_a_child_collects_garbage_as_ever():
     before = gc.get_threshold()
-    with Holding(collected_rarely()):
+    with Holding(relaxed_gc()):
         assert gc.get_threshold() != before
         assert in_child(lambda: gc.get_threshold() == before)
-        with collected_rarely():
+        with relaxed_gc():
             assert in_child(lambda: gc.get_threshold() == before)
     assert gc.get_threshold() == before
 

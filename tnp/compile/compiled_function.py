@@ -51,19 +51,19 @@ from tnp.core.trace import Trace, detached
 from tnp.executors import registry
 from tnp.executors.base import Region
 from tnp.runtime import locks, logs
-from tnp.runtime.gc_tuning import collected_rarely
+from tnp.runtime.gc_tuning import relaxed_gc
 from tnp.transforms.autodiff.rules import grad_transforms_of
 from tnp.transforms.bufferize import MemoryOperations
 from tnp.transforms.partition_fw_bw import partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
-__all__ = ["Entry", "Form", "Jitted", "backend_of", "programs_behind"]
+__all__ = ["CacheEntry", "CallSignature", "Jitted", "backend_of", "programs_behind"]
 
 hide_frames_of(np.__path__[0])
 
 
 @dataclass(eq=False)
-class Form:
+class CallSignature:
     """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
 
     parameters: list[str]
@@ -77,10 +77,10 @@ class Form:
 
 
 @dataclass
-class Entry:
+class CacheEntry:
     """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
 
-    form: Form
+    form: CallSignature
     prologue: Prologue
     run: Callable[..., Any]
     traces: list[Trace] = field(default_factory=list)
@@ -109,7 +109,7 @@ def _forget(what: str, concerns: Callable[[Any], bool]) -> None:
         alive = list(_alive)
     for jitted in alive:
         if concerns(jitted):
-            jitted.forget(what)
+            jitted.invalidate(what)
 
 
 registrations.listeners.append(_forget)
@@ -136,8 +136,8 @@ class Jitted:
         self._fastmath = fastmath
         self._specialisations = specialisations
         self._cudagraphs = cudagraphs
-        self._entries: tuple[Entry, ...] = ()
-        self._last: Entry | None = None
+        self._entries: tuple[CacheEntry, ...] = ()
+        self._last: CacheEntry | None = None
         self._lock = locks.lock()
         self._hits = 0
         self._misses = 0
@@ -159,18 +159,18 @@ class Jitted:
     def _make_binder(self) -> None:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
         self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
-        self._form = Form(list(signature.parameters), apply)
+        self._form = CallSignature(list(signature.parameters), apply)
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
         self._defaults_of = function if has_own else None
         self._bind.__qualname__ = getattr(self, "__qualname__", self._bind.__qualname__)  # errors name it
 
-    def forms(self) -> list[Form]:
+    def forms(self) -> list[CallSignature]:
         """The ways of passing arguments that there have been."""
         return [self._form]
 
-    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallSignature, tuple[Any, ...]]:
         """The form of a call, and the values that are passed in it."""
         return self._form, self._bind(*args, **kwargs)
 
@@ -192,7 +192,7 @@ class Jitted:
             error = raised
         return self._after_error(self._form, args, error)
 
-    def _call_slowly(self, form: Form, values: tuple[Any, ...]) -> Any:
+    def _call_slowly(self, form: CallSignature, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
         if active.running() is not None:
             return form.apply(self.__tnp_function__, values)
@@ -213,9 +213,9 @@ class Jitted:
             raise TraceCheckError(f"a new program of {self!r} is not valid for its own call: not {failure}")
         return form.apply(self.__tnp_function__, values)
 
-    def entry_for(self, form: Form, values: tuple[Any, ...]) -> Entry | None:
+    def entry_for(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry | None:
         """The program that a call runs; ``None`` if there is none yet."""
-        programs: Iterable[Entry] = self._entries
+        programs: Iterable[CacheEntry] = self._entries
         while True:
             fits = (e for e in programs if e.form is form and e.prologue.first_failure(values) is None)
             entry = next(fits, None)
@@ -226,19 +226,19 @@ class Jitted:
                 return None
             programs = entry.question.programs_for(value)
 
-    def traced(self, form: Form, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
+    def traced(self, form: CallSignature, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
         """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
         acquired = self._acquired(form, values, Prologue(form.parameters), self._answers(form, values))
         return acquired.trace, self._program(acquired)[1][-1]
 
-    def _set_entries(self, entries: tuple[Entry, ...]) -> None:
+    def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
         forms = {id(e.form): e.form for e in (*self._entries, *entries)}
         self._entries = entries
         for form in forms.values():
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = (*(e.run for e in entries if e.form is form), *last)
 
-    def _is_settled(self, form: Form) -> bool:
+    def _is_settled(self, form: CallSignature) -> bool:
         """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
         if form.last_resort is not None:
             return True
@@ -264,7 +264,7 @@ class Jitted:
         """Whether the executors that it would be compiled for now are others than those that it was compiled for."""
         return bool(self._used) and self._lists != registry.meaning(self._executors, self._always)
 
-    def forget(self, what: str) -> None:
+    def invalidate(self, what: str) -> None:
         """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
         with _keeping:
             self._forgotten += 1
@@ -276,7 +276,7 @@ class Jitted:
                 self._set_entries(())
             self._used.clear()
 
-    def _start_over(self, form: Form, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
+    def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
         Nothing has been written then: tracing refuses opaque calls after effects.
@@ -285,7 +285,7 @@ class Jitted:
         return form.apply(self.__tnp_function__, values)
 
     def _settle(
-        self, form: Form, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
+        self, form: CallSignature, values: tuple[Any, ...], reason: str, warning: type[Warning] = EagerFallbackWarning
     ) -> None:
         """Puts a finding that calls run eagerly in the place of the program that is valid for ``values``."""
         with self._lock:
@@ -299,7 +299,7 @@ class Jitted:
                             self._set_entries(tuple(made if e is entry else e for e in self._entries))
                     break
 
-    def _after_error(self, form: Form, values: tuple[Any, ...], error: Exception) -> Any:
+    def _after_error(self, form: CallSignature, values: tuple[Any, ...], error: Exception) -> Any:
         """What a call gives whose program raised ``error``: a program that only computes runs again, eagerly. That raises the program's
         own error, from the user's line; if it does not, the error was tnp's."""
         if isinstance(error, LateGuardFailed):
@@ -319,7 +319,7 @@ class Jitted:
         )
         return result
 
-    def _compile(self, form: Form, values: tuple[Any, ...]) -> Entry:
+    def _compile(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry:
         start = time.perf_counter()
         self._misses += 1
         form.traced += 1
@@ -338,12 +338,12 @@ class Jitted:
         prologue.moves_arrays = "cupy" in (self._executors or ())
         answers = self._answers(form, values)
         try:
-            with collected_rarely():
+            with relaxed_gc():
                 acquired = self._acquired(form, values, prologue, answers)
                 with while_compiling():
                     run, traces, training, graphs = self._program(acquired)
             seconds = time.perf_counter() - start
-            entry = Entry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
+            entry = CacheEntry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
@@ -370,11 +370,11 @@ class Jitted:
         self._last = entry
         with _keeping:
             if self._forgotten == forgotten:
-                self._keep(entry, answers.steps)
+                self._insert(entry, answers.steps)
         self._tell(entry, time.perf_counter() - start, again)
         return entry
 
-    def _tell(self, entry: Entry, seconds: float, again: str) -> None:
+    def _tell(self, entry: CacheEntry, seconds: float, again: str) -> None:
         """Logs a new program."""
         name = self.called
         kind = "program" if entry.eager_reason is None else "eager"
@@ -385,12 +385,14 @@ class Jitted:
             for guard in entry.prologue.guards:
                 logs.guards.debug("%s is valid for: %s", name, guard.description)
 
-    def _answers(self, form: Form, values: tuple[Any, ...]) -> Answered:
+    def _answers(self, form: CallSignature, values: tuple[Any, ...]) -> Answered:
         """What tracing gets where it asks for values in this call."""
         mine = [e for e in self._entries if e.form is form]
         return Answered(mine, values, functools.partial(self._question, form))
 
-    def _acquired(self, form: Form, values: tuple[Any, ...], prologue: Prologue, answers: Answered) -> Acquired:
+    def _acquired(
+        self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, answers: Answered
+    ) -> Acquired:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
         languages = loaded_libraries()  # a program's values are of no others
         behind = registry.get_always_executors(languages) if self._always is None else registry.resolve(self._always)
@@ -407,7 +409,7 @@ class Jitted:
         graphs."""
         executors = self._executor_list(acquired.trace)
         if isinstance(acquired, Asked) and acquired.is_light:
-            executors = [e for e in executors if not hasattr(e, "can_fuse")]
+            executors = [e for e in executors if not e.is_fusing]
         numbers = len(acquired.trace.value_guards)
         training = None
         program: Callable[..., Any]
@@ -435,13 +437,13 @@ class Jitted:
         inputs = [acquired.expressions[p.name] for p in traces[-1].args]
         return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training, graphs
 
-    def _question(self, form: Form, asked: Asked, family: Family | None) -> Question:
+    def _question(self, form: CallSignature, asked: Asked, family: Family | None) -> Question:
         """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
         compute, *_ = self._program(asked, functools.partial(repeatable, draws=asked.draws))
-        family = family or Family(self._specialisations, functools.partial(self._beyond, form))
+        family = family or Family(self._specialisations, functools.partial(self._past_cache_limit, form))
         return Question(asked, compute, family)
 
-    def _keep(self, entry: Entry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
+    def _insert(self, entry: CacheEntry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
         """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
         questions = [q for q, _ in steps]
         is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
@@ -450,14 +452,14 @@ class Jitted:
         for at, (question, value) in reversed(list(enumerate(steps))):
             question.add(value, entry)
             around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
-            entry = next((e for e in around if e.question is question), None) or Entry(
+            entry = next((e for e in around if e.question is question), None) or CacheEntry(
                 entry.form, question.prologue, question.run, question=question
             )
         if steps:
             questions[0].family.count += 1
         self._set_entries((entry, *[e for e in self._entries if e is not entry][: RECOMPILE_LIMIT - 1]))
 
-    def _beyond(self, form: Form, *values: Any) -> Any:
+    def _past_cache_limit(self, form: CallSignature, *values: Any) -> Any:
         """A call whose value has no program, and is to get none."""
         text = f"{self.called} runs eagerly: it is compiled for {self._specialisations} values already, and this is another"
         if self._strict:
@@ -465,25 +467,25 @@ class Jitted:
         self._warn_once(text)
         return form.apply(self.__tnp_function__, values)
 
-    def _refused(self, form: Form, prologue: Prologue, error: TraceError) -> Entry:
+    def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
         """What becomes of a program that tnp refuses: it runs eagerly."""
         if self._strict:
             raise _located(error, self.__tnp_function__) from None
         return self._eager_entry(form, prologue, NeedsEager(str(error)))
 
     def _eager_entry(
-        self, form: Form, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
-    ) -> Entry:
+        self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
+    ) -> CacheEntry:
         text = f"{self.called} runs eagerly: {reason.reason} ({reason.location})"
         if self._strict:
             raise TraceError(f"{text}; strict=True refuses that") from None
         self._warn_once(text, warning)
         return self._finding(form, prologue, text)
 
-    def _finding(self, form: Form, prologue: Prologue, text: str) -> Entry:
+    def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """That calls for which a prologue is valid run eagerly."""
         run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
-        return Entry(form, prologue, run, eager_reason=text)
+        return CacheEntry(form, prologue, run, eager_reason=text)
 
     def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:
         if warning not in self._warned:
@@ -492,13 +494,13 @@ class Jitted:
 
     def _once_eagerly(
         self,
-        form: Form,
+        form: CallSignature,
         prologue: Prologue,
         error: BaseException,
         excuse: NeedsEager | None = None,
         *,
         keeps: bool = True,
-    ) -> Entry:
+    ) -> CacheEntry:
         """For a call whose tracing raised ``error``. Calls of its kind run eagerly, which ``keeps`` says is kept. If eager does not raise,
         that is tnp's fault, unless there is an ``excuse``."""
 
@@ -510,7 +512,7 @@ class Jitted:
             except Exception as raised:
                 if keeps and type(raised) is type(error) and self.runs_eagerly and not self._strict:
                     with self._lock, _keeping:
-                        self._keep(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
+                        self._insert(self._finding(form, prologue, f"{self.called} raises {text_of(error)}"))
                 raise
             text = f"tracing raised {text_of(error)}, which eager does not"
             if check.enabled() and excuse is None:
@@ -522,11 +524,11 @@ class Jitted:
                     entry = self._eager_entry(form, prologue, NeedsEager(f"{text}: {REPORT}"), InternalErrorWarning)
                 form.found_eager += 1
                 with _keeping:
-                    self._keep(entry)
+                    self._insert(entry)
             logs.tell(logs.Event("eager", self.called, 0.0, entry.eager_reason or text))
             return result
 
-        return Entry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
+        return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
 
     def _named_executors(self) -> list[Any]:
         named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
@@ -712,14 +714,14 @@ class _Single(Jitted):
     runs_eagerly = False
 
     def _named_executors(self) -> list[Any]:
-        return [e for e in super()._named_executors() if not hasattr(e, "can_fuse")]
+        return [e for e in super()._named_executors() if not e.is_fusing]
 
-    def _refused(self, form: Form, prologue: Prologue, error: TraceError) -> Entry:
+    def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
         raise _located(error, self.__tnp_function__) from None
 
     def _eager_entry(
-        self, form: Form, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
-    ) -> Entry:
+        self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
+    ) -> CacheEntry:
         """There is no other way to run it."""
         if isinstance(reason.__cause__, TraceError):
             raise reason.__cause__

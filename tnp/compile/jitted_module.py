@@ -12,7 +12,7 @@ from typing import Any
 
 from tnp.capture.guards.prologue import MISS
 from tnp.capture.libraries.base import left_alone
-from tnp.compile.compiled_function import Form, Jitted
+from tnp.compile.compiled_function import CallSignature, Jitted
 from tnp.core.printing import compile_source
 
 __all__ = ["JittedModule", "ModulePrograms"]
@@ -147,7 +147,7 @@ class ModulePrograms(Jitted):
 
     def __init__(self, module: Any, **options: Any) -> None:
         #: by how many arguments are passed by position, and the names of those that are not: hooks see the difference
-        self._forms: dict[Any, Form] = {}
+        self._forms: dict[Any, CallSignature] = {}
         super().__init__(module, **options)
         self.__name__ = self.__qualname__ = type(module).__name__
 
@@ -171,10 +171,10 @@ class ModulePrograms(Jitted):
             error = raised
         return self._after_error(form, args, error)
 
-    def forms(self) -> list[Form]:
+    def forms(self) -> list[CallSignature]:
         return list(self._forms.values())
 
-    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, tuple[Any, ...]]:
+    def _formed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CallSignature, tuple[Any, ...]]:
         key = (len(args), *kwargs) if kwargs else len(args)
         form = self._forms.get(key)
         if form is None:
@@ -216,7 +216,7 @@ def _signature(forward: Any) -> inspect.Signature:
         return inspect.Signature()
 
 
-def _form(signature: inspect.Signature, positional: int, keywords: list[str]) -> Form:
+def _form(signature: inspect.Signature, positional: int, keywords: list[str]) -> CallSignature:
     """The form of calls with so many arguments by position and these by name, under the names that ``forward`` has for them."""
     plain = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     wanted = [*plain[:positional], *(f"args{i}" for i in range(len(plain), positional)), *keywords]
@@ -225,4 +225,6 @@ def _form(signature: inspect.Signature, positional: int, keywords: list[str]) ->
         names.append(name if name.isidentifier() and not iskeyword(name) and name not in names else f"argument{i}")
     passed = [f"values[{i}]" for i in range(positional)]
     passed.append(f"**{{{', '.join(f'{k!r}: values[{positional + i}]' for i, k in enumerate(keywords))}}}")
-    return Form(names, compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {}))
+    return CallSignature(
+        names, compile_source(f"def apply(_f, values):\n  return _f({', '.join(passed)})\n", "apply", {})
+    )

@@ -20,7 +20,7 @@ from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
 from tnp.lang.numpy import opaque
 
 if TYPE_CHECKING:
-    from tnp.compile.compiled_function import Entry
+    from tnp.compile.compiled_function import CacheEntry
 
 __all__ = ["SPECIALISATIONS", "Answered", "Family", "Question"]
 
@@ -54,7 +54,7 @@ class Question:
         self.compute = compute
         self.family = family
         #: by a value, as :func:`key_of` writes it, the programs for it
-        self.programs: dict[str, list[Entry]] = {}
+        self.programs: dict[str, list[CacheEntry]] = {}
 
     def answer(self, values: tuple[Any, ...]) -> Any:
         """The value for these arguments, as a Python number; ``MISS`` where the question is not one for them."""
@@ -91,16 +91,16 @@ class Question:
         same = self.name == asked.name and self.length == len(asked.trace.bound_symbols)
         return same and self.prologue.first_failure(values) is None
 
-    def programs_for(self, value: Any) -> Sequence[Entry]:
+    def programs_for(self, value: Any) -> Sequence[CacheEntry]:
         return self.programs.get(key_of(value), ())
 
-    def add(self, value: Any, entry: Entry) -> None:
+    def add(self, value: Any, entry: CacheEntry) -> None:
         """Keeps ``entry`` for a value."""
         entries = self.programs.setdefault(key_of(value), [])
         if not any(e is entry for e in entries):
             entries.insert(0, entry)
 
-    def leaves(self) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    def leaves(self) -> Iterator[tuple[tuple[str, ...], CacheEntry]]:
         """The programs, each with what the values are that it is for."""
         for key, entries in self.programs.items():
             condition = f"the value {key} that {self.what} needs ({self.location})"
@@ -118,7 +118,7 @@ class Answered:
     """
 
     def __init__(
-        self, entries: Sequence[Entry], values: tuple[Any, ...], make: Callable[[Asked, Family | None], Question]
+        self, entries: Sequence[CacheEntry], values: tuple[Any, ...], make: Callable[[Asked, Family | None], Question]
     ) -> None:
         self.entries, self.values, self.make = entries, values, make
         self.begin()

@@ -124,6 +124,8 @@ class Executor:
 
     #: ``"numpy"``, ``"torch"`` or ``"cupy"``; ``None``: whatever the language of the values has
     array_kind: str | None = None
+    #: whether it compiles regions of operations, and not single ones
+    is_fusing = False
     #: of the executor that is named as its kind: (kind, kind) → the operation that turns one into the other
     conversions: Mapping[tuple[str, str], Symbol] = MappingProxyType({})
     #: compiles runs of this executor's operations, and is asked before it
@@ -144,7 +146,7 @@ class Executor:
         """How this executor runs ``sym`` by itself; ``None`` if it does not."""
         return None
 
-    def grouped(self, trace: Any, executors: Sequence[Any]) -> Any:
+    def pattern_rewrite(self, trace: Any, executors: Sequence[Any]) -> Any:
         """The program ``trace`` with groups of operations in another form, before ``executors`` are asked for single ones: as operations of
         this executor, which have those that they replace as their parts, or as operations that others run better. Itself if there is
         nothing to do."""
@@ -401,12 +403,14 @@ class FusionExecutor(Executor):
     ['chains_fusion0']
     """
 
+    is_fusing = True
+
     #: operations in one region, at most
     region_limit = 256
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
     #: operations of which none reads another's results may stand in one region
-    joins_unrelated = True
+    allow_disconnected = True
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tnp.runtime import locks
 
-__all__ = ["collected_rarely"]
+__all__ = ["relaxed_gc"]
 
 #: how many times as many objects are made between two collections
 TIMES = 20
@@ -25,7 +25,7 @@ _outside: tuple[int, int, int] = (0, 0, 0)
 
 
 @contextmanager
-def collected_rarely() -> Iterator[None]:
+def relaxed_gc() -> Iterator[None]:
     """Lets garbage be collected more rarely, as long as any thread is in such a context.
 
     >>> import gc

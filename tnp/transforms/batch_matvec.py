@@ -52,7 +52,7 @@ class _Product:
 
 def batch_matvec(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with such products before their loops, where there is an executor that compiles what is left of the loops."""
-    if not any(hasattr(e, "can_fuse") for e in executors):
+    if not any(e.is_fusing for e in executors):
         return trace
     trace = in_bodies(lambda t: batch_matvec(t, executors), trace)
     if not any(b.sym is prims.for_loop and _found(trace, b) for b in trace.bound_symbols):

@@ -69,11 +69,11 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         elif bsym.sym.name == "exit_errstate":
             strict.pop()
         elif any(strict):  # compiled code reports no floating-point errors
-            asked = [e for e in asked if not hasattr(e, "can_fuse")]
+            asked = [e for e in asked if not e.is_fusing]
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             # A region computes what is read.
-            asked = [e for e in asked if not hasattr(e, "can_fuse") or opens(e, bsym)]
+            asked = [e for e in asked if not e.is_fusing or opens(e, bsym)]
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
@@ -99,7 +99,7 @@ def _views_shown(trace: Trace) -> dict[int, str]:
 
 
 def _of_kind(executors: Sequence[Any], kind: str) -> list[Any]:
-    return [e for e in executors if e.array_kind in (None, kind) and not hasattr(e, "can_fuse")]
+    return [e for e in executors if e.array_kind in (None, kind) and not e.is_fusing]
 
 
 def is_view(bsym: BoundSymbol) -> bool:
@@ -132,7 +132,7 @@ class _Refused:
         reason = getattr(answer, "reason", None)
         self.names.append(executor.name if reason is None else f"{executor.name} ({reason})")
         if reason is not None:
-            kept = self.of_fusers if hasattr(executor, "can_fuse") else self.reasons
+            kept = self.of_fusers if executor.is_fusing else self.reasons
             kept.append((executor.name, self.bsym.sym.qualified_name, reason, self.bsym.location))
 
 
@@ -164,7 +164,7 @@ class _Claims:
             return
         refused = _Refused(bsym)
         for executor in executors:
-            if hasattr(executor, "can_fuse"):
+            if executor.is_fusing:
                 answer = fuses(executor, bsym)
                 if answer:
                     self._taken(bsym, executor, refused)
@@ -215,7 +215,7 @@ class _Claims:
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
-            if hasattr(executor, "can_fuse") and fuses(executor, bsym):
+            if executor.is_fusing and fuses(executor, bsym):
                 _tell(bsym, executor)
                 self.new.bound_symbols.append(_fusable(bsym, executor))
                 return

@@ -61,7 +61,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
         function = _compiled(first.fuser, region, name, first)
         if function is None:
             behind = executors[list(executors).index(first.fuser) + 1 :]
-            rest = [e for e in executors if not hasattr(e, "can_fuse") or e in behind]
+            rest = [e for e in executors if not e.is_fusing or e in behind]
             new.bound_symbols += claim(Trace.like(trace, _plain(group)), rest).bound_symbols
             continue
         new.add_name(name)
@@ -113,7 +113,7 @@ def _check_updates(op: FusedSymbol, fuser: Any, inputs: Sequence[Proxy], outputs
 def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:
     """A region as its fuser wants it: whole, or what is not connected by results apart."""
     first = group[0]
-    if not isinstance(first, Fusable) or first.fuser.joins_unrelated:
+    if not isinstance(first, Fusable) or first.fuser.allow_disconnected:
         return [group]
     part_of: dict[str, list[BoundSymbol]] = {}
     parts: list[list[BoundSymbol]] = []
@@ -245,7 +245,7 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
             readers.setdefault(p.name, []).append(i)
     new: list[list[BoundSymbol]] = [[b] for b in trace.bound_symbols]
     names: dict[str, Any] = {}
-    rest = [e for e in executors if not hasattr(e, "can_fuse")]
+    rest = [e for e in executors if not e.is_fusing]
     made = Trace.like(trace)
     inside = [isinstance(b, Fusable) for b in trace.bound_symbols]
     for i in reversed(range(len(new))):

@@ -39,7 +39,7 @@ _CHEAP = frozenset(
 def masked_values(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with masked values computed in place of all elements, where nothing needs them gathered."""
     trace = in_bodies(lambda t: masked_values(t, executors), trace)
-    fusers = [e for e in executors if hasattr(e, "can_fuse") and not e.reports_errors]
+    fusers = [e for e in executors if e.is_fusing and not e.reports_errors]
     if not fusers or not any(b.sym is prims.nonzero for b in _prims(trace.bound_symbols)):
         return trace
     forwarding, forwarded = forward_stores(trace)

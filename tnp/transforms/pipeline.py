@@ -53,7 +53,7 @@ class Backend:
     def run_singly(self, trace: Trace) -> Callable[..., Any]:
         """``trace`` compiled for the executors of single operations alone."""
         alone = copy(self)
-        alone.executors = tuple(e for e in self.executors if not hasattr(e, "can_fuse"))
+        alone.executors = tuple(e for e in self.executors if not e.is_fusing)
         return compile_trace(trace, alone)[-1].python_callable()
 
 
@@ -91,7 +91,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
 def _grouped(trace: Trace, executors: Sequence[Any]) -> Trace:
     """The trace with groups of operations in the form that executors want them in."""
     for executor in executors:
-        trace = executor.grouped(trace, executors)
+        trace = executor.pattern_rewrite(trace, executors)
     return trace
 
 

@@ -43,7 +43,7 @@ _CHEAP = frozenset(("where", "convert_element_type", "div"))
 
 def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with such loops by :data:`ROUNDS` rounds at a time, and a loop for the rounds that are left over."""
-    if not any(hasattr(e, "can_fuse") for e in executors):
+    if not any(e.is_fusing for e in executors):
         return trace
     trace = in_bodies(lambda t: unroll_and_jam(t, executors), trace)
     if not any(_pays(trace, b) for b in trace.bound_symbols):

@@ -13,14 +13,22 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.speculation.regions import Region, Variables
-from tnp.capture.speculation.trials import CONSTANTS, Failure, Leaving, OneOf, Returned, Returning, is_same_array
+from tnp.capture.speculation.trials import (
+    CONSTANTS,
+    ConditionalExit,
+    ExitUnion,
+    Failure,
+    Returned,
+    Returning,
+    is_same_array,
+)
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import prims
 from tnp.core.proxies import NumberProxy
 from tnp.lang import numpy as lnp
 
-__all__ = ["Payload", "Way", "joined", "payload_of"]
+__all__ = ["ExitPath", "Payload", "joined", "payload_of"]
 
 
 class Payload:
@@ -53,7 +61,7 @@ class Payload:
 
 
 @dataclass(frozen=True)
-class Way:
+class ExitPath:
     """A way in which a body may end early: on a condition, by a code (``None`` for any), and what is returned then, taken apart."""
 
     condition: Any
@@ -88,9 +96,9 @@ class Way:
         return TracedNumber(values[0]), how
 
 
-def joined(ways: list[tuple[Any, Any]]) -> Leaving:
+def joined(ways: list[tuple[Any, Any]]) -> ConditionalExit:
     """The code of a body that may have ended in some ways; if there are several, whether it has in any comes first."""
-    return Leaving(ways[0][0], ways[0][1] if len(ways) == 1 else OneOf(ways[1:]))
+    return ConditionalExit(ways[0][0], ways[0][1] if len(ways) == 1 else ExitUnion(ways[1:]))
 
 
 class _Same:

@@ -27,12 +27,12 @@ from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import (
     BREAK,
     CONTINUE,
+    BufferRotation,
+    ConditionalExit,
+    ExitUnion,
     Failure,
-    Leaving,
-    OneOf,
     Returned,
     Returning,
-    TakeTurns,
     blocks_at_returns,
     is_unknown,
     without,
@@ -98,7 +98,7 @@ class ControlFlow:
             try:
                 lifts = not rounds.known
                 left = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
-            except TakeTurns as turns:
+            except BufferRotation as turns:
                 reason = turns.reason
                 left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
                 if left is None:
@@ -207,17 +207,17 @@ class ControlFlow:
         code = side() if side is not None else None
         if code is None and rest is not None:
             code = rest()
-        elif isinstance(code, Leaving):
+        elif isinstance(code, ConditionalExit):
             return self.go_on(code, rest, names, stores, tail)
         return code
 
     def go_on(self, code: Any, rest: Any, names: Sequence[str], stores: Sequence[str], tail: str | None) -> Any:
         """What follows a loop or a branch that ended with ``code``: ``rest()``, if it did not jump. The rest as for :meth:`if_`."""
-        if isinstance(code, Leaving) and (rest is not None or tail == "function"):
+        if isinstance(code, ConditionalExit) and (rest is not None or tail == "function"):
             return self.if_(code.condition, lambda: code.how, None, rest, names, stores, tail, code)
         if tail == "body":
             code = without(code, CONTINUE)
-        elif isinstance(code, Leaving) and tail is None:
+        elif isinstance(code, ConditionalExit) and tail is None:
             return _plain_code(code)
         return rest() if code is None and rest is not None else code
 
@@ -337,10 +337,10 @@ def _not(x: Any) -> Any:
 
 def _plain_code(code: Any) -> Any:
     """The code of a round that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
-    if isinstance(code, (Leaving, OneOf)):
+    if isinstance(code, (ConditionalExit, ExitUnion)):
         try:
-            code = code if isinstance(code, OneOf) else code.how if code.condition else None
-            code = code.chosen() if isinstance(code, OneOf) else code
+            code = code if isinstance(code, ExitUnion) else code.how if code.condition else None
+            code = code.chosen() if isinstance(code, ExitUnion) else code
         except NeedsValue:
             raise NeedsValue("it leaves a loop on a value that is known only when the program runs") from None
     return None if code is CONTINUE else code
@@ -358,7 +358,7 @@ def _with_known_bounds(rounds: Rounds, reason: str) -> Rounds:
 
 
 def _in_turns(
-    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: TakeTurns
+    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: BufferRotation
 ) -> list[Any] | None:
     """Rolls a loop whose arrays take turns, by as many rounds at a time as make a turn; gives the positions that are left, or
     ``None`` if it does not roll."""

@@ -6,15 +6,15 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.early_exit import Payload, Way, joined, payload_of
+from tnp.capture.control_flow.early_exit import ExitPath, Payload, joined, payload_of
 from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.speculation.regions import UNBOUND, Region, Retrace, Variables
 from tnp.capture.speculation.trials import (
     CONTINUE,
+    ConditionalExit,
+    ExitUnion,
     Failure,
-    Leaving,
-    OneOf,
     Returned,
     Returning,
     Trial,
@@ -75,7 +75,7 @@ class Branch(Trial):
         code = side() if side is not None else None
         if code is None and self.rest is not None:
             code = self.rest()
-        elif isinstance(code, Leaving) and self.rest is not None:
+        elif isinstance(code, ConditionalExit) and self.rest is not None:
             code = self._inner(code.condition, lambda: code.how, self.rest, code)
         if self.tail == "function":
             return self._returned(code)
@@ -93,10 +93,10 @@ class Branch(Trial):
         """A code at the end of the function, with what it returns."""
         if isinstance(code, Returning):
             return code.block()
-        if not isinstance(code, OneOf):
+        if not isinstance(code, ExitUnion):
             return code
         (condition, first), *others = code.ways
-        second = others[0][1] if len(others) == 1 else OneOf(others)
+        second = others[0][1] if len(others) == 1 else ExitUnion(others)
         return self._inner(condition, lambda: first, lambda: second, code)
 
     def once(self, region: Region) -> Any:
@@ -157,15 +157,15 @@ class Branch(Trial):
         found = either(value, self.mixed[name])
         return None if found is None else parts_of(found)
 
-    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[Way]]:
+    def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[ExitPath]]:
         """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves
         that, and in which ways."""
         proxy = self._proxies_of("", code.value) if type(code) is Returned and code.value is not None else None
         if self.tail not in ("body", "side"):
             return code, proxy, []
-        condition = code.condition if isinstance(code, Leaving) else code is not None
-        ways = [Way(c, how, self._payload(how, region)) for c, how in ways_of(code)]
-        return code, proxy, [Way(condition, None, None), *ways]
+        condition = code.condition if isinstance(code, ConditionalExit) else code is not None
+        ways = [ExitPath(c, how, self._payload(how, region)) for c, how in ways_of(code)]
+        return code, proxy, [ExitPath(condition, None, None), *ways]
 
     def _payload(self, how: Any, region: Region) -> Payload | None:
         return payload_of(how, region, self.variables, self.names) if type(how) is Returned else None
@@ -226,7 +226,7 @@ class Branch(Trial):
         return pairs, together
 
     def _join_codes(
-        self, a: tuple[Any, Any, list[Way]], b: tuple[Any, Any, list[Way]], region: Region
+        self, a: tuple[Any, Any, list[ExitPath]], b: tuple[Any, Any, list[ExitPath]], region: Region
     ) -> tuple[Any, Any]:
         """The code of the branch; or a function that makes it of values, and these as pairs of what the sides give."""
         (x, p, _), (y, q, _) = a, b
@@ -249,7 +249,7 @@ class Branch(Trial):
         raise Failure("it jumps on one side")
 
 
-def _leaving(x: Any, y: Any, a: list[Way], b: list[Way], variables: Variables) -> tuple[Any, Any]:
+def _leaving(x: Any, y: Any, a: list[ExitPath], b: list[ExitPath], variables: Variables) -> tuple[Any, Any]:
     """The code of a branch that nothing follows in the body of a loop, as of :meth:`Branch._join_codes`; its sides end with ``x`` and
     ``y``, that is in the ways ``a`` and ``b``."""
     if x is y:
@@ -259,7 +259,7 @@ def _leaving(x: Any, y: Any, a: list[Way], b: list[Way], variables: Variables) -
     if len(keys) == 2:
         keys = keys[1:]  # whether it leaves is whether it does so in the only way
     pairs: list[Any] = []
-    known: list[Way] = []
+    known: list[ExitPath] = []
     for key in keys:
         found = [side.get(key) for side in sides]
         way = next(w for w in found if w is not None)
@@ -270,7 +270,7 @@ def _leaving(x: Any, y: Any, a: list[Way], b: list[Way], variables: Variables) -
         pairs += zip(*(nothing if w is None else w.values for w in found))
         known.append(way)
 
-    def make(*made: Any) -> Leaving:
+    def make(*made: Any) -> ConditionalExit:
         left = list(made)
         return joined([way.rebuilt([left.pop(0) for _ in way.values], variables) for way in known])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tnp.capture.control_flow.early_exit import Way, joined, payload_of
+from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
 from tnp.capture.control_flow.iterables import Rounds
 from tnp.capture.control_flow.loop_carried import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
@@ -14,10 +14,10 @@ from tnp.capture.speculation.trials import (
     BREAK,
     CONSTANTS,
     CONTINUE,
+    BufferRotation,
+    ConditionalExit,
     Failure,
-    Leaving,
     Returned,
-    TakeTurns,
     Trial,
     is_same_array,
     is_unknown,
@@ -45,7 +45,7 @@ class Loop(Trial):
 
     def __init__(
         self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
-        knows_first_test: bool = False, turns: TakeTurns | None = None, lifts: bool = False, forever: bool = False,
+        knows_first_test: bool = False, turns: BufferRotation | None = None, lifts: bool = False, forever: bool = False,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
         #: whether integers are taken to keep the values that they begin with, and those that do not
@@ -92,7 +92,7 @@ class Loop(Trial):
             return self.attempt()
         except Failure as failure:
             failure.settles = failure.settles or self.tracer.unbound_reads > unbound_reads
-            if not failure.settles and not isinstance(failure, TakeTurns):
+            if not failure.settles and not isinstance(failure, BufferRotation):
                 self.tracer.unrollable[code] = failure.reason
             raise
 
@@ -245,7 +245,7 @@ class Loop(Trial):
         return None
 
     def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
-        """Raises :class:`TakeTurns` if the round has exchanged the names of arrays of which it writes one."""
+        """Raises :class:`BufferRotation` if the round has exchanged the names of arrays of which it writes one."""
         begin = {n: entries.get(n, region.values[n]) for n in self.names}
         arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
         now: dict[str, str] = {}
@@ -262,7 +262,7 @@ class Loop(Trial):
         while any(n != m for n, m in where.items()):
             where = {n: now[m] for n, m in where.items()}
             period += 1
-        raise TakeTurns(frozenset(now), period)
+        raise BufferRotation(frozenset(now), period)
 
     def _trace_test(self, region: Region) -> tuple[list[BoundSymbol], Any]:
         if self.test is None:
@@ -277,18 +277,18 @@ class Loop(Trial):
         condition = proxy_of(condition_of(holds)) if is_unknown(holds) else True
         return region.take(), condition
 
-    def _leaving(self, code: Any, region: Region) -> list[Way]:
+    def _leaving(self, code: Any, region: Region) -> list[ExitPath]:
         """In which ways a round ends the loop; if there are several, whether it does in any comes first."""
         code = without(code, CONTINUE)
         if code is None:
             return []
-        if not isinstance(code, Leaving):
+        if not isinstance(code, ConditionalExit):
             raise Failure("it is left in each round")
         ways = [
-            Way(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
+            ExitPath(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
             for c, how in ways_of(code)
         ]
-        return ways if len(ways) == 1 else [Way(code.condition, None, None), *ways]
+        return ways if len(ways) == 1 else [ExitPath(code.condition, None, None), *ways]
 
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
@@ -390,7 +390,7 @@ class Loop(Trial):
             raise Failure("it computes numbers only")
 
     def _record(
-        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[Way],
+        self, region: Region, scope: list[BoundSymbol], index: NumberProxy, test: tuple[list[BoundSymbol], Any], leaves: list[ExitPath],
         names: list[str], carried: list[tuple[Any, Any, Any]], unchanged: dict[str, Any], variables: dict[str, tuple[Any, Any, list[str]]],
         written: dict[int, TensorProxy],
     ) -> Any:  # fmt: skip

@@ -22,12 +22,12 @@ __all__ = [
     "BREAK",
     "CONSTANTS",
     "CONTINUE",
+    "BufferRotation",
+    "ConditionalExit",
+    "ExitUnion",
     "Failure",
-    "Leaving",
-    "OneOf",
     "Returned",
     "Returning",
-    "TakeTurns",
     "Trial",
     "blocks_at_returns",
     "is_same_array",
@@ -51,7 +51,7 @@ class _Jump:
         return self.name
 
 
-#: codes: how a body ended. ``None`` and CONTINUE: the next round; BREAK, a :class:`Returned`, or a :class:`Leaving`
+#: codes: how a body ended. ``None`` and CONTINUE: the next round; BREAK, a :class:`Returned`, or a :class:`ConditionalExit`
 BREAK = _Jump("BREAK")
 CONTINUE = _Jump("CONTINUE")
 
@@ -81,7 +81,7 @@ class Returning(Returned):
         return self.block().value
 
 
-class OneOf:
+class ExitUnion:
     """The code of a body that has ended in one of several ways: ``ways`` are conditions, one of which is true, and codes."""
 
     def __init__(self, ways: Sequence[tuple[Any, Any]]) -> None:
@@ -97,7 +97,7 @@ class OneOf:
         return self.chosen().value
 
 
-class Leaving:
+class ConditionalExit:
     """The code of a body that may have ended with ``how``, any other code but ``None``: it has if ``condition``, known at run time, is
     true."""
 
@@ -115,7 +115,7 @@ class Failure(Exception):
         self.settles = settles
 
 
-class TakeTurns(Failure):
+class BufferRotation(Failure):
     """Arrays that a loop writes change names each round, and have their own again after ``period`` rounds."""
 
     def __init__(self, names: frozenset[str], period: int) -> None:
@@ -126,8 +126,8 @@ class TakeTurns(Failure):
 
 def ways_of(code: Any) -> list[tuple[Any, Any]]:
     """In which ways a body with that code may have ended early, and on what conditions."""
-    condition, how = (code.condition, code.how) if isinstance(code, Leaving) else (True, code)
-    return [] if how is None else list(how.ways) if isinstance(how, OneOf) else [(condition, how)]
+    condition, how = (code.condition, code.how) if isinstance(code, ConditionalExit) else (True, code)
+    return [] if how is None else list(how.ways) if isinstance(how, ExitUnion) else [(condition, how)]
 
 
 def without(code: Any, jump: Any) -> Any:
@@ -139,7 +139,7 @@ def without(code: Any, jump: Any) -> Any:
     if not left:
         return None
     condition = functools.reduce(operator.or_, (c for c, _ in left))
-    return Leaving(condition, left[0][1] if len(left) == 1 else OneOf(left))
+    return ConditionalExit(condition, left[0][1] if len(left) == 1 else ExitUnion(left))
 
 
 def blocks_at_returns(code: Any) -> list[Any]:

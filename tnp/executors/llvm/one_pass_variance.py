@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from tnp.executors.llvm.graph import Node, Reduction, View, needed_for, variables
 from tnp.executors.llvm.statements import Nest, Statement
 
-__all__ = ["Moments", "Moved", "squared", "sum_squares_at_once"]
+__all__ = ["Centered", "Moments", "squared", "sum_squares_at_once"]
 
 #: a smaller array is in the cache when the second pass comes
 LARGE_BYTES = 1 << 20
 
 
 class Moments(Nest):
-    """A nest that sums ``values``, and maybe others. In the same pass over memory it sums what :class:`Moved` needs, too."""
+    """A nest that sums ``values``, and maybe others. In the same pass over memory it sums what :class:`Centered` needs, too."""
 
     shares_rows = False
 
@@ -47,7 +47,7 @@ class Moments(Nest):
         return next(s for s in self.sums if _is_sum_of(s.node, self.values))
 
 
-class Moved(Nest):
+class Centered(Nest):
     """A nest that sums the squares of the distances to ``center``, which comes from the sums of ``moments``, of the values there."""
 
     shares_rows = False
@@ -78,9 +78,9 @@ def sum_squares_at_once(nests: Sequence[Nest]) -> list[Nest]:
                 continue
             moments = Moments(first, values)
             if moments.total.node in needed_for([center]):
-                result[j], result[k] = moments, Moved(second, moments, center)
+                result[j], result[k] = moments, Centered(second, moments, center)
                 break
-    return result if any(isinstance(nest, Moved) for nest in result) else list(nests)
+    return result if any(isinstance(nest, Centered) for nest in result) else list(nests)
 
 
 def _apart(nest: Nest) -> list[Nest]:

@@ -19,7 +19,7 @@ from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
 from tnp.runtime import engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
-from tnp.runtime.gc_tuning import collected_rarely
+from tnp.runtime.gc_tuning import relaxed_gc
 
 __all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
@@ -102,7 +102,7 @@ class NativeRegion:
             try:
                 threads.ensure_runtime()
                 start = time.perf_counter()
-                with collected_rarely():
+                with relaxed_gc():
                     self._specs[key] = self.compiled(key)
                 logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:

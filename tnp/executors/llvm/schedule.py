@@ -18,7 +18,7 @@ from tnp.executors.llvm.graph import Graph, Indices, Node, Product, Reduction, S
 from tnp.executors.llvm.index import Var, disjoint
 from tnp.executors.llvm.layout import Strides
 from tnp.executors.llvm.materialization import Plan
-from tnp.executors.llvm.one_pass_variance import Moved, sum_squares_at_once
+from tnp.executors.llvm.one_pass_variance import Centered, sum_squares_at_once
 from tnp.executors.llvm.overlapped_fusion import Window, slide
 from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.row_fusion import Sweep, sweep
@@ -65,7 +65,7 @@ class Schedule:
 
     def _described(self) -> Iterator[tuple[Nest, str]]:
         for nest in self.nests:
-            if isinstance(nest, Moved):
+            if isinstance(nest, Centered):
                 yield nest, ", in the pass that sums the same"
             elif isinstance(nest, Following):
                 yield nest.first, ""

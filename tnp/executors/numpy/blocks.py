@@ -79,7 +79,7 @@ class BlockExecutor(FusionExecutor):
     array_kind = "numpy"
     reports_errors = True
     updates_inputs = False
-    joins_unrelated = False  # each is computed into memory of its own choice, then
+    allow_disconnected = False  # each is computed into memory of its own choice, then
 
     def __init__(self, name: str, function_of: Callable[[BoundSymbol], Any]) -> None:
         super().__init__(name, version=np.__version__)

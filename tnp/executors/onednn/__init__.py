@@ -47,7 +47,7 @@ class OneDNN(OperatorExecutor):
     def unavailable(self) -> str | None:
         return _missing()
 
-    def grouped(self, trace: Trace, executors: Sequence[Any]) -> Trace:
+    def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
         if trace.trains or not has_convolutions(trace):
             return trace
         if not torch.backends.mkldnn.enabled or _missing() is not None:

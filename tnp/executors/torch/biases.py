@@ -25,7 +25,7 @@ _LARGE = 1 << 14
 def with_biases_apart(trace: Trace, executors: Sequence[Any]) -> Trace:
     """``trace`` with large linear layers as a product and a sum, where regions of fusing ``executors`` will read the sum; itself if
     there are none."""
-    fusers = [e for e in executors if hasattr(e, "can_fuse")]
+    fusers = [e for e in executors if e.is_fusing]
     layers = [b for b in trace.bound_symbols if b.sym.id == LINEAR and _has_bias(b)] if fusers else []
     if not layers:
         return trace

@@ -53,7 +53,7 @@ class OwnTorchExecutor(TorchExecutor):
                 self.implementations[sym.id] = found
         return found
 
-    def grouped(self, trace: Trace, executors: Sequence[Any]) -> Trace:
+    def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
         return trace if self._opens else with_biases_apart(trace, executors)
 
     def _find(self, sym: Symbol) -> Implementation | None:

@@ -331,8 +331,8 @@ def group_norm(input: Any, num_groups: Any, weight: Any = None, bias: Any = None
     each = math.prod(input.shape[1:])
     if input.ndim < 2 or input.shape[1] % num_groups or (input.numel and each == num_groups) or each == 0:
         raise NeedsOpaque("group_norm of another shape")
-    grouped = clang.reshape(input, (input.shape[0], int(num_groups), each // int(num_groups)))
-    result = clang.reshape(normalised(grouped, (2,), eps), input.shape)
+    pattern_rewrite = clang.reshape(input, (input.shape[0], int(num_groups), each // int(num_groups)))
+    result = clang.reshape(normalised(pattern_rewrite, (2,), eps), input.shape)
     result = result if weight is None else clang.mul(result, _of_channels(weight, input.ndim))
     return result if bias is None else clang.add(result, _of_channels(bias, input.ndim))
 

@@ -144,7 +144,7 @@ def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
     function = opaque_function_of(bsym)
     for executor in _in_use.executors:
         found = executor.implementation_of(bsym.sym)
-        if found is None and function is not None and not hasattr(executor, "can_fuse"):
+        if found is None and function is not None and not executor.is_fusing:
             found = executor.implementations.get(function)
         if found is None or found.grad_transform is None:
             continue
@@ -160,7 +160,7 @@ def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
 def is_taken_by_executor(bsym: BoundSymbol) -> bool:
     """Whether an executor in use has an implementation, if not a gradient rule, of the function that an opaque call is."""
     function = opaque_function_of(bsym)
-    executors = (e for e in _in_use.executors if not hasattr(e, "can_fuse"))
+    executors = (e for e in _in_use.executors if not e.is_fusing)
     return any(e.implementation_of(bsym.sym) is None and function in e.implementations for e in executors)
 
 

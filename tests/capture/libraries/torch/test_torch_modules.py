@@ -116,7 +116,7 @@ def test_attributes_of_any_name_are_the_modules():
             super().__init__()
             self.called, self.uses, self._entries, self._hits = 1, 2, "entries", 7
 
-        def forget(self):
+        def invalidate(self):
             return "forgotten"
 
         def options(self):
@@ -133,7 +133,7 @@ def test_attributes_of_any_name_are_the_modules():
     jitted.traced = 5
     assert model.traced == jitted.traced == 5
     assert (jitted.called, jitted.uses, jitted._entries, jitted._hits) == (2, 2, "entries", 7)
-    assert jitted.forget() == "forgotten" and jitted.options() is jitted
+    assert jitted.invalidate() == "forgotten" and jitted.options() is jitted
     assert tnp.cache_info(jitted).misses == 1 and tnp.jit(jitted).uses == 2
     assert copy.deepcopy(jitted).called == 2
     assert "1 program" in str(tnp.explain(jitted))

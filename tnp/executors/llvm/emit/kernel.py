@@ -26,7 +26,7 @@ from tnp.executors.llvm.emit.sweeps import emit_sweep
 from tnp.executors.llvm.emit.variance import emit_moments
 from tnp.executors.llvm.graph import Graph, Indices, Node
 from tnp.executors.llvm.index import Index, linear
-from tnp.executors.llvm.one_pass_variance import Moments, Moved
+from tnp.executors.llvm.one_pass_variance import Centered, Moments
 from tnp.executors.llvm.overlapped_fusion import Sliding, Window
 from tnp.executors.llvm.panels import Panels
 from tnp.executors.llvm.row_fusion import Sweep
@@ -236,7 +236,7 @@ class Module:
                 steps += emit_panels(self, nest, emit_group)
             elif isinstance(nest, Moments):
                 steps += self._moments(nest)
-            elif isinstance(nest, Moved) and nest in self._moved:
+            elif isinstance(nest, Centered) and nest in self._moved:
                 steps.append(self._moved[nest])
             elif nest.outer:
                 steps.append(emit_nest(self, nest))
@@ -252,7 +252,7 @@ class Module:
         return [step for group in nest.groups for step in emit_group_alone(self, nest, group)]
 
     def _moments(self, nest: Moments) -> list[Callable[[Code], None]]:
-        moved = next(n for n in self.plan.nests if isinstance(n, Moved) and n.moments is nest)
+        moved = next(n for n in self.plan.nests if isinstance(n, Centered) and n.moments is nest)
         runs = runs_of(self, [*nest.statements(), *moved.statements()], nest.total.loops)
         made = emit_moments(self, nest, moved, runs)
         if made is None:

@@ -18,7 +18,7 @@ from tnp.executors.llvm.emit.body import Body, Part, copy_bytes, entry, set_byte
 from tnp.executors.llvm.emit.parts import CHUNK, Parts, even_length, part_of, vectors_that_fill, whole_vectors
 from tnp.executors.llvm.emit.prefetch import FAR, LINE_BYTES
 from tnp.executors.llvm.index import Index, Var
-from tnp.executors.llvm.one_pass_variance import Moments, Moved
+from tnp.executors.llvm.one_pass_variance import Centered, Moments
 from tnp.executors.llvm.statements import Statement
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _length(run: Sequence[Var]) -> int:
 
 
 def emit_moments(
-    module: Module, nest: Moments, moved: Moved, runs: Sequence[list[Var]]
+    module: Module, nest: Moments, moved: Centered, runs: Sequence[list[Var]]
 ) -> tuple[list[Callable[[Code], None]], Callable[[Code], None]] | None:
     """The calls of the functions that sum blocks and combine the sums, and, for when the center is known, of that which combines the
     squares. ``None`` if the loops, in ``runs`` that are one loop each, are not such that blocks can be made."""
@@ -66,7 +66,7 @@ def emit_moments(
 class _Work:
     """Blocks of ``rows`` times ``tile`` elements. Without loops that are kept, there is one column."""
 
-    def __init__(self, module: Module, nest: Moments, moved: Moved, runs: Sequence[list[Var]]) -> None:
+    def __init__(self, module: Module, nest: Moments, moved: Centered, runs: Sequence[list[Var]]) -> None:
         self.module = module
         self.nest = nest
         self.moved = moved

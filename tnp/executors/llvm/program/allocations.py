@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tnp.executors.llvm.program.values import Place
+from tnp.executors.llvm.program.values import StridedView
 
 __all__ = ["Allocations", "extent"]
 
@@ -85,7 +85,7 @@ class Allocations:
         return lines, lacking, [f"  call void @free(ptr {raw})" for raw in raws]
 
 
-def extent(place: Place) -> tuple[int, int] | None:
+def extent(place: StridedView) -> tuple[int, int] | None:
     """Where the bytes of an array of the caller's begin, and how many there are; ``None`` if others lie between them."""
     if any(n.known == 0 for n in place.shape):
         return 0, 0
@@ -101,7 +101,7 @@ def extent(place: Place) -> tuple[int, int] | None:
     return low, high - low + place.dtype.itemsize
 
 
-def undone(written: Sequence[Place]) -> Sequence[tuple[Place, int, int]] | None:
+def undone(written: Sequence[StridedView]) -> Sequence[tuple[StridedView, int, int]] | None:
     """What has to be copied so that writes can be undone: each array, where it begins, and its bytes."""
     found = [(place, extent(place)) for place in written]
     return None if any(e is None for _, e in found) else [(place, *e) for place, e in found if e is not None]

@@ -18,7 +18,7 @@ from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, truth, whole
 from tnp.executors.llvm.program.rules import rule, step
-from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import do_not_fit, require_equal, take_one
 from tnp.executors.llvm.scalars.registers import Value
 
@@ -26,7 +26,7 @@ __all__ = ["element_index"]
 
 
 def _is_array(x: Any) -> bool:
-    return isinstance(x, (Scalar, Place, Lazy))
+    return isinstance(x, (Scalar, StridedView, Thunk))
 
 
 def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, compute: Any) -> Array:
@@ -45,7 +45,7 @@ def _elementwise(p: Program, arrays: Sequence[Array], dtype: DType, cost: int, c
         return compute(p, [a.element(p, at if a.shape else ()) for a in arrays])
 
     reads: frozenset[Memory] = frozenset().union(*(a.reads for a in arrays))
-    return Lazy(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))
+    return Thunk(full.shape, dtype, make, reads, cost + sum(a.cost for a in arrays))
 
 
 def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dtype: DType) -> Array:
@@ -180,7 +180,7 @@ def _shape(p: Program, shape: Any) -> list[Int]:
 def _full(p: Program, out: TensorProxy, shape: Any, value: Any, **options: Any) -> Array:
     element = p.scalar(value) if _is_array(value) else as_dtype(p, value, out.dtype)
     sizes = _shape(p, shape)
-    return Lazy(sizes, out.dtype, lambda p, at: element) if sizes else Scalar(element, out.dtype)
+    return Thunk(sizes, out.dtype, lambda p, at: element) if sizes else Scalar(element, out.dtype)
 
 
 @rule("empty")
@@ -200,7 +200,7 @@ def _iota(p: Program, out: TensorProxy, length: Any, *, start: Any = 0, step: An
     def make(p: Program, at: At) -> Value:
         return scalars.convert(p.code, p.text(first + at[0] * known), dtypes.int64, out.dtype)
 
-    return Lazy(_shape(p, [length]), out.dtype, make)
+    return Thunk(_shape(p, [length]), out.dtype, make)
 
 
 # Elements
@@ -240,7 +240,7 @@ def element_index(p: Program, indices: Array, at: At, n: Int) -> Int:
 def check_indices(p: Program, indices: Array, n: Int, dim: int) -> None:
     """Raises ``IndexError`` at run time unless all elements are indices of a dimension of ``n``."""
     signed = indices.dtype.kind == "i"
-    if isinstance(indices, Place) and indices.memory.indices_of == n:
+    if isinstance(indices, StridedView) and indices.memory.indices_of == n:
         return
 
     def is_wrong(at: At) -> tuple[str, str]:
@@ -289,7 +289,7 @@ def _take(p: Program, out: TensorProxy, a: Array, indices: Array, dim: int) -> A
         i = element_index(p, indices, at[dim : dim + rank], n)
         return a.element(p, (*at[:dim], i, *at[dim + rank :]))
 
-    return Lazy(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
+    return Thunk(shape, a.dtype, make, a.reads | indices.reads, 1 + a.cost)
 
 
 def _index_mismatch(indices: Sequence[Array]) -> tuple[Any, list[Int]]:
@@ -314,7 +314,7 @@ def _index_get(p: Program, out: TensorProxy, a: Array, indices: Sequence[Array])
         return a.element(p, (*first, *at[rank:]))
 
     reads = a.reads.union(*(i.reads for i in kept))
-    found = Lazy([*kept[0].shape, *a.shape[len(kept) :]], a.dtype, make, reads, 1 + a.cost)
+    found = Thunk([*kept[0].shape, *a.shape[len(kept) :]], a.dtype, make, reads, 1 + a.cost)
     return found
 
 

@@ -22,7 +22,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Int
-from tnp.executors.llvm.program.values import Array, Lazy, Place
+from tnp.executors.llvm.program.values import Array, StridedView, Thunk
 from tnp.runtime.engine import define_symbol
 
 __all__ = ["SYMBOL", "large_product", "multiplies"]
@@ -68,13 +68,13 @@ def multiplies(dtype: DType) -> bool:
     return letter is not None and all(_define(letter + name) for name in _SIGNATURES if name != "syrk")
 
 
-def large_product(p: Program, a: Array, b: Array, dtype: DType) -> Place:
+def large_product(p: Program, a: Array, b: Array, dtype: DType) -> StridedView:
     """The product of two matrices, in memory of its own."""
     rows, inner, columns = a.shape[0], a.shape[1], b.shape[1]
     made = p.temporary([rows, columns], dtype)
     if inner.low < 1:  # some libraries do nothing then
         zero = scalars.constant(0, dtype)
-        p.fill(made, Lazy(made.shape, dtype, lambda p, at: zero))
+        p.fill(made, Thunk(made.shape, dtype, lambda p, at: zero))
     if rows.known == 1:
         _matrix_times_vector(p, _matrix(p, _transposed(_place(p, b))), _vector(p, a, 1), made, 1)
     elif columns.known == 1:
@@ -84,31 +84,31 @@ def large_product(p: Program, a: Array, b: Array, dtype: DType) -> Place:
     return made
 
 
-def _place(p: Program, x: Array) -> Place:
-    return x if isinstance(x, Place) else p.force(x)
+def _place(p: Program, x: Array) -> StridedView:
+    return x if isinstance(x, StridedView) else p.force(x)
 
 
-def _transposed(x: Place) -> Place:
+def _transposed(x: StridedView) -> StridedView:
     return x.like(x.offset, x.shape[::-1], x.strides[::-1])
 
 
-def _is_row_major(x: Place) -> bool:
+def _is_row_major(x: StridedView) -> bool:
     """Whether a library takes it as rows, each behind the one before."""
     (far, near), size = x.strides, x.dtype.itemsize
     return near == size and far % size == 0 and far // size >= max(1, x.shape[1].high)
 
 
-def _matrix(p: Program, x: Array) -> Place:
+def _matrix(p: Program, x: Array) -> StridedView:
     place = _place(p, x)
     return place if _is_row_major(place) or _is_row_major(_transposed(place)) else p.force(place)
 
 
-def _vector(p: Program, x: Array, dim: int) -> Place:
+def _vector(p: Program, x: Array, dim: int) -> StridedView:
     place, size = _place(p, x), x.dtype.itemsize
     return place if place.strides[dim] >= size and place.strides[dim] % size == 0 else p.force(place)
 
 
-def _matrix_times_vector(p: Program, a: Place, x: Place, made: Place, dim: int) -> None:
+def _matrix_times_vector(p: Program, a: StridedView, x: StridedView, made: StridedView, dim: int) -> None:
     """``a @ x``; ``x`` and the result lie along that dimension, or the other one."""
     size = made.dtype.itemsize
     order, leading = (COLUMN_MAJOR, a.strides[0]) if _is_row_major(a) else (ROW_MAJOR, a.strides[1])
@@ -117,7 +117,7 @@ def _matrix_times_vector(p: Program, a: Place, x: Place, made: Place, dim: int) 
         steps[1])  # fmt: skip
 
 
-def _matrix_times_matrix(p: Program, a: Place, b: Place, made: Place) -> None:
+def _matrix_times_matrix(p: Program, a: StridedView, b: StridedView, made: StridedView) -> None:
     size, dtype = made.dtype.itemsize, made.dtype
     kinds, leading = [], []
     for x in (a, b):

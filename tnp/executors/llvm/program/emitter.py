@@ -29,7 +29,7 @@ from tnp.executors.llvm.program.parallel import (
     UNKNOWN_TRIPS,
     VECTORISED,
     Access,
-    Span,
+    LoopRecord,
     Work,
     most_of,
     outline,
@@ -37,7 +37,7 @@ from tnp.executors.llvm.program.parallel import (
 )
 from tnp.executors.llvm.program.rules import RULES
 from tnp.executors.llvm.program.strip_mining import Strips
-from tnp.executors.llvm.program.values import Array, At, Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.write_hazards import Copied, copies_of_what_is_read, reads_ahead
 from tnp.executors.llvm.scalars.registers import Value
 from tnp.runtime.launcher import FAILED, INTERRUPTED, POLL, POLL_DECLARED, RECORD_WORDS, REFUSED
@@ -96,7 +96,7 @@ class Program:
         self.slots: dict[str, int] = {}
         #: all loads and stores, and the loops that might run in parallel
         self.log: list[Access] = []
-        self.spans: list[Span] = []
+        self.spans: list[LoopRecord] = []
         #: the first labels of ``while`` loops
         self.whiles: list[str] = []
         self.work = Work(0)
@@ -106,7 +106,7 @@ class Program:
         self.strips: Strips | None = None
         self.strip_begin = ZERO
         #: what is read while that is being recorded, and at what offset
-        self.accesses: list[tuple[Place, Int]] | None = None
+        self.accesses: list[tuple[StridedView, Int]] | None = None
         #: copies that are read instead of what is at these offsets, and where
         self.redirected: list[tuple[Copied, Int, At]] = []
         self.copies_rows = False
@@ -116,11 +116,11 @@ class Program:
         self.waiting: list[tuple[int, Callable[[], None]]] = []
         self.last_select: str | None = None
         #: where results of the region are to be, by name
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, StridedView] = {}
         #: the names of values that leave the program as new ones
         self.leaving: set[str] = set()
         #: the caller's arrays that are written to
-        self.written: list[Place] = []
+        self.written: list[StridedView] = []
 
     # Names
 
@@ -142,7 +142,7 @@ class Program:
     def bind(self, out: Any, value: Any) -> None:
         """Gives a name its value, and memory if that pays."""
         if isinstance(out, TensorProxy):
-            if isinstance(value, Lazy):
+            if isinstance(value, Thunk):
                 if not value.shape:
                     self.flush()
                     value = Scalar(value.element(self, ()), value.dtype)
@@ -154,7 +154,7 @@ class Program:
                     self.scopes[-1][n.name] = Number(int, m)
         self.scopes[-1][out.name] = value
 
-    def _wants_memory(self, name: str, value: Lazy) -> bool:
+    def _wants_memory(self, name: str, value: Thunk) -> bool:
         block = self.blocks[-1]
         if not value.cost:
             return False
@@ -205,7 +205,7 @@ class Program:
         name, self.last_select = self.last_select, None
         if name is not None:
             found = self.scopes[-1].get(name)
-            if isinstance(found, Place) and not found.shape:
+            if isinstance(found, StridedView) and not found.shape:
                 self.scopes[-1][name] = Scalar(self.load(found, ()), found.dtype)
 
     # Integers
@@ -387,7 +387,7 @@ class Program:
         at = len(code.lines)
         variable = code.temp("i")
         code.line("")
-        span = Span(at - 1, variable, first, last, step, head, done, len(self.log), rounds, *most, trips=trips)
+        span = LoopRecord(at - 1, variable, first, last, step, head, done, len(self.log), rounds, *most, trips=trips)
         yield variable
         following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"
@@ -439,7 +439,7 @@ class Program:
     def level(self) -> int:
         return len(self.blocks)
 
-    def temporary(self, shape: Sequence[Int], dtype: DType) -> Place:
+    def temporary(self, shape: Sequence[Int], dtype: DType) -> StridedView:
         """Memory of the call's own for an array, the same each time that this step runs."""
         bounds = [n.high for n in shape]
         size = max(1, math.prod(max(1, n) for n in bounds)) * dtype.itemsize
@@ -451,7 +451,7 @@ class Program:
             step *= max(1, bounds[d])
         made = self.memory(self._allocate(size), self.level)
         made.is_new = True
-        return Place(made, dtype, ZERO, shape, strides)
+        return StridedView(made, dtype, ZERO, shape, strides)
 
     def _allocate(self, size: int) -> str:
         return self.allocations.take(size, len(self.code.lines))
@@ -460,11 +460,11 @@ class Program:
         own = _SCOPES + 3 * memory.scope
         return f", !alias.scope !{own + 1}, !noalias !{own + 2}"
 
-    def pointer(self, place: Place, at: At) -> str:
+    def pointer(self, place: StridedView, at: At) -> str:
         offset = self.text(place.where(at))
         return self.code.op(f"getelementptr i8, ptr {place.memory.pointer}, i64 {offset}")
 
-    def load(self, place: Place, at: At) -> Value:
+    def load(self, place: StridedView, at: At) -> Value:
         if self.redirected:
             where = place.where(at)
             for copied, offset, position in self.redirected:
@@ -473,13 +473,13 @@ class Program:
         self._note(place, at, stores=False)
         return scalars.load(self.code, self.pointer(place, at), place.dtype, self.alias(place.memory))
 
-    def _note(self, place: Place, at: At, *, stores: bool) -> None:
+    def _note(self, place: StridedView, at: At, *, stores: bool) -> None:
         if self.accesses is not None:
             self.accesses.append((place, place.where(at)))
         else:
             self.log.append(Access(place.memory, narrowed(self, place.where(at)), place.dtype.itemsize, stores))
 
-    def store(self, place: Place, at: At, value: Value) -> None:
+    def store(self, place: StridedView, at: At, value: Value) -> None:
         self._note(place, at, stores=True)
         scalars.store(self.code, value, self.pointer(place, at), place.dtype, self.alias(place.memory))
 
@@ -496,24 +496,24 @@ class Program:
         value: Value = x.element(self, tuple(ZERO for _ in x.shape))
         return value
 
-    def force(self, x: Array) -> Place:
+    def force(self, x: Array) -> StridedView:
         """An array's elements in memory of the program's own."""
         made = self.temporary(x.shape, x.dtype)
         self.fill(made, x)
         return made
 
-    def room_for(self, name: str, shape: Sequence[Int], dtype: DType) -> Place:
+    def room_for(self, name: str, shape: Sequence[Int], dtype: DType) -> StridedView:
         """Memory for the value of a name: where the result of that name is to be, or a temporary."""
         place = self.places.get(name) if not self.blocks else None
         return self.temporary(shape, dtype) if place is None else place
 
-    def room(self, name: str, x: Array) -> Place:
+    def room(self, name: str, x: Array) -> StridedView:
         """A copy of ``x`` in :meth:`room_for` it."""
         made = self.room_for(name, x.shape, x.dtype)
         self.fill(made, x)
         return made
 
-    def fill(self, target: Place, x: Array, copied: Sequence[Copied] = ()) -> None:
+    def fill(self, target: StridedView, x: Array, copied: Sequence[Copied] = ()) -> None:
         """Stores all elements of ``x``, whose shape is the target's, none of which the target's memory holds elsewhere, but for what
         was copied."""
         order = sorted(range(len(target.shape)), key=lambda d: -abs(target.strides[d]))
@@ -523,7 +523,7 @@ class Program:
             self.redirected = []
             self.store(target, at, value)
 
-    def assign(self, target: Place, x: Array) -> None:
+    def assign(self, target: StridedView, x: Array) -> None:
         """:meth:`fill`, whatever ``x`` looks at."""
         if target.same_as(x):
             return
@@ -537,7 +537,7 @@ class Program:
             self.copies_rows = True
             self.fill(target, x, copied)
 
-    def may_assign(self, target: Place, x: Array) -> bool:
+    def may_assign(self, target: StridedView, x: Array) -> bool:
         """Whether :meth:`fill` stores the right elements though ``x`` may look at the target's memory."""
         return target.same_as(x) or target.memory not in x.reads or reads_ahead(self, target, x)
 
@@ -545,14 +545,14 @@ class Program:
         """Before ``memory`` is written to: gives memory of their own to all values that look at it and are still needed."""
         for scope in self.scopes:
             for name, x in list(scope.items()):
-                if isinstance(x, (Place, Lazy)) and memory in x.reads and name != but:
+                if isinstance(x, (StridedView, Thunk)) and memory in x.reads and name != but:
                     if self.is_live(name) or also(name):
                         self.scopes[-1][name] = self.force(x)
 
     # The whole
 
     @property
-    def loops_asking(self) -> dict[str, Span | None]:
+    def loops_asking(self) -> dict[str, LoopRecord | None]:
         """The loops in which Ctrl-C is looked for, by their first labels."""
         return {s.head: s for s in self.spans} | dict.fromkeys(self.whiles)
 

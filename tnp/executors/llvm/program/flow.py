@@ -22,7 +22,7 @@ from tnp.executors.llvm.program.parallel import most_of, trips_of
 from tnp.executors.llvm.program.rules import step
 from tnp.executors.llvm.program.strip_mining import MANY, Strips, Uncut, plan
 from tnp.executors.llvm.program.updates import own
-from tnp.executors.llvm.program.values import Lazy, Memory, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import sliced
 
 __all__ = ["Variable", "condition", "load_number", "store_number"]
@@ -33,7 +33,7 @@ FAR = 2**62
 
 def condition(p: Program, x: Any) -> str:
     """The bool of a number, or of an array of one element."""
-    if isinstance(x, (Scalar, Place, Lazy)):
+    if isinstance(x, (Scalar, StridedView, Thunk)):
         value: str = scalars.convert(p.code, p.scalar(x), x.dtype, dtypes.bool8)
         return value
     return truth(p, x)
@@ -75,8 +75,8 @@ class Variable:
     def __init__(self, p: Program, proxy: Proxy, init: Any, *, changes_buffers: bool = False) -> None:
         self.p = p
         self.proxy = proxy
-        self.buffer: Place | None = None
-        self.other: Place | None = None
+        self.buffer: StridedView | None = None
+        self.other: StridedView | None = None
         self.home = self.away = self.current = self.next = ""
         self.sizes: dict[int, str] = {}
         if isinstance(proxy, NumberProxy):
@@ -108,7 +108,7 @@ class Variable:
             assert isinstance(proxy, NumberProxy)
             store_number(p, proxy, value, self.slot)
 
-    def _set_array(self, buffer: Place, x: Any) -> None:
+    def _set_array(self, buffer: StridedView, x: Any) -> None:
         p = self.p
         for n, m in zip(buffer.shape, x.shape):
             if m.high > n.high or (n.known is not None and n != m):
@@ -121,7 +121,7 @@ class Variable:
         for d, slot in self.sizes.items():
             p.code.line(f"store i64 {p.text(x.shape[d])}, ptr {slot}")
 
-    def _change_buffers(self, buffer: Place, x: Any) -> None:
+    def _change_buffers(self, buffer: StridedView, x: Any) -> None:
         """Makes the new value in the buffer that the variable is not in."""
         p, code = self.p, self.p.code
         if self.other is None:
@@ -195,7 +195,7 @@ class Carried:
     def __init__(self, p: Program, b: BoundSymbol, args: Sequence[Proxy], inits: Sequence[Any]) -> None:
         self.p = p
         self.args = args
-        self.memory: dict[str, Place] = {}
+        self.memory: dict[str, StridedView] = {}
         self.variables: dict[str, Variable] = {}
         captured = {x.name for body in bodies_of(b) for x in body.captures}
         written = stored(b)
@@ -203,7 +203,7 @@ class Carried:
             if arg.name in written:
                 x = p.value(init)
                 is_needed = init.name in captured or p.is_live(init.name)
-                taken = any(isinstance(x, Place) and x.memory is y.memory for y in self.memory.values())
+                taken = any(isinstance(x, StridedView) and x.memory is y.memory for y in self.memory.values())
                 place = p.room(arg.name, x) if taken else own(p, init.name, x, is_needed)
                 p.keep_what_is_read(place.memory, init.name, captured.__contains__)
                 self.memory[arg.name] = place
@@ -237,7 +237,7 @@ class Carried:
         values = []
         for v, x in zip(variables, results):
             if v.buffer is None:
-                values.append(Scalar(p.scalar(x), x.dtype) if isinstance(x, (Place, Lazy)) else x)
+                values.append(Scalar(p.scalar(x), x.dtype) if isinstance(x, (StridedView, Thunk)) else x)
             elif (x.reads & buffers) - {v.buffer.memory}:
                 values.append(p.force(x))
             else:
@@ -282,8 +282,8 @@ def _check_results(p: Program, carried: Carried, results: Sequence[Any], outputs
     # What leaves the program is the caller's own array if eager's is, and the same array twice if eager's is.
     for k, result in enumerate(results):
         leaves = k < len(outputs) and outputs[k].name in p.leaving
-        if isinstance(result, (Place, Lazy)) and result.shape and leaves:
-            if any(result is x for x in seen) or (isinstance(result, Place) and not result.memory.is_new):
+        if isinstance(result, (StridedView, Thunk)) and result.shape and leaves:
+            if any(result is x for x in seen) or (isinstance(result, StridedView) and not result.memory.is_new):
                 raise Refused("an array that has several names")
             seen.append(result)
 
@@ -321,7 +321,7 @@ def _strips(p: Program, b: BoundSymbol, carried: Carried) -> Strips | None:
         return None
     body: Body = b.args[3]
     found = {x.name: p.value(x) for x in body.captures} | dict(carried.memory)
-    return plan(b, {name: x.strides for name, x in found.items() if isinstance(x, Place)})
+    return plan(b, {name: x.strides for name, x in found.items() if isinstance(x, StridedView)})
 
 
 @contextmanager

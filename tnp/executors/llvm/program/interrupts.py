@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from tnp.runtime.launcher import INTERRUPTED
 
 if TYPE_CHECKING:
-    from tnp.executors.llvm.program.parallel import Span
+    from tnp.executors.llvm.program.parallel import LoopRecord
 
 __all__ = ["BUDGET", "asking", "work_of_round"]
 
@@ -45,7 +45,7 @@ class _Loop:
 
     start: int
     end: int
-    span: Span | None
+    span: LoopRecord | None
     inner: list[_Loop] = field(default_factory=list)
     #: instructions of a round but for those of inner loops of lengths that nobody knows
     work: float = 0.0
@@ -62,7 +62,7 @@ class _Loop:
 
 
 def asking(
-    lines: Sequence[str], loops: Mapping[str, Span | None], poll: str, outside: str = ""
+    lines: Sequence[str], loops: Mapping[str, LoopRecord | None], poll: str, outside: str = ""
 ) -> tuple[list[str], list[str]]:
     """The lines with what asks, and what has to be in the function's entry; the same lines if nothing takes long.
 
@@ -75,13 +75,13 @@ def asking(
     return writer.written(), writer.entry
 
 
-def work_of_round(lines: Sequence[str], loops: Mapping[str, Span | None]) -> float:
+def work_of_round(lines: Sequence[str], loops: Mapping[str, LoopRecord | None]) -> float:
     """Instructions of a round of the loop whose lines these are, infinite if it has loops of lengths that nobody knows."""
     (loop,) = _nested(lines, loops)
     return math.inf if loop.unknown else loop.work
 
 
-def _nested(lines: Sequence[str], loops: Mapping[str, Span | None]) -> list[_Loop]:
+def _nested(lines: Sequence[str], loops: Mapping[str, LoopRecord | None]) -> list[_Loop]:
     """The outermost loops, in order."""
     starts = {line[:-1]: i for i, line in enumerate(lines) if line.endswith(":") and line[:-1] in loops}
     ends: dict[str, int] = {}
@@ -189,7 +189,7 @@ class _Writer:
             rounds = f"%rounds.{label}"
         self.before.setdefault(loop.start - 1, []).extend([*added, *self._add_rounds(loop, span, rounds)])
 
-    def _add_rounds(self, loop: _Loop, span: Span, distance: str) -> list[str]:
+    def _add_rounds(self, loop: _Loop, span: LoopRecord, distance: str) -> list[str]:
         """Adds what the rounds over a distance will come to."""
         shift = max(0, round(math.log2(max(loop.work / abs(span.step), 1))))
         work = f"%work.{span.head}"
@@ -233,7 +233,7 @@ class _Writer:
         yield f"  store i64 {INTERRUPTED}, ptr %outcome"
         yield "  br label %leave"
 
-    def _stretch(self, loop: _Loop, span: Span, rounds: int, counts: bool) -> None:
+    def _stretch(self, loop: _Loop, span: LoopRecord, rounds: int, counts: bool) -> None:
         """Cuts a ``for`` into stretches of so many rounds; ``counts``: and says before each what all that are left will come to."""
         label, step = span.head, span.step * rounds
         entering, phi = loop.start - 1, loop.start + 1

@@ -36,7 +36,7 @@ from tnp.runtime.launcher import FAILED, INTERRUPTED, POLL_DECLARED, RECORD_WORD
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "Span", "Work", "most_of", "outline", "trips_of"]
+__all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "LoopRecord", "Work", "most_of", "outline", "trips_of"]
 
 #: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
 #: thread each time round.
@@ -72,7 +72,7 @@ class Access:
 
 
 @dataclass
-class Span:
+class LoopRecord:
     """A loop in the code: its lines from the label of its first block to the branch back, and what is known of it."""
 
     start: int
@@ -139,7 +139,7 @@ def outline(p: Program, name: str) -> list[str]:
     if not worth:
         return []
     registers = _Registers(p)
-    chosen: list[tuple[Span, _Parts]] = []
+    chosen: list[tuple[LoopRecord, _Parts]] = []
     for span in sorted(worth, key=lambda s: (s.start, -s.end)):
         if any(s.start <= span.start and span.end <= s.end for s, _ in chosen):
             continue
@@ -229,7 +229,7 @@ class _Parts:
     most: int | None = None
 
 
-def _parts(p: Program, span: Span, registers: _Registers) -> _Parts | None:
+def _parts(p: Program, span: LoopRecord, registers: _Registers) -> _Parts | None:
     """What the lines of a loop use; ``None`` if it cannot be a function of its own."""
     lines = p.code.lines[span.start : span.end]
     labels = {line[:-1] for line in lines if not line.startswith(" ")}
@@ -277,13 +277,13 @@ def _parts(p: Program, span: Span, registers: _Registers) -> _Parts | None:
     return parts
 
 
-def _may_be_undone(p: Program, span: Span) -> bool:
+def _may_be_undone(p: Program, span: LoopRecord) -> bool:
     """Whether what the program writes can be copied before, and is little beside the work."""
     arrays = undone(p.written)
     return arrays is not None and sum(size for _, _, size in arrays) * WORK_PER_BYTE <= span.work * span.trips
 
 
-def _are_independent(p: Program, span: Span, parts: _Parts, registers: _Registers) -> bool:
+def _are_independent(p: Program, span: LoopRecord, parts: _Parts, registers: _Registers) -> bool:
     """Whether no two iterations meet in memory that one of them writes to."""
     by_memory: dict[Memory, dict[tuple[Int, int, bool], None]] = {}
     accesses = p.log[span.accesses : span.accesses_end]
@@ -300,7 +300,7 @@ def _are_independent(p: Program, span: Span, parts: _Parts, registers: _Register
     return all(_are_apart(list(found), span, is_outside) for found in by_memory.values())
 
 
-def _are_apart(found: Sequence[tuple[Int, int, bool]], span: Span, is_outside: Callable[[Atom], bool]) -> bool:
+def _are_apart(found: Sequence[tuple[Int, int, bool]], span: LoopRecord, is_outside: Callable[[Atom], bool]) -> bool:
     """Whether accesses to one memory in two iterations never meet."""
     if len(found) > MOST_ACCESSES:
         return False
@@ -323,7 +323,7 @@ def _rest(offset: Int, row: int) -> Int:
     return Int((offset.constant + half) % row - half, terms)
 
 
-def _gap(found: Sequence[tuple[Int, int, bool]], span: Span, is_outside: Callable[[Atom], bool]) -> bool:
+def _gap(found: Sequence[tuple[Int, int, bool]], span: LoopRecord, is_outside: Callable[[Atom], bool]) -> bool:
     """Whether accesses in one iteration differ by less than the steps from one iteration to the next."""
     factors, split = set(), []
     for offset, size, stores in found:
@@ -350,7 +350,7 @@ def _gap(found: Sequence[tuple[Int, int, bool]], span: Span, is_outside: Callabl
     return True
 
 
-def _outlined(p: Program, span: Span, parts: _Parts, name: str) -> str:
+def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
     """Replaces the lines of a loop by a parallel call of the function that it gives."""
     code = p.code
     lines = _asking(p, span, parts, code.lines[span.start : span.end])
@@ -390,7 +390,7 @@ def _outlined(p: Program, span: Span, parts: _Parts, name: str) -> str:
     return text
 
 
-def _asking(p: Program, span: Span, parts: _Parts, lines: Sequence[str]) -> list[str]:
+def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
     """The lines of a loop with what asks for Ctrl-C, which is said in ``parts``."""
     found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
     parts.may_stop = len(found) > len(lines)
@@ -461,7 +461,7 @@ _TAKE = (
 )
 
 
-def _function(p: Program, span: Span, parts: _Parts, lines: Sequence[str], name: str) -> tuple[str, bool]:
+def _function(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str], name: str) -> tuple[str, bool]:
     """The function that takes chunks of a loop's iterations until there are none, and whether it needs the heap."""
     private = set(parts.slots)
     entry = ["  %outcome = alloca i64", "  store i64 0, ptr %outcome", f"  %slots = alloca [{RECORD_WORDS} x i64]"]

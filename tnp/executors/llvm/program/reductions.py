@@ -14,7 +14,7 @@ from tnp.executors.llvm.program import blas
 from tnp.executors.llvm.program.emitter import ONE, ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
 from tnp.executors.llvm.program.rules import rule
-from tnp.executors.llvm.program.values import Array, At, Lazy, Place, Scalar
+from tnp.executors.llvm.program.values import Array, At, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import require_equal
 from tnp.executors.llvm.program.write_hazards import recorded
 from tnp.executors.llvm.scalars.registers import Value
@@ -152,7 +152,7 @@ def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DTy
             p.store(made, place(i), reducer.combine(p.code, p.load(made, place(i)), value))
     if reducer.dtype is dtype:
         return made
-    return Lazy(
+    return Thunk(
         made.shape, dtype, lambda p, at: scalars.convert(p.code, p.load(made, at), reducer.dtype, dtype), made.reads, 1
     )
 
@@ -236,7 +236,7 @@ def _var(p: Program, out: TensorProxy, a: Array, dims: Sequence[int], *, correct
             apart = p.code.op(f"fsub {type_} {x.element(p, at)}, {mean}")
             return p.code.op(f"fmul {type_} {apart}, {apart}")
 
-        total = _accumulate(p, "sum", Lazy(x.shape, x.dtype, squared, x.reads, 2), dims, fixed)
+        total = _accumulate(p, "sum", Thunk(x.shape, x.dtype, squared, x.reads, 2), dims, fixed)
         # Of too few, NumPy divides by 0.
         rest = as_float(count, float(correction))
         positive = code.op(f"fcmp ogt {type_} {rest}, 0.0")
@@ -292,7 +292,7 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
         b = p.force(b)
     made = p.temporary([rows, columns], dtype)
     # Along the columns of b if those are neighbours, as sums over the inner dimension otherwise.
-    along_rows = columns.known != 1 and not (isinstance(b, Place) and abs(b.strides[0]) < abs(b.strides[1]))
+    along_rows = columns.known != 1 and not (isinstance(b, StridedView) and abs(b.strides[0]) < abs(b.strides[1]))
     if not along_rows:
         with p.loops(made.shape) as (i, j):
             total = Accumulator(p, dtype)
@@ -301,11 +301,11 @@ def _matmul(p: Program, out: TensorProxy, a: Array, b: Array) -> Array:
                 total.set(_fused(p, a.element(p, (i, k)), b.element(p, (k, j)), total.get(), dtype))
             if made.shape == (ONE, ONE):
                 value = total.get()
-                return Lazy(made.shape, dtype, lambda p, at: value)
+                return Thunk(made.shape, dtype, lambda p, at: value)
             p.store(made, (i, j), total.get())
         return made
     zero = scalars.constant(0, dtype)
-    p.fill(made, Lazy(made.shape, dtype, lambda p, at: zero))
+    p.fill(made, Thunk(made.shape, dtype, lambda p, at: zero))
 
     def add_rows(i: Int, rows_of_b: Sequence[Int]) -> None:
         """Adds some rows of b, each times an element of a, to a row of the result."""

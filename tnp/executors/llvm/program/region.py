@@ -21,7 +21,7 @@ from tnp.executors.llvm.program.flow import load_number, store_number
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.strip_mining import Uncut
-from tnp.executors.llvm.program.values import Lazy, Place, Scalar
+from tnp.executors.llvm.program.values import Scalar, StridedView, Thunk
 from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
 from tnp.runtime import launcher
 from tnp.runtime.engine import Unavailable
@@ -232,12 +232,12 @@ def _input(p: Program, x: Proxy, kind: Any, pointer: str, level: int) -> Any:
     assert isinstance(x, TensorProxy)
     if x.scalar:
         return Scalar(scalars.load(p.head, pointer, x.dtype), x.dtype)
-    return Place(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])
+    return StridedView(p.memory(pointer, level), x.dtype, ZERO, [Int(n) for n in x.shape], kind[1])
 
 
-def _contiguous(p: Program, x: TensorProxy, pointer: str) -> Place:
+def _contiguous(p: Program, x: TensorProxy, pointer: str) -> StridedView:
     strides = _usual(x)[1]
-    return Place(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)
+    return StridedView(p.memory(pointer, -1), x.dtype, ZERO, [Int(n) for n in x.shape], strides)
 
 
 def _finish(p: Program, x: Proxy, pointer: str) -> None:
@@ -247,7 +247,7 @@ def _finish(p: Program, x: Proxy, pointer: str) -> None:
         store_number(p, x, value, pointer)
     elif isinstance(x, TensorProxy) and not x.shape:
         scalars.store(p.code, p.scalar(value), pointer, x.dtype)
-    elif isinstance(value, (Place, Lazy)):
+    elif isinstance(value, (StridedView, Thunk)):
         p.assign(p.places[x.name], value)
     else:
         raise Refused(f"a result that is {value!r}")

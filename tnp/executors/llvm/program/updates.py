@@ -14,16 +14,16 @@ from tnp.executors.llvm.program.emitter import Program
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.numbers import as_dtype
 from tnp.executors.llvm.program.rules import step
-from tnp.executors.llvm.program.values import Array, Lazy, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Array, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import STORE, VIEWS, broadcast
 
 __all__ = ["own"]
 
 
-def own(p: Program, name: str, x: Array, is_needed: bool) -> Place:
+def own(p: Program, name: str, x: Array, is_needed: bool) -> StridedView:
     """Memory with the elements of ``x`` that the body being written may change; ``is_needed`` says that ``name`` is to keep
     its value."""
-    if not isinstance(x, Place) or x.memory.level != p.level or not _has_places(x):
+    if not isinstance(x, StridedView) or x.memory.level != p.level or not _has_places(x):
         return p.room(name, x)
     if is_needed:
         p.scopes[-1][name] = p.force(x)
@@ -31,16 +31,16 @@ def own(p: Program, name: str, x: Array, is_needed: bool) -> Place:
     return x
 
 
-def _has_places(x: Place) -> bool:
+def _has_places(x: StridedView) -> bool:
     """Whether each element has a place of its own, as far as that matters: a view that repeats none."""
     return all(stride or n.known == 1 for n, stride in zip(x.shape, x.strides))
 
 
-def _fitted(p: Program, value: Any, target: Place) -> Array:
+def _fitted(p: Program, value: Any, target: StridedView) -> Array:
     """``value`` as elements of the target's shape and dtype."""
     if isinstance(value, (bool, int, float, complex, Number)):
         element = as_dtype(p, value, target.dtype)
-        return Lazy(target.shape, target.dtype, lambda p, at: element)
+        return Thunk(target.shape, target.dtype, lambda p, at: element)
     array: Array = value
     while len(array.shape) > len(target.shape):
         array = VIEWS["squeeze"](p, None, array, [0])
@@ -62,7 +62,7 @@ def _update(p: Program, b: BoundSymbol) -> None:
     p.bind(b.output, base)
 
 
-def _target(p: Program, b: BoundSymbol, base: Place) -> Place:
+def _target(p: Program, b: BoundSymbol, base: StridedView) -> StridedView:
     """The view of ``base`` that an update writes to."""
     current: TensorProxy = b.args[0]
     found: Array = base
@@ -78,7 +78,7 @@ def _target(p: Program, b: BoundSymbol, base: Place) -> Place:
             current = out
     p.last_select = None
     p.flush()
-    if not isinstance(found, Place) or found.memory is not base.memory:
+    if not isinstance(found, StridedView) or found.memory is not base.memory:
         raise Refused("an update through a view that is a copy")
     return found
 
@@ -86,7 +86,7 @@ def _target(p: Program, b: BoundSymbol, base: Place) -> Place:
 @step("copy_")
 def _copy(p: Program, b: BoundSymbol) -> None:
     target = p.value(b.args[1])
-    assert isinstance(target, Place)
+    assert isinstance(target, StridedView)
     if not target.same_as(p.value(b.args[0])):
         p.keep_what_is_read(target.memory, b.args[1].name)
         p.assign(target, p.value(b.args[0]))
@@ -101,7 +101,7 @@ def _slice_update(p: Program, b: BoundSymbol) -> None:
     steps = (b.args[3] if len(b.args) > 3 else b.kwargs.get("strides")) or [1] * len(starts)
     stops = [start + (n.high - 1) * by + 1 for start, n, by in zip(starts, value.shape, steps)]
     target = VIEWS["slice"](p, None, base, starts, stops, steps)
-    assert isinstance(target, Place)
+    assert isinstance(target, StridedView)
     p.keep_what_is_read(base.memory, proxy.name)
     p.assign(target, _fitted(p, value, target))
     p.bind(b.output, base)

@@ -1,7 +1,7 @@
 """What the names of a program stand for while its code is written.
 
-A :class:`Number` is a Python number, a :class:`Scalar` the one element of a 0-d array, both in registers. A :class:`Place`
-is an array in memory, seen with an offset and strides: taking a view costs nothing. A :class:`Lazy` array has no memory: its
+A :class:`Number` is a Python number, a :class:`Scalar` the one element of a 0-d array, both in registers. A :class:`StridedView`
+is an array in memory, seen with an offset and strides: taking a view costs nothing. A :class:`Thunk` array has no memory: its
 elements are computed where they are wanted. What a place or a lazy array looks at may be overwritten later; who writes first
 makes sure that nobody needs what was there.
 """
@@ -19,7 +19,7 @@ from tnp.executors.llvm.scalars.registers import Value
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
 
-__all__ = ["Array", "At", "Lazy", "Memory", "Number", "Place", "Scalar"]
+__all__ = ["Array", "At", "Memory", "Number", "Scalar", "StridedView", "Thunk"]
 
 #: a position: an integer a dimension
 At: TypeAlias = "tuple[Int, ...]"
@@ -63,7 +63,7 @@ class Scalar:
         return self.value
 
 
-class Place:
+class StridedView:
     """An array in memory: its element at ``at`` is ``offset + sum(at * stride)`` bytes from the memory's beginning."""
 
     cost = 0
@@ -76,9 +76,9 @@ class Place:
         self.strides = tuple(strides)
         self.reads = frozenset((memory,))
 
-    def like(self, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> Place:
+    def like(self, offset: Int, shape: Sequence[Int], strides: Sequence[int]) -> StridedView:
         """Another view of the same memory."""
-        return Place(self.memory, self.dtype, offset, shape, strides)
+        return StridedView(self.memory, self.dtype, offset, shape, strides)
 
     def where(self, at: At) -> Int:
         """How many bytes an element is from the memory's beginning."""
@@ -93,13 +93,13 @@ class Place:
     def same_as(self, other: object) -> bool:
         """Whether the other array is the very same elements of the same memory."""
         return (
-            isinstance(other, Place)
+            isinstance(other, StridedView)
             and (self.memory, self.offset, self.shape) == (other.memory, other.offset, other.shape)
             and self.strides == other.strides
         )
 
 
-class Lazy:
+class Thunk:
     """An array whose elements ``make`` computes; ``cost`` is about how many operations one takes, ``reads`` what memory."""
 
     def __init__(
@@ -120,4 +120,4 @@ class Lazy:
         return self.make(p, at)
 
 
-Array: TypeAlias = "Scalar | Place | Lazy"
+Array: TypeAlias = "Scalar | StridedView | Thunk"

@@ -14,7 +14,7 @@ from tnp.executors.llvm.program.hoisting import is_checked_ahead, learn
 from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.numbers import whole
 from tnp.executors.llvm.program.rules import rule, step
-from tnp.executors.llvm.program.values import Array, At, Lazy, Number, Place, Scalar
+from tnp.executors.llvm.program.values import Array, At, Number, Scalar, StridedView, Thunk
 from tnp.runtime.launcher import RECORD_WORDS
 
 __all__ = ["STORE", "VIEWS", "broadcast", "do_not_fit", "require_equal", "sliced", "take_one"]
@@ -30,9 +30,9 @@ INDICES = "shape mismatch: indexing arrays could not be broadcast together with 
 CHEAP = 8
 
 
-def _moved(x: Array, shape: Sequence[Int], where: Callable[[At], At]) -> Lazy:
+def _moved(x: Array, shape: Sequence[Int], where: Callable[[At], At]) -> Thunk:
     """The lazy array whose element at a position is that of ``x`` at ``where`` of it."""
-    return Lazy(shape, x.dtype, lambda p, at: x.element(p, where(at)), x.reads, x.cost)
+    return Thunk(shape, x.dtype, lambda p, at: x.element(p, where(at)), x.reads, x.cost)
 
 
 def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
@@ -44,7 +44,7 @@ def _select(p: Program, out: Any, a: Array, dim: int, index: Any) -> Array:
 
 def take_one(p: Program, a: Array, dim: int, i: Int) -> Array:
     shape = [m for d, m in enumerate(a.shape) if d != dim]
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         strides = [s for d, s in enumerate(a.strides) if d != dim]
         return a.like(a.offset + i * a.strides[dim], shape, strides)
     return _moved(a, shape, lambda at: (*at[:dim], i, *at[dim:]))
@@ -123,7 +123,7 @@ def _dynamic_slice(p: Program, out: Any, a: Array, dim: int, start: Any, stop: A
 
 def sliced(a: Array, dim: int, first: Int, length: Int, step: int) -> Array:
     shape = [length if d == dim else m for d, m in enumerate(a.shape)]
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         strides = [s * step if d == dim else s for d, s in enumerate(a.strides)]
         return a.like(a.offset + first * a.strides[dim], shape, strides)
     return _moved(a, shape, lambda at: (*at[:dim], first + at[dim] * step, *at[dim + 1 :]))
@@ -141,7 +141,7 @@ def _slice(p: Program, out: Any, a: Array, starts: Any, stops: Any, strides: Any
 
 def _transpose(p: Program, out: Any, a: Array, permutation: Sequence[int]) -> Array:
     shape = [a.shape[d] for d in permutation]
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         return a.like(a.offset, shape, [a.strides[d] for d in permutation])
     back = [list(permutation).index(d) for d in range(len(permutation))]
     return _moved(a, shape, lambda at: tuple(at[d] for d in back)) if shape else a
@@ -162,7 +162,7 @@ def _squeeze(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
 def _flip(p: Program, out: Any, a: Array, dims: Sequence[int]) -> Array:
     for d in dims:
         last = a.shape[d] - 1
-        if isinstance(a, Place):
+        if isinstance(a, StridedView):
             strides = [-s if e == d else s for e, s in enumerate(a.strides)]
             a = a.like(a.offset + last * a.strides[d], a.shape, strides)
         else:
@@ -189,16 +189,16 @@ def broadcast(p: Program, a: Array, shape: Sequence[Int], dims: Sequence[int], w
     """``a`` repeated to ``shape``, its dimension ``i`` at ``dims[i]``. ``words`` say what is wrong with two shapes."""
     if isinstance(a, Scalar):
         value = a
-        return Lazy(shape, a.dtype, lambda p, at: value.value) if shape else a
+        return Thunk(shape, a.dtype, lambda p, at: value.value) if shape else a
     repeated = [n.known == 1 and shape[d].known != 1 for n, d in zip(a.shape, dims)]
     for n, d, again in zip(a.shape, dims, repeated):
         if not again:
             # Of two operands it is the second that is repeated to the shape of the first.
             order = (a.shape, shape) if words in (STORE, INDEXED) else (shape, a.shape)
             require_equal(p, n, shape[d], *do_not_fit(*order, words))
-    if isinstance(a, Lazy) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
+    if isinstance(a, Thunk) and a.cost > CHEAP and (any(repeated) or len(shape) > len(dims)):
         a = p.force(a)
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         strides = [0] * len(shape)
         for s, d, again in zip(a.strides, dims, repeated):
             strides[d] = 0 if again else s
@@ -244,7 +244,7 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
         return _with_ones(a, new, dict(zip(wanted, kept)))
     if any(n.known is None for n in (*a.shape, *new)):
         raise Refused("a reshape to sizes of the program")
-    place = a if isinstance(a, Place) and _is_contiguous(a) else p.force(a)
+    place = a if isinstance(a, StridedView) and _is_contiguous(a) else p.force(a)
     strides, step = [0] * len(new), place.dtype.itemsize
     for d in reversed(range(len(new))):
         strides[d] = step
@@ -252,7 +252,7 @@ def _reshape(p: Program, out: TensorProxy, a: Array, shape: Sequence[Any]) -> Ar
     return place.like(place.offset, new, strides)
 
 
-def _is_contiguous(a: Place) -> bool:
+def _is_contiguous(a: StridedView) -> bool:
     expected = a.dtype.itemsize
     for n, stride in zip(reversed(a.shape), reversed(a.strides)):
         if n.constant != 1 and stride != expected:
@@ -263,7 +263,7 @@ def _is_contiguous(a: Place) -> bool:
 
 def _with_ones(a: Array, shape: Sequence[Int], source: dict[int, int]) -> Array:
     """``a`` with dimensions of length 1 dropped and added; ``source`` says where each other comes from."""
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         return a.like(a.offset, shape, [a.strides[source[d]] if d in source else 0 for d in range(len(shape))])
     rank, back = len(a.shape), {d: e for e, d in source.items()}
     return _moved(a, shape, lambda at: tuple(at[back[d]] if d in back else ZERO for d in range(rank)))
@@ -273,7 +273,7 @@ def _diagonal(p: Program, out: Any, a: Array, offset: int, dim1: int, dim2: int)
     length = Int(out.shape[-1])
     rest = [n for d, n in enumerate(a.shape) if d not in (dim1, dim2)]
     row, column = Int(max(0, -offset)), Int(max(0, offset))
-    if isinstance(a, Place):
+    if isinstance(a, StridedView):
         strides = [s for d, s in enumerate(a.strides) if d not in (dim1, dim2)]
         start = a.offset + row * a.strides[dim1] + column * a.strides[dim2]
         return a.like(start, [*rest, length], [*strides, a.strides[dim1] + a.strides[dim2]])
@@ -346,7 +346,7 @@ def _concatenate(p: Program, out: TensorProxy, arrays: Sequence[Array], dim: int
     begin = ZERO
     for a in arrays:
         part = sliced(made, dim, begin, a.shape[dim], 1)
-        assert isinstance(part, Place)
+        assert isinstance(part, StridedView)
         p.fill(part, a)
         begin = begin + a.shape[dim]
     return made

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.program.integers import Atom, Int
-from tnp.executors.llvm.program.values import Array, At, Place
+from tnp.executors.llvm.program.values import Array, At, StridedView
 
 if TYPE_CHECKING:
     from tnp.executors.llvm.program.emitter import Program
@@ -27,7 +27,9 @@ SMALL = 8
 class Copied:
     """A copy of what is read of the target's memory at ``base`` plus multiples of some of the positions."""
 
-    def __init__(self, place: Place, base: Int, dims: Sequence[int], strides: Sequence[int], copy: Place) -> None:
+    def __init__(
+        self, place: StridedView, base: Int, dims: Sequence[int], strides: Sequence[int], copy: StridedView
+    ) -> None:
         self.place = place
         self.base = base
         self.dims = dims
@@ -42,18 +44,18 @@ class Copied:
         return total
 
 
-def reads_ahead(p: Program, target: Place, x: Array) -> bool:
+def reads_ahead(p: Program, target: StridedView, x: Array) -> bool:
     """Whether each element of ``x`` is computed before anything that it reads is overwritten."""
     at = _somewhere(target)
     return not _behind(target, at, recorded(p, x, at)[0])
 
 
-def copies_of_what_is_read(p: Program, target: Place, x: Array) -> list[Copied] | None:
+def copies_of_what_is_read(p: Program, target: StridedView, x: Array) -> list[Copied] | None:
     """Copies of what an element of ``x`` reads of the target that is overwritten before; ``None`` if that is too much, or unknown."""
     at = _somewhere(target)
     accesses, registers = recorded(p, x, at)
     dims = {next(iter(i.terms)): d for d, i in enumerate(at) if i.terms}
-    found: dict[Int, tuple[Place, dict[int, int]]] = {}
+    found: dict[Int, tuple[StridedView, dict[int, int]]] = {}
     for place, offset in _behind(target, at, accesses):
         used = {dims[a]: c for a, c in offset.terms.items() if a in dims}
         count = math.prod(max(1, target.shape[d].high) for d in used)
@@ -66,18 +68,18 @@ def copies_of_what_is_read(p: Program, target: Place, x: Array) -> list[Copied] 
     for offset, (place, used) in found.items():
         base = Int(offset.constant, {a: c for a, c in offset.terms.items() if a not in dims})
         shape, strides = [target.shape[d] for d in used], list(used.values())
-        view = Place(place.memory, place.dtype, base, shape, strides)
+        view = StridedView(place.memory, place.dtype, base, shape, strides)
         copied.append(Copied(place, base, list(used), strides, p.force(view)))
     return copied
 
 
-def _somewhere(target: Place) -> At:
+def _somewhere(target: StridedView) -> At:
     return tuple(
         Int.of(Atom(f"%at{d}", 0, max(1, n.high - 1))) if n.known != 1 else Int(0) for d, n in enumerate(target.shape)
     )
 
 
-def _behind(target: Place, at: At, accesses: Sequence[tuple[Place, Int]]) -> list[tuple[Place, Int]]:
+def _behind(target: StridedView, at: At, accesses: Sequence[tuple[StridedView, Int]]) -> list[tuple[StridedView, Int]]:
     """Which accesses may find what was stored before."""
     here = target.where(at)
     dims = sorted((d for d in range(len(at)) if at[d].terms), key=lambda d: -target.strides[d])
@@ -92,7 +94,7 @@ def _behind(target: Place, at: At, accesses: Sequence[tuple[Place, Int]]) -> lis
     return found
 
 
-def recorded(p: Program, x: Array, at: At) -> tuple[list[tuple[Place, Int]], set[str]]:
+def recorded(p: Program, x: Array, at: At) -> tuple[list[tuple[StridedView, Int]], set[str]]:
     """What the element of ``x`` at a position reads, and the registers that it takes. No code is written."""
     code, accesses, known = p.code, p.accesses, p.known
     p.code, p.accesses, p.known = Code(code), [], [{}]

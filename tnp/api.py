@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from tnp.capture.driver import acquire
 from tnp.capture.guards.prologue import Prologue
-from tnp.compile.compiled_function import CacheEntry, Jitted, programs_behind
+from tnp.compile import single_operation  # noqa: F401 — compiles symbols that are called outside of tracing
+from tnp.compile.cache_entry import CacheEntry
+from tnp.compile.compiled_function import Jitted, programs_behind
 from tnp.compile.specialization import SPECIALISATIONS
 from tnp.core.errors import (
     NeedsEager,

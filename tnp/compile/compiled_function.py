@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import re
-import sys
 import time
 import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.driver import Acquired, acquire
+from tnp.capture.driver import Acquired
 from tnp.capture.guards.prologue import MISS, Prologue
-from tnp.capture.libraries.base import left_alone, loaded_libraries, tell_dynamo
+from tnp.capture.libraries.base import left_alone, tell_dynamo
 from tnp.capture.speculation.value_specialization import Asked
-from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
+from tnp.compile.by_name import for_cloudpickle, is_found_by_name
+from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.call_signature import binder, check_compilable, signature_of
-from tnp.compile.faults import REPORT, is_certain, passed_on, text_of, while_compiling
+from tnp.compile.driver import capture, compile_acquired
+from tnp.compile.executor_selection import ExecutorSelection
+from tnp.compile.faults import REPORT, is_certain, located, passed_on, text_of, while_compiling
 from tnp.compile.specialization import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
@@ -45,52 +45,13 @@ from tnp.core.errors import (
     hide_frames_of,
     user_stack_level,
 )
-from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import call_outside_trace_with
-from tnp.core.trace import Trace, detached
-from tnp.executors import registry
-from tnp.executors.base import Region
+from tnp.core.trace import Trace
 from tnp.runtime import locks, logs
 from tnp.runtime.gc_tuning import relaxed_gc
-from tnp.transforms.autodiff.rules import grad_transforms_of
-from tnp.transforms.bufferize import MemoryOperations
-from tnp.transforms.partition_fw_bw import partition
-from tnp.transforms.pipeline import Backend, compile_trace
 
-__all__ = ["CacheEntry", "CallSignature", "Jitted", "backend_of", "programs_behind"]
+__all__ = ["Jitted", "programs_behind"]
 
 hide_frames_of(np.__path__[0])
-
-
-@dataclass(eq=False)
-class CallSignature:
-    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
-
-    parameters: list[str]
-    apply: Callable[..., Any]
-    runs: tuple[Callable[..., Any], ...] = ()
-    #: how often such a call was traced, and how often that found that it runs eagerly
-    traced: int = 0
-    found_eager: int = 0
-    #: runs eagerly, once there may be no more programs
-    last_resort: Callable[..., Any] | None = None
-
-
-@dataclass
-class CacheEntry:
-    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
-
-    form: CallSignature
-    prologue: Prologue
-    run: Callable[..., Any]
-    traces: list[Trace] = field(default_factory=list)
-    eager_reason: str | None = None
-    seconds: float = 0.0
-    #: of a program whose results are differentiated, that
-    training: Training | None = None
-    question: Question | None = None
-    #: its CUDA graphs, the forward program's and those of backward programs
-    graphs: list[Any] = field(default_factory=list)
 
 
 #: programs kept a function, and how often a call of one kind of passing arguments is traced
@@ -121,6 +82,7 @@ class Jitted:
     __qualname__: str
     #: whether calls may run eagerly
     runs_eagerly = True
+    make_selection: type[ExecutorSelection] = ExecutorSelection
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
@@ -130,10 +92,8 @@ class Jitted:
         tell_dynamo()
         functools.update_wrapper(self, function, updated=())
         self.__tnp_function__ = function
-        self._executors = _executors_named(executors)
-        self._always = _executors_named(always_executors)
+        self._executors = self.make_selection(executors, always_executors, fastmath=fastmath)
         self._strict = strict
-        self._fastmath = fastmath
         self._specialisations = specialisations
         self._cudagraphs = cudagraphs
         self._entries: tuple[CacheEntry, ...] = ()
@@ -146,9 +106,6 @@ class Jitted:
         self._failed: Counter[str] = Counter()
         #: the kinds of warnings that were given
         self._warned: set[type[Warning]] = set()
-        #: the executors that programs were compiled for, and what the lists of executors stood for then
-        self._used: set[Any] = set()
-        self._lists: tuple[Any, ...] = ()
         #: how often programs were forgotten because an extension changed something, and what it was last
         self._forgotten = 0
         self._changed = ""
@@ -228,8 +185,8 @@ class Jitted:
 
     def traced(self, form: CallSignature, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
         """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
-        acquired = self._acquired(form, values, Prologue(form.parameters), self._answers(form, values))
-        return acquired.trace, self._program(acquired)[1][-1]
+        acquired = self._captured(form, values, Prologue(form.parameters), self._answers(form, values))
+        return acquired.trace, compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
     def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
         forms = {id(e.form): e.form for e in (*self._entries, *entries)}
@@ -258,11 +215,11 @@ class Jitted:
 
     def uses(self, executor: Any) -> bool:
         """Whether programs were compiled for an executor."""
-        return executor in self._used
+        return executor in self._executors.used
 
     def has_other_lists(self) -> bool:
         """Whether the executors that it would be compiled for now are others than those that it was compiled for."""
-        return bool(self._used) and self._lists != registry.meaning(self._executors, self._always)
+        return self._executors.has_changed()
 
     def invalidate(self, what: str) -> None:
         """Compiles anew at the next call: ``what`` has changed. Takes no lock that is held while foreign code runs."""
@@ -274,7 +231,7 @@ class Jitted:
             if self._entries:
                 self._changed = what
                 self._set_entries(())
-            self._used.clear()
+            self._executors.used.clear()
 
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
@@ -324,8 +281,7 @@ class Jitted:
         self._misses += 1
         form.traced += 1
         forgotten, again, self._changed = self._forgotten, self._changed, ""
-        self._lists = registry.meaning(self._executors, self._always)
-        self._used.update(self._named_executors())
+        self._executors.begin()
         if again:
             self._recompiled.append(again)
         elif self._entries:
@@ -335,15 +291,17 @@ class Jitted:
             self._recompiled.append(again)
             self._failed[_without_values(failure or "other arguments")] += 1
         prologue = Prologue(form.parameters)
-        prologue.moves_arrays = "cupy" in (self._executors or ())
+        prologue.moves_arrays = "cupy" in (self._executors.listed or ())
         answers = self._answers(form, values)
         try:
             with relaxed_gc():
-                acquired = self._acquired(form, values, prologue, answers)
+                acquired = self._captured(form, values, prologue, answers)
                 with while_compiling():
-                    run, traces, training, graphs = self._program(acquired)
-            seconds = time.perf_counter() - start
-            entry = CacheEntry(form, prologue, run, traces, seconds=seconds, training=training, graphs=graphs)
+                    made = compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs)
+            entry = CacheEntry(
+                form, prologue, made.run, made.traces, seconds=time.perf_counter() - start, training=made.training,
+                graphs=made.graphs,
+            )  # fmt: skip
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
@@ -351,7 +309,7 @@ class Jitted:
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except (NoExecutorError, ExtensionError) as error:
-            raise _located(error, self.__tnp_function__) from None
+            raise located(error, self.__tnp_function__) from None
         except TraceError as error:
             entry = self._refused(form, prologue, error)
         except InternalError as error:
@@ -390,56 +348,20 @@ class Jitted:
         mine = [e for e in self._entries if e.form is form]
         return Answered(mine, values, functools.partial(self._question, form))
 
-    def _acquired(
+    def _captured(
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, answers: Answered
     ) -> Acquired:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        languages = loaded_libraries()  # a program's values are of no others
-        behind = registry.get_always_executors(languages) if self._always is None else registry.resolve(self._always)
-        with grad_transforms_of([*self._named_executors(), *behind]):
-            return acquire(
-                self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, strict=self._strict,
-                differentiate=partition, answers=answers if self._specialisations else None,
-            )  # fmt: skip
-
-    def _program(
-        self, acquired: Acquired | Asked, around: Callable[..., Any] | None = None
-    ) -> tuple[Callable[..., Any], list[Trace], Training | None, list[Any]]:
-        """The function that checks a program's guards and runs it, the program's traces after each pass, what trains it, and its CUDA
-        graphs."""
-        executors = self._executor_list(acquired.trace)
-        if isinstance(acquired, Asked) and acquired.is_light:
-            executors = [e for e in executors if not e.is_fusing]
-        numbers = len(acquired.trace.value_guards)
-        training = None
-        program: Callable[..., Any]
-        graphs: list[Any] = []
-        runner = functools.partial(_captured, graphs) if self._cudagraphs else Trace.python_callable
-        if isinstance(acquired, Acquired) and acquired.differentiated is not None:
-            training = Training(acquired.differentiated, lambda t: backend_of(self._executor_list(t)), runner)
-            traces, program = training.traces, training.run
-        else:
-            traces = compile_trace(acquired.trace, backend_of(executors))
-            program = runner(traces[-1])
-            if acquired.requires_gradients:
-                program = without_gradients(program)
-            gradients = acquired.inputs.tracer.gradients
-            if gradients is not None and gradients.infers:
-                program = in_inference_mode(program)
-        acquired.guard_numbers(numbers)
-        casts = acquired.inputs.tracer.casts
-        if casts is not None and casts.began_dtype is not None:
-            program = without_autocast(program)
-        if around is not None:
-            program = around(program)
-        elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
-            program = _keeping_errstate(program)
-        inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-        return acquired.prologue.compile(inputs, program, executors[0].check_arrays), traces, training, graphs
+        return capture(
+            self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
+            answers=answers if self._specialisations else None, strict=self._strict,
+        )  # fmt: skip
 
     def _question(self, form: CallSignature, asked: Asked, family: Family | None) -> Question:
         """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
-        compute, *_ = self._program(asked, functools.partial(repeatable, draws=asked.draws))
+        compute = compile_acquired(
+            asked, self._executors, cudagraphs=self._cudagraphs, around=functools.partial(repeatable, draws=asked.draws)
+        ).run
         family = family or Family(self._specialisations, functools.partial(self._past_cache_limit, form))
         return Question(asked, compute, family)
 
@@ -470,7 +392,7 @@ class Jitted:
     def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
         """What becomes of a program that tnp refuses: it runs eagerly."""
         if self._strict:
-            raise _located(error, self.__tnp_function__) from None
+            raise located(error, self.__tnp_function__) from None
         return self._eager_entry(form, prologue, NeedsEager(str(error)))
 
     def _eager_entry(
@@ -530,32 +452,6 @@ class Jitted:
 
         return CacheEntry(form, Prologue(form.parameters), run, eager_reason=f"tracing raised {text_of(error)}")
 
-    def _named_executors(self) -> list[Any]:
-        named = registry.get_default_executors() if self._executors is None else registry.resolve(self._executors)
-        return [e.with_fastmath() for e in named] if self._fastmath else list(named)
-
-    def _executor_list(self, trace: Trace) -> list[Any]:
-        named = self._named_executors()
-        if self._executors is None:
-            kinds = {
-                p.device.devicetype.value
-                for b in trace.bound_symbols
-                for p in b.flat_outputs
-                if isinstance(p, TensorProxy)
-            }
-            named += [e for e in registry.get_device_executors(sorted(kinds - {"cpu"})) if e not in named]
-        if trace.numpy_kind != "numpy":  # arrays of that kind are among the arguments
-            own = registry.resolve(registry.executors_of_device("cuda") or ())
-            named = [*(named if self._executors is not None else ()), *(e for e in own if e not in named)]
-        if self._always is not None:
-            behind: Iterable[Any] = registry.resolve(self._always)
-        else:
-            languages = {p.lang.name for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)}
-            behind = registry.get_always_executors(languages)
-        found = [*named, *(e for e in behind if e not in named)]
-        self._used.update(found)
-        return [f for e in found for f in (e.fuser, e) if f is not None]
-
     @property
     def called(self) -> str:
         """What messages call it: objects that are called, and partials, have no name of their own."""
@@ -571,10 +467,10 @@ class Jitted:
     def options(self) -> dict[str, Any]:
         """The options that it was made with: what :func:`jit` takes."""
         return {
-            "executors": self._executors,
-            "always_executors": self._always,
+            "executors": self._executors.listed,
+            "always_executors": self._executors.always,
             "strict": self._strict,
-            "fastmath": self._fastmath,
+            "fastmath": self._executors.fastmath,
             "specialisations": self._specialisations,
             "cudagraphs": self._cudagraphs,
         }
@@ -583,7 +479,7 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> Any:
-        if _is_found_by_name(self) and not (self.__module__ == "__main__" and _for_cloudpickle()):
+        if is_found_by_name(self) and not (self.__module__ == "__main__" and for_cloudpickle()):
             return self.__qualname__
         return _rebuild, (self.__tnp_function__, self.options)
 
@@ -596,15 +492,6 @@ def programs_behind(f: Any) -> Jitted | None:
     if isinstance(f, Jitted):
         return f
     return f.__tnp_programs__ if getattr(type(f), "__tnp_module__", False) else None
-
-
-def _executors_named(executors: Any) -> tuple[Any, ...] | None:
-    """What the user listed, which is looked up anew at each compilation. Raises ``ValueError`` for names of no executor."""
-    if executors is None:
-        return None
-    named = executors if isinstance(executors, str) else tuple(executors)
-    registry.resolve(named)
-    return tuple(named)
 
 
 def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any) -> Any:
@@ -628,34 +515,13 @@ def _without_values(guard: str) -> str:
     return re.sub(r"\d+(, ?\d+)*", "…", guard)
 
 
-def _captured(graphs: list[Any], trace: Trace) -> Callable[..., Any]:
-    """A finished program as a CUDA graph, which is appended to ``graphs``."""
-    if "torch" not in sys.modules:  # there are no CUDA tensors
-        return trace.python_callable()
-    from tnp.executors.cudagraphs import Captured
-
-    made = Captured(trace)
-    graphs.append(made)
-    return made
-
-
-def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
-    """``program``, which sets how floating-point errors are reported, leaving that as it was even if it raises."""
-
-    def run(*inputs: Any) -> Any:
-        with np.errstate():
-            return program(*inputs)
-
-    return run
-
-
 #: what was unpickled of functions that this process has by name, by function and options, so that it is compiled once and not in every task
 _unpickled: dict[Any, Jitted] = {}
 
 
 def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
     """A function with these options: one that there is already, if ``function`` itself is the process's own, and no copy that came with the pickle."""
-    if type(function) is not FunctionType or not _is_found_by_name(function):
+    if type(function) is not FunctionType or not is_found_by_name(function):
         return Jitted(function, **options)
     key = function, *options.values()
     with _keeping:
@@ -663,87 +529,3 @@ def _rebuild(function: Callable[..., Any], options: dict[str, Any]) -> Jitted:
     same = (f for f in alive if type(f) is Jitted and f.__tnp_function__ is function and f.options == options)
     found = _unpickled.get(key) or next(same, None) or Jitted(function, **options)
     return _unpickled.setdefault(key, found)
-
-
-def _is_found_by_name(function: Any) -> bool:
-    try:
-        found: Any = importlib.import_module(function.__module__)
-        for part in function.__qualname__.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError):
-        return False
-    return found is function
-
-
-def _for_cloudpickle() -> bool:
-    """Whether the pickler that asks is cloudpickle's, or a copy of it in another package: it takes what stands in ``__main__``, which
-    other processes do not have, by value."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").rpartition(".")[2] == "cloudpickle":
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _located(error: Exception, function: Any) -> Exception:
-    """The error with the user's line at its end, if it does not name one yet."""
-    text = str(error)
-    if "\n" in text or " at " in text.rsplit(";", 1)[-1] or "(at " in text:
-        return error
-    code = getattr(function, "__code__", None)
-    where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)
-    return type(error)(f"{text} (at {where})")
-
-
-def backend_of(executors: Iterable[Any]) -> Backend:
-    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
-
-    executors = tuple(executors)
-    kinds = [
-        registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}
-    ]
-    memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
-    conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
-    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
-
-
-class _Single(Jitted):
-    """One operation as a function. Called a few times on arrays of many shapes, it is not worth compiling."""
-
-    runs_eagerly = False
-
-    def _named_executors(self) -> list[Any]:
-        return [e for e in super()._named_executors() if not e.is_fusing]
-
-    def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
-        raise _located(error, self.__tnp_function__) from None
-
-    def _eager_entry(
-        self, form: CallSignature, prologue: Prologue, reason: NeedsEager, warning: type[Warning] = EagerFallbackWarning
-    ) -> CacheEntry:
-        """There is no other way to run it."""
-        if isinstance(reason.__cause__, TraceError):
-            raise reason.__cause__
-        raise TraceError(f"{self.__qualname__} cannot run: {reason.reason} (at {reason.location})") from None
-
-
-_single: dict[Any, Jitted] = {}
-
-
-def _call_one(symbol: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A symbol called outside any trace: that one operation, compiled and run."""
-    jitted = _single.get(symbol)
-    if jitted is None:
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return active.current().call(symbol, args, kwargs)
-
-        call.__name__ = call.__qualname__ = symbol.name
-        vars(call)["__tnp_operation__"] = symbol
-        jitted = _single[symbol] = _Single(call)
-    with detached():
-        return jitted(*args, **kwargs)
-
-
-call_outside_trace_with(_call_one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tnp.core.errors import (
     ExtensionError,
@@ -14,7 +15,7 @@ from tnp.core.errors import (
     TraceError,
 )
 
-__all__ = ["REPORT", "is_certain", "passed_on", "text_of", "while_compiling"]
+__all__ = ["REPORT", "is_certain", "located", "passed_on", "text_of", "while_compiling"]
 
 REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
 #: what says what is wrong by itself
@@ -57,3 +58,13 @@ def is_certain(error: Exception) -> bool:
         return False
     code = last.tb_frame.f_code
     return code.co_filename.startswith("<tnp") and code.co_code[last.tb_lasti] != dis.opmap["RAISE_VARARGS"]
+
+
+def located(error: Exception, function: Any) -> Exception:
+    """The error with the user's line at its end, if it does not name one yet."""
+    text = str(error)
+    if "\n" in text or " at " in text.rsplit(";", 1)[-1] or "(at " in text:
+        return error
+    code = getattr(function, "__code__", None)
+    where = f"{code.co_filename}:{code.co_firstlineno} in {code.co_name}" if code is not None else str(function)
+    return type(error)(f"{text} (at {where})")

@@ -12,7 +12,8 @@ from typing import Any
 
 from tnp.capture.guards.prologue import MISS
 from tnp.capture.libraries.base import left_alone
-from tnp.compile.compiled_function import CallSignature, Jitted
+from tnp.compile.cache_entry import CallSignature
+from tnp.compile.compiled_function import Jitted
 from tnp.core.printing import compile_source
 
 __all__ = ["JittedModule", "ModulePrograms"]

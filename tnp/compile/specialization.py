@@ -20,7 +20,7 @@ from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
 from tnp.lang.numpy import opaque
 
 if TYPE_CHECKING:
-    from tnp.compile.compiled_function import CacheEntry
+    from tnp.compile.cache_entry import CacheEntry
 
 __all__ = ["SPECIALISATIONS", "Answered", "Family", "Question"]
 

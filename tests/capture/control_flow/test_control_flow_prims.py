@@ -133,7 +133,7 @@ def test_while_and_cond_print_and_run_as_python():
     assert "  while True:" in lines
     assert "    if not n1: break" in lines
     assert "  else:" in lines
-    from tnp.compile.compiled_function import backend_of
+    from tnp.compile.driver import backend_of
     from tnp.executors import registry
     from tnp.transforms.pipeline import compile_trace
 
@@ -153,7 +153,7 @@ def test_an_update_in_a_body_writes_to_the_memory_of_the_argument():
         (out,) = prims.for_loop(0, b.n, 1, b.body((i, m), make), b.A)
         prims.copy_(out, b.A)
         trace = b.finish(None)
-    from tnp.compile.compiled_function import backend_of
+    from tnp.compile.driver import backend_of
     from tnp.executors import registry
     from tnp.transforms.pipeline import compile_trace
 

@@ -1,0 +1,47 @@
+"""What is kept of a function: its ways of being called, and a cache entry for each program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.guards.prologue import Prologue
+from tnp.core.trace import Trace
+
+if TYPE_CHECKING:
+    from tnp.compile.aot_autograd import Training
+    from tnp.compile.specialization import Question
+
+__all__ = ["CacheEntry", "CallSignature"]
+
+
+@dataclass(eq=False)
+class CallSignature:
+    """A way of passing arguments: the names that the values have, ``apply(function, values)``, and the programs for it."""
+
+    parameters: list[str]
+    apply: Callable[..., Any]
+    runs: tuple[Callable[..., Any], ...] = ()
+    #: how often such a call was traced, and how often that found that it runs eagerly
+    traced: int = 0
+    found_eager: int = 0
+    #: runs eagerly, once there may be no more programs
+    last_resort: Callable[..., Any] | None = None
+
+
+@dataclass
+class CacheEntry:
+    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+
+    form: CallSignature
+    prologue: Prologue
+    run: Callable[..., Any]
+    traces: list[Trace] = field(default_factory=list)
+    eager_reason: str | None = None
+    seconds: float = 0.0
+    #: of a program whose results are differentiated, that
+    training: Training | None = None
+    question: Question | None = None
+    #: its CUDA graphs, the forward program's and those of backward programs
+    graphs: list[Any] = field(default_factory=list)

@@ -1,0 +1,137 @@
+"""The driver: from a call to a program behind guards.
+
+:func:`capture` traces the function, :func:`compile_acquired` sends the trace through the transforms (claiming, fusion and code generation
+among them), and puts the program behind the guards of its prologue.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tnp.capture.driver import Acquired, acquire
+from tnp.capture.guards.prologue import Prologue
+from tnp.capture.libraries.base import loaded_libraries
+from tnp.capture.speculation.value_specialization import Answers, Asked
+from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
+from tnp.compile.executor_selection import ExecutorSelection
+from tnp.core.trace import Trace
+from tnp.executors import registry
+from tnp.executors.base import Region
+from tnp.transforms.autodiff.rules import grad_transforms_of
+from tnp.transforms.bufferize import MemoryOperations
+from tnp.transforms.partition_fw_bw import partition
+from tnp.transforms.pipeline import Backend, compile_trace
+
+__all__ = ["Compiled", "backend_of", "capture", "compile_acquired"]
+
+
+class Compiled(NamedTuple):
+    """A program behind guards: ``run`` gives its result, or ``MISS``. ``traces`` are those after each pass, ``training`` is what
+    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs."""
+
+    run: Callable[..., Any]
+    traces: list[Trace]
+    training: Training | None
+    graphs: list[Any]
+
+
+def capture(
+    function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
+    prologue: Prologue, executors: ExecutorSelection, answers: Answers | None, strict: bool,
+) -> Acquired:  # fmt: skip
+    """The function traced for a call. Raises :class:`~tnp.core.errors.NeedsEager` if there is no trace."""
+    behind = executors.behind(loaded_libraries())  # a program's values are of no other languages
+    with grad_transforms_of([*executors.named(), *behind]):
+        return acquire(
+            function,
+            parameters,
+            call,
+            values,
+            prologue=prologue,
+            strict=strict,
+            differentiate=partition,
+            answers=answers,
+        )
+
+
+def compile_acquired(
+    acquired: Acquired | Asked, selection: ExecutorSelection, *, cudagraphs: bool,
+    around: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
+) -> Compiled:  # fmt: skip
+    """The program of a trace; ``around`` makes another function of what it computes."""
+    executors = selection.for_trace(acquired.trace)
+    if isinstance(acquired, Asked) and acquired.is_light:
+        executors = [e for e in executors if not e.is_fusing]
+    known = len(acquired.trace.value_guards)
+    graphs: list[Any] = []
+    generate = functools.partial(_captured, graphs) if cudagraphs else Trace.python_callable
+    training = None
+    program: Callable[..., Any]
+    if isinstance(acquired, Acquired) and acquired.differentiated is not None:
+        training = Training(acquired.differentiated, lambda t: backend_of(selection.for_trace(t)), generate)
+        traces, program = training.traces, training.run
+    else:
+        traces = compile_trace(acquired.trace, backend_of(executors))
+        program = generate(traces[-1])
+    acquired.guard_numbers(known)
+    program = _in_modes(program, acquired, is_differentiated=training is not None)
+    if around is not None:
+        program = around(program)
+    elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+        program = _keeping_errstate(program)
+    inputs = [acquired.expressions[p.name] for p in traces[-1].args]
+    run = acquired.prologue.compile(inputs, program, executors[0].check_arrays)
+    return Compiled(run, traces, training, graphs)
+
+
+def backend_of(executors: Iterable[Any]) -> Backend:
+    """What the passes know of the executors."""
+    from tnp.executors.numpy import as_array, as_read_only, as_scalar, executor
+
+    executors = tuple(executors)
+    kinds = [
+        registry.get_executor(k) for k in {"numpy": None} | {e.array_kind: None for e in executors if e.array_kind}
+    ]
+    memory = {e.name: MemoryOperations(*e.memory) for e in kinds if e is not None and e.memory is not None}
+    conversions = {k: v for e in kinds if e is not None for k, v in e.conversions.items()}
+    return Backend(executors, memory, as_scalar, as_array, as_read_only, Region, conversions, executor)
+
+
+def _in_modes(
+    program: Callable[..., Any], acquired: Acquired | Asked, *, is_differentiated: bool
+) -> Callable[..., Any]:
+    """``program`` in the modes of PyTorch's that its operations were traced in."""
+    if not is_differentiated:
+        if acquired.requires_gradients:
+            program = without_gradients(program)
+        gradients = acquired.inputs.tracer.gradients
+        if gradients is not None and gradients.infers:
+            program = in_inference_mode(program)
+    casts = acquired.inputs.tracer.casts
+    return without_autocast(program) if casts is not None and casts.began_dtype is not None else program
+
+
+def _captured(graphs: list[Any], trace: Trace) -> Callable[..., Any]:
+    """A finished program as a CUDA graph, which is appended to ``graphs``."""
+    if "torch" not in sys.modules:  # there are no CUDA tensors
+        return trace.python_callable()
+    from tnp.executors.cudagraphs import Captured
+
+    made = Captured(trace)
+    graphs.append(made)
+    return made
+
+
+def _keeping_errstate(program: Callable[..., Any]) -> Callable[..., Any]:
+    """``program``, which sets how floating-point errors are reported, leaving that as it was even if it raises."""
+
+    def run(*inputs: Any) -> Any:
+        with np.errstate():
+            return program(*inputs)
+
+    return run

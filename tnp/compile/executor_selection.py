@@ -1,0 +1,73 @@
+"""Which executors a program is compiled for: those that the user named, those of its devices, and those that stand behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tnp.core.proxies import TensorProxy
+from tnp.core.trace import Trace
+from tnp.executors import registry
+
+__all__ = ["ExecutorSelection", "OperatorSelection"]
+
+
+class ExecutorSelection:
+    """The executors of one function. ``named`` and ``always`` are what the user listed, ``None`` for the defaults; they are looked up anew at
+    each compilation, since extensions may be registered at any time. Raises ``ValueError`` for names of no executor."""
+
+    def __init__(self, named: Any, always: Any, *, fastmath: bool) -> None:
+        self.listed = _listed(named)
+        self.always = _listed(always)
+        self.fastmath = fastmath
+        #: the executors that programs were compiled for, and what the lists of executors stood for then
+        self.used: set[Any] = set()
+        self.meaning: tuple[Any, ...] = ()
+
+    def begin(self) -> None:
+        """Notes what is used by a compilation that begins now."""
+        self.meaning = registry.meaning(self.listed, self.always)
+        self.used.update(self.named())
+
+    def has_changed(self) -> bool:
+        """Whether the lists stand for other executors now than those that programs were compiled for."""
+        return bool(self.used) and self.meaning != registry.meaning(self.listed, self.always)
+
+    def named(self) -> list[Any]:
+        """The executors that the user listed, or the defaults."""
+        found = registry.get_default_executors() if self.listed is None else registry.resolve(self.listed)
+        return [e.with_fastmath() for e in found] if self.fastmath else list(found)
+
+    def behind(self, languages: Iterable[str]) -> Sequence[Any]:
+        """The executors that run what no other claims, for values of these languages."""
+        return registry.get_always_executors(languages) if self.always is None else registry.resolve(self.always)
+
+    def for_trace(self, trace: Trace) -> list[Any]:
+        """The executors that a trace is offered to, in order, each behind its fuser."""
+        named = self.named()
+        tensors = [p for b in trace.bound_symbols for p in b.flat_outputs if isinstance(p, TensorProxy)]
+        if self.listed is None:
+            kinds = {p.device.devicetype.value for p in tensors}
+            named += [e for e in registry.get_device_executors(sorted(kinds - {"cpu"})) if e not in named]
+        if trace.numpy_kind != "numpy":  # arrays of that kind are among the arguments
+            own = registry.resolve(registry.executors_of_device("cuda") or ())
+            named = [*(named if self.listed is not None else ()), *(e for e in own if e not in named)]
+        behind = self.behind({p.lang.name for p in tensors})
+        found = [*named, *(e for e in behind if e not in named)]
+        self.used.update(found)
+        return [f for e in found for f in (e.fuser, e) if f is not None]
+
+
+class OperatorSelection(ExecutorSelection):
+    """The executors of a single operation, which is not worth fusing."""
+
+    def named(self) -> list[Any]:
+        return [e for e in super().named() if not e.is_fusing]
+
+
+def _listed(executors: Any) -> tuple[Any, ...] | None:
+    if executors is None:
+        return None
+    named = executors if isinstance(executors, str) else tuple(executors)
+    registry.resolve(named)
+    return tuple(named)

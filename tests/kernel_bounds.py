@@ -12,7 +12,7 @@ from tnp.executors.llvm.emit.accumulators import Accumulator
 from tnp.executors.llvm.emit.body import Body
 from tnp.runtime import engine
 
-__all__ = ["within_bounds"]
+__all__ = ["out_of_bounds", "within_bounds"]
 
 #: set by an access out of bounds
 _seen = ctypes.c_int64(0)
@@ -29,7 +29,13 @@ def within_bounds():
         patched.setattr(Accumulator, "__init__", _init)
         patched.setattr(Accumulator, "part", _part)
         yield
-    assert not _seen.value, "an access of a kernel is out of bounds"
+    assert not out_of_bounds(), "an access of a kernel is out of bounds"
+
+
+def out_of_bounds():
+    """Whether an access was out of bounds since the last question."""
+    found, _seen.value = bool(_seen.value), 0
+    return found
 
 
 def _compare(code, value, low, high):

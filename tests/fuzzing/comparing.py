@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.kernel_bounds import out_of_bounds
+
 from .arguments import whole_memory
 from .programs import Program, Statement, define
 from .replay import Rejected, Replay
@@ -101,8 +103,8 @@ def sharing(values: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def first_failure(program: Program, executors: Sequence[str] | None, tally: Tally | None = None) -> str | None:
-    """What is wrong with a jitted program: the first difference from NumPy in any of its calls, each made twice. ``tally`` counts how it was
-    run."""
+    """What is wrong with a jitted program: an access out of bounds (in :func:`~tests.kernel_bounds.within_bounds`), or the first difference
+    from NumPy in any of its calls, each made twice. ``tally`` counts how it was run."""
     import tnp
 
     f = define(program.source())
@@ -110,7 +112,7 @@ def first_failure(program: Program, executors: Sequence[str] | None, tally: Tall
     found = _first_difference(program, f, jitted)
     if tally is not None:
         tally.add(jitted)
-    return found
+    return "an access of a kernel is out of bounds" if out_of_bounds() else found
 
 
 def _first_difference(program: Program, f: Any, jitted: Any) -> str | None:

@@ -416,3 +416,14 @@ def test_extremes_with_an_initial_value(shape):
         (np.ones(shape),),
     )
     check(lambda a, m: a[m][:, m].max(initial=1), *((np.ones((3, 3)) * 5, m) for m in masks("000", "010", "111")))
+
+
+# Python numbers
+
+
+@pytest.mark.parametrize("number", [1.5j, complex(-0.0, -0.0), True, 2.5, 3])
+def test_parts_of_python_numbers(number):
+    def f(s, a):
+        return s.real, s.imag, (s * 2).real, a.item().real, a.item().imag
+
+    check(f, *((x, np.array(x)) for x in (number, number * 3)))

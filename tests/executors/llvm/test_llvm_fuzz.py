@@ -96,6 +96,14 @@ def test_arrays_that_kernels_do_not_take_keep_states_that_are_read_later():
     assert_same(mine, eagers, what="arguments")
 
 
+def test_tiles_are_not_longer_than_rows(monkeypatch):
+    for name, value in SMALL_BLOCKS["emit.loops"].items():
+        monkeypatch.setattr(f"tnp.executors.llvm.emit.loops.{name}", value)
+    a = np.arange(48).reshape(4, 12) % 5 == 0
+    with within_bounds():
+        np.testing.assert_array_equal(tnp.jit(lambda a: a.max(axis=0), executors=["llvm_everything"])(a), a.max(axis=0))
+
+
 def center_scan(a):
     rising = np.maximum.accumulate(a, -1)
     return np.maximum.accumulate(

@@ -412,9 +412,11 @@ class TracedNumber:
         return self  # a number does not change
 
     def __getattr__(self, name: str) -> Any:
-        if name == "real":
-            return self
         kind = self.proxy.python_type
+        if name in ("real", "imag"):
+            if kind is complex:
+                return getattr(np.positive(self), name).item()
+            return +self if name == "real" else kind(0) + 0
         if not hasattr(kind, name):  # of whatever value
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)

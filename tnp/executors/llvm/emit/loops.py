@@ -410,7 +410,8 @@ class Columns:
         #: the last tile begins early if sums may be made twice, so that all have the same length
         self.repeats = self.tiles > 1 and not self.inner and len(self.members) == len(group.statements)
         if self.repeats:
-            self.tile = whole_vectors(group.statements, -(-self.first.limit // self.tiles))
+            self.tile = min(self.first.limit, whole_vectors(group.statements, -(-self.first.limit // self.tiles)))
+            self.tiles = -(-self.first.limit // self.tile)
         self.width = self.tile * below
         self.part = Part("0", str(self.first.limit))
 

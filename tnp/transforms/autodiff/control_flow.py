@@ -101,7 +101,7 @@ def _wanted(reverse: Reverse, values: list[Any]) -> list[Proxy]:
 
 def _number(x: Any) -> Any:
     """A number as an int, where it is known: the trace is then for that number."""
-    return int(x.known()) if isinstance(x, NumberProxy) and x.value is not None else x
+    return int(x) if isinstance(x, NumberProxy) and x.value is not None else x
 
 
 def rounds_of(start: Any, stop: Any, step: Any) -> Any:

@@ -37,4 +37,5 @@ def backend(
     >>> f(torch.zeros(2))
     tensor([1., 1.])
     """
-    return jit(graph, **(options or {}))
+    jitted: Callable[..., Any] = jit(graph, **(options or {}))
+    return jitted

@@ -18,7 +18,6 @@ import pytest
 import tnp
 from tests.programs import misc
 from tnp.capture import driver
-from tnp.compile import compiled_function
 from tnp.runtime import gc_tuning
 from tnp.testing import assert_same
 
@@ -400,7 +399,7 @@ def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(mo
         seen.append(gc.get_threshold())
         return driver.acquire(*args, **options)
 
-    monkeypatch.setattr(compiled_function, "acquire", acquired)
+    monkeypatch.setattr(tnp.compile.driver, "acquire", acquired)
     tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
     assert seen == [tuple(n * gc_tuning.TIMES for n in before)]
     assert gc.get_threshold() == before

@@ -284,7 +284,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
     with languages.language_context(value.lang):
-        return prims.reshape(value, value.shape)
+        copy: Proxy = prims.reshape(value, value.shape)
+    return copy
 
 
 #: kinds of values that are returned as they are
@@ -356,8 +357,8 @@ def _output(x: Any) -> Any:
         if not isinstance(x, dict):
             return Construct(kind, {k: _output(v) for k, v in attributes.items()})
         fields = tuple(k for k, v in attributes.items() if dict.get(x, k, _output) is v)
-        items = {k: _output(v) for k, v in dict.items(x)}
-        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, items, fields)
+        entries = {k: _output(v) for k, v in dict.items(x)}
+        return Construct(kind, {k: _output(v) for k, v in attributes.items() if k not in fields}, entries, fields)
     if pytree.is_container(x):
         children, metadata, unflatten = pytree.flatten(x)
         return pytree.Rebuilt(kind, metadata, unflatten, [_output(c) for c in children])

@@ -142,7 +142,7 @@ def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise NeedsEager(f"it calls {_name(f)} of an object")  # which it would find in the stand-in
     if is_impure(f):
         raise NeedsEager(f"it calls {_name(f)}, which may do something else at each call")
-    inner = getattr(f, "__wrapped__", None)
+    inner: Any = getattr(f, "__wrapped__", None)
     if type(f) is types.FunctionType and is_followed(inner) and not is_followed(f):
         raise NeedsEager(f"it calls {_name(inner)} by way of {f.__module__}")
     if _is_users_class(f):

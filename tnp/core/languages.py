@@ -36,7 +36,7 @@ class Language:
         self.prefix = prefix
         self.import_line = import_line
         self.rank = rank
-        self.methods: dict[str, Callable[..., Any]] = {}
+        self.methods: dict[str, Any] = {}
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
@@ -44,7 +44,7 @@ class Language:
         self.library: Any = None
         _languages[name] = self
 
-    def method(self, name: str) -> Callable[..., Any]:
+    def method(self, name: str) -> Any:
         """The function behind a method or an operator. Raises ``AttributeError`` if the language has none."""
         found = self.methods.get(name)
         if found is None:

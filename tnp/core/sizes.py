@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
 
 from tnp.core import intervals
 from tnp.core.context import state
@@ -45,6 +45,10 @@ Dim: TypeAlias = "int | NumberProxy"
 Shape: TypeAlias = "tuple[Dim, ...]"
 
 
+@overload
+def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]: ...
+@overload
+def is_known(shape: Sequence[Dim]) -> TypeGuard[Sequence[int]]: ...
 def is_known(shape: Sequence[Dim]) -> bool:
     """Whether every dimension is an ``int``."""
     for d in shape:  # a loop: this is asked several times for each operation that is traced

@@ -46,8 +46,10 @@ class _Product:
     @property
     def shape(self) -> tuple[int, int, int]:
         """The numbers of rows, inner elements and columns."""
-        rows, inner = self.vectors.shape[::-1] if self.vectors_transposed else self.vectors.shape
-        return rows, inner, self.matrix.shape[0 if self.matrix_transposed else 1]
+        vectors, matrix = self.vectors.shape, self.matrix.shape
+        assert sizes.is_known(vectors) and sizes.is_known(matrix)
+        rows, inner = vectors[::-1] if self.vectors_transposed else vectors
+        return rows, inner, matrix[0 if self.matrix_transposed else 1]
 
 
 def batch_matvec(trace: Trace, executors: Sequence[Any]) -> Trace:
@@ -140,10 +142,10 @@ def _product(
 
 def _pays(product: _Product, rounds: range) -> bool:
     """Whether the matrix is large, the product is no more memory than its operands, every index is in bounds, and the rounds need much of it."""
-    rows, _, columns = product.shape
+    rows, inner, columns = product.shape
     low, high = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
-    operands = math.prod(product.vectors.shape) + math.prod(product.matrix.shape)
-    if low < 0 or high >= rows or math.prod(product.matrix.shape) < MANY or rows * columns > operands:
+    elements = inner * columns
+    if low < 0 or high >= rows or elements < MANY or rows * columns > rows * inner + elements:
         return False
     taken: float = columns
     if product.part is not None:

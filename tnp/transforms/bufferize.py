@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -200,6 +201,7 @@ class Pass:
     def _plan_region(self, plan: _Plan, i: int) -> None:
         """Which updates of a region's inputs are in place: nothing else that it is given may look at that memory."""
         b = self.bsyms[i]
+        assert isinstance(b.sym, FusedSymbol)
         for k, j in b.sym.updates.items():
             target, result = b.args[j], b.output[k].name
             roots = self.roots[target.name]
@@ -264,9 +266,13 @@ class Pass:
         if at is None:
             return target
         with tracing(Trace.like(self.trace)), language_context(target.lang):
-            return at(target)
+            made: TensorProxy = at(target)
+            return made
 
     # Writing the program
+
+    def _operations_for(self, b: BoundSymbol, p: TensorProxy) -> MemoryOperations:
+        return self.operations[kind_of(b, p, self.trace)]
 
     def run(self) -> Trace:
         plan = self._plan()
@@ -297,7 +303,7 @@ class Pass:
             elif OpTags.CONVERSION in b.sym.tags:
                 self._emit_conversion(b)
             elif i in plan.blocks:
-                self.out.append(plan.blocks[i].emit(self, lambda p, b=b: self.operations[kind_of(b, p, self.trace)]))
+                self.out.append(plan.blocks[i].emit(self, partial(self._operations_for, b)))
             else:
                 self._emit(self._reusing_operand(b.substitute(names), b, i))
         return self.new
@@ -359,9 +365,11 @@ class Pass:
 
     def _emit_region(self, b: BoundSymbol, i: int, plan: _Plan) -> None:
         """A region's call, which returns only what it does not write to an input."""
+        assert isinstance(b.sym, FusedSymbol)
+        updates = b.sym.updates
         made = b.substitute(self.names)
         args = list(made.args)
-        for k, j in b.sym.updates.items():
+        for k, j in updates.items():
             target = args[j]
             # A 0-d value of the numpy executor is an immutable scalar.
             if (i, k) not in plan.in_region or (target.ndim == 0 and self.roots[b.args[j].name] - self.inputs):
@@ -369,7 +377,7 @@ class Pass:
                 self.out.append(self.operations[kind_of(b, target, self.trace)].clone.bind(args[j], output=target))
                 args[j] = target
             self.names[b.output[k].name] = target
-        fresh = tuple(p for k, p in enumerate(b.output) if k not in b.sym.updates)
+        fresh = tuple(p for k, p in enumerate(b.output) if k not in updates)
         output = fresh[0] if len(fresh) == 1 else fresh or None
         self.out.append(BoundSymbol(b.sym, tuple(args), {}, output, b.subsymbols, b.location))
 
@@ -480,7 +488,7 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     """Whether a view has more elements than what it looks at, or might have."""
-    if sizes.is_known((*view.shape, *source.shape)):
+    if sizes.is_known(view.shape) and sizes.is_known(source.shape):
         return math.prod(view.shape) > math.prod(source.shape)
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
@@ -530,4 +538,5 @@ def _path_key(step: Any) -> Any:
 
 
 def _substituted(path: Path, names: dict[str, Any]) -> Path:
-    return map_proxies(lambda p: names.get(p.name, p), path)
+    made: Path = map_proxies(lambda p: names.get(p.name, p), path)
+    return made

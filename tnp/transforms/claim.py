@@ -31,6 +31,8 @@ class Fusable(BoundSymbol):
 
     __slots__ = ("fuser",)
 
+    fuser: Any
+
     def remade(self, *fields: Any) -> BoundSymbol:
         made = Fusable(*fields)
         made.fuser = self.fuser

@@ -212,7 +212,7 @@ def _singly(
         for p in alone.args:
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
         for p in inputs:
-            if given[p.name] is not p:
+            if isinstance(p, TensorProxy) and given[p.name] is not p:
                 alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.

@@ -25,6 +25,7 @@ from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
 from tnp.transforms.dce import common_subexpressions, dead_code, unneeded
 from tnp.transforms.dead_stores import dead_stores, forward_stores, restore_stores
+from tnp.core.sizes import Dim
 from tnp.transforms.define_sizes import define_sizes
 
 __all__ = ["masked_values"]
@@ -152,7 +153,7 @@ class _Attempt:
 
     # What the rules are written with
 
-    def emit(self, sym: Any, *args: Any, shape: Sequence[int], dtype: Any, **kwargs: Any) -> TensorProxy:
+    def emit(self, sym: Any, *args: Any, shape: Sequence[Dim], dtype: Any, **kwargs: Any) -> TensorProxy:
         """Records a prim on whole arrays. Raises :class:`_Gather` if no fuser takes it."""
         like = next(p for p in args if isinstance(p, TensorProxy))
         made = TensorProxy(self.new.make_name("t"), like=like, shape=tuple(shape), dtype=dtype, lang=like.lang)
@@ -165,7 +166,7 @@ class _Attempt:
             raise _Gather
         self.made.append(b)
 
-    def wide(self, mask: TensorProxy, shape: Sequence[int]) -> TensorProxy:
+    def wide(self, mask: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
         """``mask`` for arrays of ``shape``, which begins with its own."""
         if tuple(mask.shape) == tuple(shape):
             return mask
@@ -352,8 +353,12 @@ def _size(attempt: _Attempt, b: BoundSymbol) -> None:
 
 
 #: what changes nothing, by reduction and kind of dtype
-_NEUTRAL = {"sum": {"i": 0, "u": 0, "f": -0.0, "c": complex(-0.0, -0.0)}, "prod": {"i": 1, "u": 1, "f": 1.0, "c": 1 + 0j},
-            "any": {"b": False}, "all": {"b": True}}  # fmt: skip
+_NEUTRAL: dict[str, dict[str, Any]] = {
+    "sum": {"i": 0, "u": 0, "f": -0.0, "c": complex(-0.0, -0.0)},
+    "prod": {"i": 1, "u": 1, "f": 1.0, "c": 1 + 0j},
+    "any": {"b": False},
+    "all": {"b": True},
+}
 #: reductions of which NumPy has no result for nothing, and NumPy's ufunc
 _OF_SOME = {"amax": "maximum", "amin": "minimum"}
 

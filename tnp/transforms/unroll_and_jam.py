@@ -48,7 +48,8 @@ def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
     trace = in_bodies(lambda t: unroll_and_jam(t, executors), trace)
     if not any(_pays(trace, b) for b in trace.bound_symbols):
         return trace
-    new, names = Trace.like(trace), {}
+    new = Trace.like(trace)
+    names: dict[str, Any] = {}
     with tracing(new):
         for b in trace.bound_symbols:
             b = b.substitute(names)

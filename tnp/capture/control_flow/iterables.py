@@ -48,7 +48,7 @@ class TracedRange:
     def __init__(self, start: Count, stop: Count, step: Count) -> None:
         self.start, self.stop, self.step = start, stop, step
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return range
 
@@ -109,9 +109,10 @@ class Rounds:
         """How many rounds there are in this call; ``None`` if that is known only when the program runs."""
         if not self.known:
             return None
-        return len(
-            range(*(x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)))
-        )
+        counts: list[Any] = [
+            x.proxy.value if type(x) is TracedNumber else x for x in (self.start, self.stop, self.step)
+        ]
+        return len(range(*counts))
 
     def interval(self) -> tuple[int | None, int | None]:
         """The least and the largest position, as far as they are known."""

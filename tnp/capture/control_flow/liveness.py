@@ -155,11 +155,11 @@ class Liveness:
         if isinstance(s, ast.Match):
             inside = frozenset().union(*(self._block(case.body, after) for case in s.cases))
             return after | inside | read_names([s])
-        bound = self._binds.get(id(s))
-        if bound is None:
-            bound = self._binds[id(s)] = frozenset(_surely_bound(s))
+        kills = self._binds.get(id(s))
+        if kills is None:
+            kills = self._binds[id(s)] = frozenset(_surely_bound(s))
             self._reads[id(s)] = frozenset(read_names([s]) | _augmented(s))
-        return (after - bound) | self._reads[id(s)]
+        return (after - kills) | self._reads[id(s)]
 
     def _read(self, node: ast.AST) -> frozenset[str]:
         """The names that an expression reads."""

@@ -42,7 +42,7 @@ def proxy_of(x: Any) -> Any:
 
 def carried_handle(
     name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
-) -> tuple[Any, Proxy, Any] | None:
+) -> tuple[Any, Any, Any] | None:
     """For a variable: the value that it has, a fresh proxy for the one that it has in each round, and what the program holds for
     that; ``None`` for values that a loop does not carry.
 

@@ -129,20 +129,20 @@ class Branch(Trial):
             r.restore_variables()
         self.ends = ends
         merged = {n: m for n in self.names if (m := self._merge(n, ends[0][n], ends[1][n], region)) is not None}
-        code, pairs = self._join_codes(*codes, region)
+        code, pairs = self._join_codes(codes[0], codes[1], region)
         written = [k for k in proxies if any(k in s for s in stores)]
         unchanged = {proxies[k].name: memory[k] for k in proxies if k not in written}
         bodies = []
-        for at, (scope, found) in enumerate(zip(scopes, stores)):
-            results = [found.get(k, proxies[k]) for k in written]
+        for at, (scope, into) in enumerate(zip(scopes, stores)):
+            results = [into.get(k, proxies[k]) for k in written]
             results += [pair[at] for found, _ in merged.values() for pair in found] + [pair[at] for pair in pairs]
             bodies.append(Body([proxies[k] for k in written], scope, results).substitute(unchanged))
         outputs = prims.cond(self.condition, *bodies, *(memory[k] for k in written))
         new = list(outputs[len(written) :])
         self.commit({k: proxies[k] for k in written})
-        for name, (found, make) in merged.items():
-            self.variables[name] = make(*new[: len(found)])
-            del new[: len(found)]
+        for name, (parts, make) in merged.items():
+            self.variables[name] = make(*new[: len(parts)])
+            del new[: len(parts)]
         return code(*new) if callable(code) else code
 
     def _proxies_of(self, name: str, value: Any) -> Any:

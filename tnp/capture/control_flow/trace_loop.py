@@ -165,7 +165,7 @@ class Loop(Trial):
         return storage.origin is None and storage.writable and not storage.maybe_shared and len(holders) == 1
 
     def once(self, region: Region) -> Any:
-        carried: dict[str, Proxy] = {}
+        carried: dict[str, Any] = {}
         inits: dict[str, Any] = {}
         entries: dict[str, Any] = {}
         for name in self.names:

@@ -243,7 +243,8 @@ class Inputs:
         known = self._by_identity.get(id(value))
         if known is None:
             return None
-        _, handle, expression = known
+        handle: TracedArray = known[1]
+        expression = known[2]
         if expression != source.expression:
             self.prologue.guard(
                 f"{source.expression} is {expression}", f"{source.description} is the same array as {expression}"

@@ -51,8 +51,8 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
             b = producers[x.name]
             function = _number_function(b)
             assert function is not None
-            function = inputs.prologue.constant(function, "number")
-            text = f"{function}({', '.join(expression(a) for a in b.args)})"
+            name = inputs.prologue.constant(function, "number")
+            text = f"{name}({', '.join(expression(a) for a in b.args)})"
             expressions[x.name] = inputs.prologue.let(Source(text, x.name)).expression
         return expressions[x.name]
 

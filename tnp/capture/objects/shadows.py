@@ -402,7 +402,7 @@ def shadow(
     """
     shadow_class = _shadow_classes.get(type(real), methods or {})
     new = types.SimpleNamespace.__new__ if type(real) is types.SimpleNamespace else object.__new__
-    made = new(shadow_class)
+    made: Any = new(shadow_class)
     object.__setattr__(made, "_tnp_shadowed", _Shadowed(real, source, inputs, parts, constant_numbers))
     return made
 
@@ -500,7 +500,8 @@ class Construct:
         return [self.attributes, self.items]
 
     def __tnp_rebuild__(self, children: list[Any]) -> Construct:
-        return Construct(self.kind, *children, self.fields)
+        attributes, items = children
+        return Construct(self.kind, attributes, items, self.fields)
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
         from tnp.core.printing import literal

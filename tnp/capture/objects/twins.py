@@ -81,7 +81,8 @@ def is_twin(kind: type) -> bool:
 def class_of(x: Any) -> type:
     """The class of an object of the program, as the user knows it."""
     kind = type(x)
-    return kind.__dict__.get("_tnp_twin_of", kind)
+    known: type = kind.__dict__.get("_tnp_twin_of", kind)
+    return known
 
 
 #: methods that have to return a value of Python's own, which is known then
@@ -113,7 +114,8 @@ def traced_members(kind: type) -> dict[str, Any]:
         if isinstance(member, property):
             accessors = (member.fget, member.fset, member.fdel)
             if any(map(is_followed, accessors)):
-                found[name] = property(*(f and _hooked(f) for f in accessors), member.__doc__)
+                fget, fset, fdel = [f and _hooked(f) for f in accessors]
+                found[name] = property(fget, fset, fdel, member.__doc__)
         elif name.startswith("__") and name.endswith("__") and name not in _LEFT_ALONE and is_followed(member):
             found[name] = _hooked(member, name)
     return found

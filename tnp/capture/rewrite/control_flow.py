@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from tnp.capture.control_flow.deferred_return import names_of_tuples, read_at_returns, waits
 from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
@@ -65,7 +66,7 @@ def rewrite_flow(
     flow = _Flow(function, runtime, frame_functions)
     body = flow.block(function.body, _Place())
     if flow.shared:
-        targets = [ast.Name(name, ast.Store()) for name in sorted(flow.shared)]
+        targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in sorted(flow.shared)]
         # The statement never runs; with it the names are the function's, whichever body binds them.
         shared: ast.stmt = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
         body = [_at(shared, function.body[0]), *body]
@@ -135,7 +136,7 @@ class _Flow:
             part.body = self.block(part.body, inner)
         return [s]
 
-    def _native_loop(self, s: Any, place: _Place) -> ast.stmt:
+    def _native_loop(self, s: ast.For | ast.AsyncFor | ast.While, place: _Place) -> ast.stmt:
         later = place.later | self.live.around[id(s)]
         s.body = self.block(s.body, replace(place, native=True, tail=False, later=later))
         s.orelse = self.block(s.orelse, replace(place, tail=False, later=later))
@@ -185,7 +186,7 @@ class _Flow:
             body.insert(0, _at(ast.Assign([s.target], ast.Name(ITEM, ast.Load())), s.target))
         made = [self._function("body", body, s, bound, (ITEM,) if is_for else ())]
         name = made[0].name
-        orelse: ast.expr = ast.Constant(())
+        orelse = _tuple(())
         if s.orelse:
             read_later = place.later | self.live.after[id(s)]
             bound_there = bound_names(s.orelse)
@@ -274,7 +275,7 @@ class _Flow:
             body = [_at(ast.Nonlocal(own), near), *body]
         arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
         made = ast.FunctionDef(f"{PREFIX}{kind}{next(self.count)}", arguments, body, [])
-        if "type_params" in ast.FunctionDef._fields:
+        if sys.version_info >= (3, 12):
             made.type_params = []
         return _at(made, near)
 
@@ -309,11 +310,15 @@ def _stored_names(statements: Sequence[ast.AST]) -> set[str]:
     return found
 
 
-def _tuple(names: Any) -> ast.expr:
-    return ast.Constant(tuple(sorted(n for n in names if not n.startswith(PREFIX))))
+def _tuple(names: Iterable[str]) -> ast.expr:
+    value: Any = tuple(sorted(n for n in names if not n.startswith(PREFIX)))
+    return ast.Constant(value)
 
 
-def _at(node: Any, near: ast.AST) -> Any:
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def _at(node: Node, near: ast.AST) -> Node:
     """``node``, standing where ``near`` does if it has no place yet; so will its parts that have none, once all is put together."""
     if not hasattr(node, "lineno"):
         ast.copy_location(node, near)

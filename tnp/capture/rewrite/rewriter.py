@@ -255,8 +255,8 @@ class _Rewriter(Transformer):
             # Python evaluates the value first, then the target, then the key; keep that order.
             made = self._hook("store", node, node.value, target.value, key)
             return ast.copy_location(ast.Expr(made), node)
-        for target in node.targets:
-            for part in walk([target]):
+        for assigned in node.targets:
+            for part in walk([assigned]):
                 if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
                     part.value = self._hook("written", part, part.value)
         return node
@@ -290,7 +290,8 @@ class _Rewriter(Transformer):
             )
         if len(node.ops) == 1 or not can_move:
             return node
-        names = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)
+        operators: Any = tuple(type(op).__name__ for op in node.ops)
+        names = ast.copy_location(ast.Constant(operators), node)
         return self._hook("compare", node, names, node.left, *map(thunk, node.comparators))
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
@@ -301,7 +302,7 @@ class _Rewriter(Transformer):
         message = [] if node.msg is None else [thunk(node.msg)]
         return ast.copy_location(ast.Expr(self._hook("assert_", node, self._as_condition(node.test), *message)), node)
 
-    def visit_If(self, node: Any) -> ast.AST:
+    def visit_If(self, node: ast.If | ast.While) -> ast.AST:
         self.generic_visit(node)
         node.test = self._as_condition(node.test)
         return node
@@ -570,7 +571,7 @@ def _renamed(code: types.CodeType, user: types.CodeType) -> types.CodeType:
             c = _renamed(c, user if is_made else c)
         constants.append(c)
     _inside.update((id(c), c) for c in constants if isinstance(c, types.CodeType))
-    changes = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
+    changes: dict[str, Any] = {"co_name": user.co_name, "co_qualname": user.co_qualname} if code is not user else {}
     return code.replace(co_consts=tuple(constants), **changes)
 
 
@@ -640,7 +641,7 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
         lineno=1,
         col_offset=0,
     )
-    if "type_params" in ast.FunctionDef._fields:
+    if sys.version_info >= (3, 12):
         factory.type_params = []
     module = ast.Module([factory], [])
     if not has_places:

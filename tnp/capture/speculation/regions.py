@@ -162,7 +162,7 @@ class Region:
 
     def turns_modes(self) -> bool:
         """Whether a library's modes are not what they were at the region's beginning."""
-        return self.tracer.modes() != self._modes
+        return bool(self.tracer.modes() != self._modes)
 
     def restore_variables(self) -> None:
         """Binds the program's variables to what they were bound to before."""

@@ -223,16 +223,16 @@ def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> li
     needed = list(wanted)
     while needed:
         p = needed.pop()
-        b = definers.get(p.name)
-        if b is None:
+        definer = definers.get(p.name)
+        if definer is None:
             if p.name in inputs:
                 continue
             return None
-        if id(b) not in found:
-            if _depends_on_time(b):
+        if id(definer) not in found:
+            if _depends_on_time(definer):
                 return None
-            found[id(b)] = b
-            needed += b.flat_inputs
+            found[id(definer)] = definer
+            needed += definer.flat_inputs
     return list(found.values())
 
 

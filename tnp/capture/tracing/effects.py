@@ -187,7 +187,8 @@ def _kept(x: Any) -> Any:
 
 
 def _formatted(value: Any, conversion: str, spec: str) -> str:
-    return format({"r": repr, "s": str, "a": ascii}[conversion](value) if conversion else value, spec)
+    conversions: dict[str, Callable[[Any], str]] = {"r": repr, "s": str, "a": ascii}
+    return format(conversions[conversion](value) if conversion else value, spec)
 
 
 def text(*parts: Any) -> Any:

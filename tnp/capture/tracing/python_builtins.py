@@ -117,7 +117,7 @@ def _len(x: Any) -> Any:
         if not x.shape_:
             raise TypeError("len() of unsized object")
         n = x.shape_[0]
-        return n if type(n) is int else TracedNumber(n)
+        return TracedNumber(n) if isinstance(n, NumberProxy) else n
     return len(x)
 
 

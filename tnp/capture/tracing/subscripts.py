@@ -169,8 +169,9 @@ def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
         return True
     low, high = intervals.bounds(number)
     limits = np.iinfo(to_numpy_dtype(dtype))
-    whole = number.python_type is int and low is not None and high is not None
-    return whole and limits.min <= low and high <= limits.max
+    if number.python_type is not int or low is None or high is None:
+        return False
+    return limits.min <= low and high <= limits.max
 
 
 def _rank(x: Any) -> int:

@@ -173,10 +173,11 @@ class TracedArray:
             new = update(current, value, path) if path else update(current, value)
         self.storage.replace(new)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         if self.library is not None:
-            return self.library.array_class(self)
+            known: type = self.library.array_class(self)
+            return known
         if self.scalar:
             return np.dtype(self._element_type.name).type
         tracer = _tracer.running()
@@ -201,13 +202,12 @@ class TracedArray:
         """Whether the array is surely C-contiguous."""
         return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self.strides_)
 
-    @property
-    def shape(self) -> tuple[Any, ...]:
+    def _get_shape(self) -> Any:
         if self.library is not None:
             return _tracer.current().attribute(self, "shape")
-        return tuple(d if type(d) is int else TracedNumber(d) for d in self.shape_)
+        return tuple(TracedNumber(d) if isinstance(d, NumberProxy) else d for d in self.shape_)
 
-    shape = shape.setter(_setter("shape"))
+    shape = property(_get_shape, _setter("shape"))
     real = property(_getter("real"), _setter("real"))
     imag = property(_getter("imag"), _setter("imag"))
     flat = property(_getter("flat"), _setter("flat"))
@@ -222,13 +222,12 @@ class TracedArray:
     def ndim(self) -> int:
         return len(self.shape_)
 
-    @property
-    def dtype(self) -> Any:
+    def _get_dtype(self) -> Any:
         if self.library is not None:
             return _tracer.current().attribute(self, "dtype")
         return to_numpy_dtype(self._element_type)
 
-    dtype = dtype.setter(_setter("dtype"))
+    dtype = property(_get_dtype, _setter("dtype"))
     strides = property(_getter("strides"), _setter("strides"))
 
     @property
@@ -236,7 +235,7 @@ class TracedArray:
         if self.library is not None:
             return _tracer.current().attribute(self, "size")
         n = sizes.product(self.shape_)
-        return n if type(n) is int else TracedNumber(n)
+        return TracedNumber(n) if isinstance(n, NumberProxy) else n
 
     def __len__(self) -> int:
         if not self.shape_:
@@ -369,7 +368,7 @@ class TracedNumber:
     def __tnp_value__(self) -> NumberProxy:
         return self.proxy
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return self.proxy.python_type
 
@@ -440,7 +439,7 @@ class TracedObject:
     def __tnp_value__(self) -> ObjectProxy:
         return self.proxy
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return self.proxy.python_type
 

@@ -325,7 +325,9 @@ class Tracer:
         sized = {}
         for name, a in seen.items():
             if not sizes.is_known(a.shape_):
-                shape = tuple(n if type(n) is int else self.asking.value(n, f"{symbol.name}()") for n in a.shape_)
+                shape = tuple(
+                    self.asking.value(n, f"{symbol.name}()") if isinstance(n, NumberProxy) else n for n in a.shape_
+                )
                 with languages.language_context(lnp.language):
                     sized[name] = prims.reshape(a.__tnp_value__(), shape)
         if not sized:
@@ -529,7 +531,8 @@ class Tracer:
             return x
         if isinstance(x, np.ndarray):
             return self.inputs.constant_array(x)
-        return self.call(lnp.asarray, (x,), {})
+        made: TracedArray = self.call(lnp.asarray, (x,), {})
+        return made
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
@@ -619,8 +622,9 @@ def _kind_of_elements(x: Any) -> str:
     if type(x) is TracedArray:
         return x._element_type.kind
     kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
-    known = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
-    return known or getattr(getattr(x, "dtype", None), "kind", "i")
+    known: Any = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
+    found: str = known or getattr(getattr(x, "dtype", None), "kind", "i")
+    return found
 
 
 _EMPTY = types.CellType()

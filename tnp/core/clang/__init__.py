@@ -4,6 +4,8 @@ Its functions broadcast, and take dtypes that already agree. They are inlined: a
 called, under the language function that called them.
 """
 
+from typing import TYPE_CHECKING
+
 from tnp.core.clang import elementwise, indexing, shape
 from tnp.core.clang.base import clangop
 from tnp.core.clang.elementwise import *
@@ -25,6 +27,12 @@ from tnp.core.clang.shape import (
     transpose,
     unfold,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    #: the functions of the elementwise table
+    __getattr__: Callable[[str], elementwise.Elementwise]
 
 __all__ = [
     "add_at",

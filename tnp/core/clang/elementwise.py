@@ -6,7 +6,7 @@ Dtypes must already agree: promotion belongs to the languages.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tnp.core import devices, prims
 from tnp.core.clang.base import clangop
@@ -22,8 +22,18 @@ __all__ = ["arange", "convert", "full", "full_like", "where"]
 
 if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
-        """The functions of the rows are made by a loop, which a type checker does not see."""
+    class Elementwise(Protocol):
+        """A function of a row: an array if an argument is one, else a number."""
+
+        @overload
+        def __call__(self, a: TensorProxy, b: Any = ..., /) -> TensorProxy: ...
+        @overload
+        def __call__(self, a: Number, b: TensorProxy, /) -> TensorProxy: ...
+        @overload
+        def __call__(self, a: Number, b: Number = ..., /) -> NumberProxy: ...
+
+    #: The functions of the rows are made by a loop, which a type checker does not see.
+    __getattr__: Callable[[str], Elementwise]
 
 
 def _function_of(row: Row) -> Callable[..., Any]:

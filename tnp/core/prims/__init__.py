@@ -6,20 +6,23 @@ agree. :data:`registry` has them all by name.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tnp.core.prims.base import PrimID, PrimIDs, make_prim, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tnp.core.symbol import Symbol
+
+    #: Prims are made from tables, which a type checker cannot see. A variable, since a checker knows variables' types before those of
+    #: functions where modules import each other.
+    __getattr__: Callable[[str], Symbol]
 
 FAMILIES = ("elementwise", "shape", "reduction", "indexing", "linalg", "fft", "nn", "random", "program", "control_flow")
 
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """Prims are made from tables: a type checker cannot see them."""
-
 
 globals().update(registry)
 

@@ -9,7 +9,7 @@ from tnp.core.proxies import TensorProxy, is_number, pyval
 from tnp.core.symbol import BoundSymbol
 from tnp.transforms.autodiff.linalg import adjoint
 from tnp.transforms.autodiff.reverse import Reverse
-from tnp.transforms.autodiff.rules import rule
+from tnp.transforms.autodiff.rules import of_bound_symbol, rule
 
 __all__: list[str] = []
 
@@ -75,11 +75,9 @@ def _log_sum(
     return None, clang.mul(spread[0], clang.where(finite, power(difference), 0))
 
 
+@rule("numpy.partition")
+@of_bound_symbol
 def _partition(reverse: Reverse, bsym: BoundSymbol, g: TensorProxy) -> Any:
     """NumPy's partition leaves elements in another order than the sort that it is made of: that is what has to run, then."""
     reverse.replaced[id(bsym)] = list(bsym.subsymbols)
     return NotImplemented
-
-
-_partition.takes_bound_symbol = True
-rule("numpy.partition")(_partition)

@@ -27,7 +27,7 @@ from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.views import Path, Step
 from tnp.transforms.autodiff.replay import like, live, make_body, renamed, replay, rolled, stored
 from tnp.transforms.autodiff.reverse import Program, Reverse, active_names, is_differentiable, zeros_for
-from tnp.transforms.autodiff.rules import rule, without_derivative
+from tnp.transforms.autodiff.rules import of_bound_symbol, rule, without_derivative
 
 __all__ = ["KEPT_BYTES"]
 
@@ -37,16 +37,11 @@ KEPT_BYTES = 64 * 2**20
 DIVIDED_ROUNDS = 16
 
 
-def _of_bound_symbol(f: Any) -> Any:
-    f.takes_bound_symbol = True
-    return f
-
-
 # Branches
 
 
 @rule(prims.cond)
-@_of_bound_symbol
+@of_bound_symbol
 def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
     condition, then, otherwise, *inits = bsym.args
     cotangents = dict(zip(range(len(then.results)), g))
@@ -106,7 +101,7 @@ def _wanted(reverse: Reverse, values: list[Any]) -> list[Proxy]:
 
 def _number(x: Any) -> Any:
     """A number as an int, where it is known: the trace is then for that number."""
-    return int(x.known()) if isinstance(x, NumberProxy) and x.value is not None else x
+    return int(x) if isinstance(x, NumberProxy) and x.value is not None else x
 
 
 def rounds_of(start: Any, stop: Any, step: Any) -> Any:
@@ -138,7 +133,7 @@ def _bytes(x: Any) -> int:
 
 
 @rule(prims.for_loop)
-@_of_bound_symbol
+@of_bound_symbol
 def _for_loop(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
     start, stop, step = (_number(x) for x in bsym.args[:3])
     body, *inits = bsym.args[3:]
@@ -234,7 +229,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     given = [zeros_for(args[k]) if g[k] is None else g[k] for k in carried]
     sums = [reverse.cotangents.get(p.name) for p in captures]
     sums = [zeros_for(p) if h is None else h for p, h in zip(captures, sums)]
-    cells = [like(h) for h in (*given, *sums)]
+    cells: list[Any] = [like(h) for h in (*given, *sums)]
 
     def one_round() -> list[Any]:
         at = index if _is_plain(start, step) else clang.add(clang.mul(index, step), start)
@@ -248,7 +243,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
             inner.put(results[k], c)
         program.walk(inner)
         assert not {states[k].name for k in active if k not in carried} & inner.cotangents.keys()
-        found = [inner.cotangents.get(states[k].name) for k in carried] + [inner.cotangents[p.name] for p in captures]
+        found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried] + [inner.cotangents[p.name] for p in captures]
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)
 
@@ -308,7 +303,7 @@ def _keeping(loop: BoundSymbol, rounds: Any, kept: list[Any], done: Any) -> tupl
             )
             for x in kept
         ]
-        stacks = [like(b) for b in blank]
+        stacks: list[Any] = [like(b) for b in blank]
 
         def write() -> list[Any]:
             at = index
@@ -345,7 +340,7 @@ def _read(stack: TensorProxy, index: NumberProxy, state: Proxy) -> None:
 
 
 @rule(prims.while_loop)
-@_of_bound_symbol
+@of_bound_symbol
 def _while_loop(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
     """As the ``for`` loop of as many rounds as a run that only counts finds."""
     test, body, *inits = bsym.args

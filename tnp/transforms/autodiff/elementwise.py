@@ -245,7 +245,8 @@ def _times(g: TensorProxy, out: TensorProxy, a: TensorProxy, factor: Any) -> Any
 
     def by_factor() -> TensorProxy:
         # The factor may be infinite only where the first is 0; nothing comes back from there.
-        return times(a if a.dtype.kind != "c" else clang.conj(a), g)
+        made: TensorProxy = times(a if a.dtype.kind != "c" else clang.conj(a), g)
+        return made
 
     return by_first, by_factor
 

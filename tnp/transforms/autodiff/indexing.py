@@ -6,7 +6,7 @@ from typing import Any
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.proxies import TensorProxy
-from tnp.transforms.autodiff.rules import rule
+from tnp.transforms.autodiff.rules import of_bound_symbol, rule
 
 __all__: list[str] = []
 
@@ -63,6 +63,8 @@ def _numbers(a: TensorProxy, constant: int | None = None) -> TensorProxy:
     return clang.reshape(prims.iota(a.numel, device=a.device, dtype=dtypes.int64), a.shape)
 
 
+@rule(prims.index_put)
+@of_bound_symbol
 def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     a, indices, values, accumulate = bsym.args
     if accumulate:
@@ -72,7 +74,8 @@ def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         """Of several stores to one place the last one counts."""
         found = prims.index_get(g, list(indices))
         if reverse.are_distinct(indices):
-            return found
+            made: TensorProxy = found
+            return made
         order = _numbers(indices[0])
         blank = clang.full(a.shape[: len(indices)], -1, dtype=order.dtype, device=a.device)
         places = prims.index_put(blank, list(indices), order, False)
@@ -81,7 +84,3 @@ def _index_put(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         return clang.where(wins, found, 0)
 
     return lambda: prims.index_put(g, list(indices), clang.full_like(values, 0), False), None, of_values
-
-
-_index_put.takes_bound_symbol = True
-rule(prims.index_put)(_index_put)

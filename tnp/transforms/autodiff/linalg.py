@@ -79,7 +79,8 @@ def _over_differences(a: TensorProxy, values: TensorProxy) -> TensorProxy:
     rows, columns = _positions(a)
     same = clang.broadcast_to(clang.eq(rows, columns), difference.shape)
     factor = clang.where(same, 0.0, clang.reciprocal(clang.where(same, 1.0, difference)))
-    return times(a, clang.convert(factor, a.dtype))
+    made: TensorProxy = times(a, clang.convert(factor, a.dtype))
+    return made
 
 
 @rule(prims.matmul)
@@ -148,6 +149,7 @@ def _eigh(g: Any, out: Any, a: TensorProxy, upper: bool = False) -> Any:
     if of_vectors is not None:
         turned = _over_differences(product(adjoint(vectors), of_vectors), values)
         inner = turned if inner is None else clang.add(inner, turned)
+    assert inner is not None  # the operation has a gradient if one of its results does
     return _hermitian_part(product(vectors, inner, adjoint(vectors)))
 
 
@@ -165,6 +167,7 @@ def _eig(g: Any, out: Any, a: TensorProxy) -> Any:
         turned = clang.sub(along, _columns_scaled(product(back, vectors), lengths))
         turned = _over_differences(turned, clang.conj(values))
         inner = turned if inner is None else clang.add(inner, turned)
+    assert inner is not None
     return prims.solve(back, product(inner, back))
 
 

@@ -39,7 +39,8 @@ def _convolution(
         turned = clang.reshape(weight, (groups, o // groups, c_group, *kernel))
         turned = clang.reshape(clang.transpose(turned, (0, 2, 1, *inner)), (c, o // groups, *kernel))
         turned = clang.flip(turned, range(2, 2 + rank))
-        return prims.convolution(prims.pad(g, 0, tuple(config)), turned, ones, zeros, dilation, groups)
+        made: TensorProxy = prims.convolution(prims.pad(g, 0, tuple(config)), turned, ones, zeros, dilation, groups)
+        return made
 
     def of_weight() -> TensorProxy:
         channels = clang.reshape(a, (n, groups, c_group, *spatial))

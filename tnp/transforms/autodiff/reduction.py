@@ -14,7 +14,8 @@ __all__: list[str] = []
 
 def spread(g: TensorProxy, a: TensorProxy, dims: Any) -> TensorProxy:
     """The result of a reduction of ``a`` along ``dims`` repeated to its shape."""
-    return prims.broadcast_in_dim(g, a.shape, [d for d in range(a.ndim) if d not in dims])
+    made: TensorProxy = prims.broadcast_in_dim(g, a.shape, [d for d in range(a.ndim) if d not in dims])
+    return made
 
 
 @rule(prims.sum)
@@ -58,11 +59,13 @@ def _line_up(a: TensorProxy, dims: Any) -> tuple[TensorProxy, list[int]]:
 def _shifted(a: TensorProxy, by: int, fill: float) -> TensorProxy:
     """``a`` moved by some places along its last dimension, ``fill`` moving in."""
     config = [(0, 0, 0)] * (a.ndim - 1) + [(by, -by, 0)]
-    return prims.pad(a, fill, tuple(config))
+    made: TensorProxy = prims.pad(a, fill, tuple(config))
+    return made
 
 
 def _backwards(a: TensorProxy) -> TensorProxy:
-    return prims.flip(a, (a.ndim - 1,))
+    made: TensorProxy = prims.flip(a, (a.ndim - 1,))
+    return made
 
 
 @rule(prims.prod)
@@ -125,7 +128,8 @@ def _running_extreme(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int)
 
 
 def _spread_ranks(g: TensorProxy, indices: TensorProxy, dim: int) -> TensorProxy:
-    return prims.scatter(clang.full_like(g, 0), indices, g, dim)
+    made: TensorProxy = prims.scatter(clang.full_like(g, 0), indices, g, dim)
+    return made
 
 
 @rule(prims.sort)

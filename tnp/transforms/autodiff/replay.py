@@ -55,7 +55,8 @@ def rolled(
         index.low, index.bound = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
     args = [like(x) for x in inits]
     body = make_body([index, *args], lambda: stored(make(index, *args), args))
-    return prims.for_loop(start, stop, step, body, *inits)
+    results: tuple[Proxy, ...] = prims.for_loop(start, stop, step, body, *inits)
+    return results
 
 
 def live(

@@ -179,7 +179,8 @@ class Reverse:
             self._pull(bsym, found)
 
     def _pull(self, bsym: BoundSymbol, found: list[TensorProxy | None]) -> None:
-        rule, known = rule_of_executor(bsym), rule_of(bsym)
+        known = rule_of(bsym)
+        rule: Any = rule_of_executor(bsym)
         if rule is None and self.once and bsym.sym.pulls_back is not None and not isinstance(known, Interleaved):
             if bsym.sym.records is not None and self._may_record(bsym):
                 self._pull_by_record(bsym, found, *bsym.sym.records)
@@ -323,7 +324,8 @@ WRITABLE = frozenset(
 def stored_at(a: TensorProxy, value: Any, at: views.Path) -> TensorProxy:
     """``a`` with ``value`` in the place of what the view ``at`` selects."""
     if all(step.symbol.id in WRITABLE for step in at.steps):
-        return views.update(a, value, at)
+        made: TensorProxy = views.update(a, value, at)
+        return made
     return views.write(a, value, at)
 
 
@@ -404,7 +406,8 @@ def _joined(p: TensorProxy, parts: Sequence[Part]) -> TensorProxy | None:
             at += g.shape[dim]
         else:
             if at == p.shape[dim] and len(ordered) > 1:
-                return prims.concatenate([g for _, g in ordered], dim)
+                made: TensorProxy = prims.concatenate([g for _, g in ordered], dim)
+                return made
     return None
 
 
@@ -417,7 +420,8 @@ def _cut(a: TensorProxy, starts: Sequence[int], begin: Sequence[int], end: Seque
     lower, upper = [b - s for b, s in zip(begin, starts)], [e - s for e, s in zip(end, starts)]
     if not any(lower) and tuple(upper) == tuple(a.shape):
         return a
-    return prims.slice(a, lower, upper, [1] * a.ndim)
+    made: TensorProxy = prims.slice(a, lower, upper, [1] * a.ndim)
+    return made
 
 
 def _around(

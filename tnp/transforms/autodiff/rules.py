@@ -39,6 +39,7 @@ __all__ = [
     "grad_rules",
     "grad_transforms_of",
     "is_taken_by_executor",
+    "of_bound_symbol",
     "put_grad",
     "put_grads",
     "register_grad",
@@ -81,6 +82,13 @@ def rule(*symbols: Any) -> Callable[[Rule], Rule]:
         return f
 
     return decorate
+
+
+def of_bound_symbol(f: Rule) -> Rule:
+    """Marks a rule that takes the walk, the bound symbol and its cotangents, ``f(reverse, bsym, g)``."""
+    marked: Any = f
+    marked.takes_bound_symbol = True
+    return f
 
 
 def register_grad(symbol: Any, function: Rule) -> None:

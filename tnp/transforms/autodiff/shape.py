@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tnp.core import clang, prims, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.views import Path, Step
 from tnp.transforms.autodiff.reverse import Placed, Sliced, stored_at
-from tnp.transforms.autodiff.rules import rule
+from tnp.transforms.autodiff.rules import of_bound_symbol, rule
 
 __all__ = ["summed_to"]
 
@@ -76,6 +77,8 @@ def _copy_(g: TensorProxy, out: TensorProxy, source: TensorProxy, destination: T
     return g
 
 
+@rule(prims.slice)
+@of_bound_symbol
 def _slice(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     a, starts, stops, *rest = bsym.args
     strides = rest[0] if rest else bsym.kwargs.get("strides")
@@ -84,11 +87,6 @@ def _slice(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     if a.name in reverse.in_place or not sizes.is_known(a.shape) or any(s != 1 for s in strides or ()):
         return Placed(Path([Step(prims.slice, (starts, stops, strides))]), g)
     return Sliced(starts, g)
-
-
-_slice.takes_bound_symbol = True
-rule(prims.slice)(_slice)
-
 
 @rule(prims.select)
 def _select(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int, index: Any) -> Any:
@@ -105,6 +103,8 @@ def _diagonal(g: TensorProxy, out: TensorProxy, a: TensorProxy, *at: Any) -> Any
     return Placed(Path([Step(prims.diagonal, at)]), g)
 
 
+@rule(prims.unfold)
+@of_bound_symbol
 def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
     """Windows overlap: element ``k`` of each goes back by itself."""
     a, dim, size, step = bsym.args
@@ -125,11 +125,6 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         reverse.put_at(a, Path([Step(prims.slice, (starts, stops, strides))]), piece)
     return None
 
-
-_unfold.takes_bound_symbol = True
-rule(prims.unfold)(_unfold)
-
-
 @rule(prims.pad)
 def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: Any) -> Any:
     """What was padded is dropped; what was cut off has no cotangent."""
@@ -140,7 +135,8 @@ def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: A
 
     def of_value() -> TensorProxy:
         inside = prims.pad(clang.full_like(a, 1), 0, config)
-        return prims.sum(clang.mul(g, clang.sub(1, inside)), tuple(range(g.ndim)))
+        made: TensorProxy = prims.sum(clang.mul(g, clang.sub(1, inside)), tuple(range(g.ndim)))
+        return made
 
     return inverse, of_value
 
@@ -152,9 +148,9 @@ def _concatenate(g: TensorProxy, out: TensorProxy, arrays: Any, dim: int) -> Any
     for a in arrays:
         end = at + a.shape[dim]
         if type(at) is int and type(end) is int and sizes.is_known(g.shape):
-            pieces.append(lambda s=at, e=end: clang.slice_dim(g, s, e, dim=dim))
+            pieces.append(partial(clang.slice_dim, g, at, end, dim=dim))
         else:
-            pieces.append(lambda s=at, e=end, a=a: prims.dynamic_slice(g, dim, s, e, 1))
+            pieces.append(partial(prims.dynamic_slice, g, dim, at, end, 1))
         at = end
     return (pieces,)
 

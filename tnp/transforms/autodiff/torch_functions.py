@@ -73,10 +73,12 @@ def _clamped(g: TensorProxy, out: TensorProxy, input: TensorProxy, low: Any, hig
         return clang.where(outside[0] if len(outside) == 1 else clang.logical_or(*outside), 0, g)
 
     def of_low() -> TensorProxy:
+        assert is_below is not None
         taken = is_below if crossed is None else clang.logical_and(is_below, clang.logical_not(crossed))
         return summed_to(_where(taken, g), low.shape)
 
     def of_high() -> TensorProxy:
+        assert is_above is not None
         taken = is_above if crossed is None else clang.logical_or(is_above, crossed)
         return summed_to(_where(taken, g), high.shape)
 
@@ -184,7 +186,8 @@ def _linear(g: TensorProxy, out: TensorProxy, input: TensorProxy, weight: Tensor
         return clang.reshape(prims.matmul(rows, weight), input.shape)
 
     def of_weight() -> TensorProxy:
-        return prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, weight.shape[1])))
+        made: TensorProxy = prims.matmul(clang.matrix_transpose(rows), clang.reshape(input, (-1, weight.shape[1])))
+        return made
 
     return of_input, of_weight, lambda: summed_to(prims.sum(rows, (0,)), bias.shape)
 
@@ -212,7 +215,7 @@ def _layer_norm(
     rank = len(normalized_shape)
     dims = tuple(range(input.ndim - rank, input.ndim))
     outer = tuple(range(input.ndim - rank))
-    count = math.prod(input.shape[d] for d in dims)
+    count = sizes.product([input.shape[d] for d in dims])
 
     def mean(x: TensorProxy) -> TensorProxy:
         return spread(clang.div(prims.sum(x, dims), count), input, dims)
@@ -303,6 +306,7 @@ def _embedding(
         if padding_idx is not None:
             padding = clang.eq(input, int(padding_idx) % weight.shape[0])
             rows = clang.where(prims.broadcast_in_dim(padding, g.shape, tuple(range(input.ndim))), 0, g)
-        return prims.index_put(clang.full_like(weight, 0), [input], rows, True)
+        made: TensorProxy = prims.index_put(clang.full_like(weight, 0), [input], rows, True)
+        return made
 
     return None, of_weight

@@ -7,6 +7,7 @@ own. A loop carries batched what depends on the batch in some round.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from tnp.core import clang, dtypes, prims
@@ -27,6 +28,12 @@ def _run_body(walk: Walk, body: Body, values: Sequence[Any]) -> list[Any]:
     )
     inner.run(body.bound_symbols)
     return [inner.of(r) for r in body.results]
+
+
+def _try_body(walk: Walk, body: Body, values: Sequence[Any], found: list[Any]) -> list[Any]:
+    """Adds to ``found`` what a body gives; the body that is recorded meanwhile has no results."""
+    found.extend(_run_body(walk, body, values))
+    return []
 
 
 def _value(walk: Walk, p: Any, x: Any) -> TensorProxy:
@@ -56,7 +63,7 @@ def _cond(walk: Walk, b: BoundSymbol) -> Any:
     flags: list[bool] = []
     for side in (then, otherwise):  # on trial: what differs on either side is batched on both
         found: list[Any] = []
-        make_body((), lambda side=side: found.extend(_run_body(walk, side, values)) or [])
+        make_body((), partial(_try_body, walk, side, values, found))
         flags = [f or isinstance(x, Batched) for f, x in zip(flags or [False] * len(found), found)]
 
     def made(side: Body) -> Body:

@@ -178,7 +178,8 @@ def _matrices(walk: Walk, b: BoundSymbol, x: Any, y: Any, **options: Any) -> Any
 def _rows(walk: Walk, like: TensorProxy) -> TensorProxy:
     """The number of the batch's element at each element of a batched array."""
     rows = prims.iota(walk.length, device=like.device, dtype=dtypes.int64)
-    return prims.broadcast_in_dim(rows, like.shape, (0,))
+    made: TensorProxy = prims.broadcast_in_dim(rows, like.shape, (0,))
+    return made
 
 
 @batch_rule(prims.select)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tnp.core import clang, dtypes, languages, prims, sizes
@@ -171,7 +171,8 @@ class Walk:
             x = clang.convert(x, dtype_of_number(x) if dtype is None else dtype)
         elif dtype is not None:
             x = clang.convert(x, dtype)
-        return prims.broadcast_in_dim(x, (self.length, *x.shape), tuple(range(1, x.ndim + 1)))
+        made: TensorProxy = prims.broadcast_in_dim(x, (self.length, *x.shape), tuple(range(1, x.ndim + 1)))
+        return made
 
     def run(self, bsyms: Iterable[BoundSymbol]) -> None:
         for b in bsyms:
@@ -285,7 +286,7 @@ class Walk:
             result = b.sym(*map_proxies(element, b.args), **map_proxies(element, b.kwargs))
             return [update(t, r, place) for t, r in zip(totals, flat_proxies(result))]
 
-        made = iter(rolled(0, self.length, 1, blank, one))
+        made: Iterator[Any] = iter(rolled(0, self.length, 1, blank, one))
         return map_proxies(lambda p: Batched(next(made)), b.output)
 
 

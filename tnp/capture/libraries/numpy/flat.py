@@ -26,7 +26,7 @@ class TracedFlat:
         self._tracer = tracer
         self.base = base
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type:
         return np.flatiter
 

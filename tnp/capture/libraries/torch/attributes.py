@@ -28,7 +28,7 @@ __all__ = ["ATTRIBUTES", "METHODS", "own_attribute"]
 def _shape(tracer: Tracer, a: TracedArray) -> Any:
     if sizes.is_known(a.shape_):
         return torch.Size(a.shape_)
-    return tuple(n if type(n) is int else TracedNumber(n) for n in a.shape_)
+    return tuple(TracedNumber(n) if isinstance(n, NumberProxy) else n for n in a.shape_)
 
 
 def _size(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
@@ -42,7 +42,7 @@ def _size(tracer: Tracer, a: TracedArray, dim: Any = None) -> Any:
 
 def _numel(tracer: Tracer, a: TracedArray) -> Any:
     n = sizes.product(a.shape_)
-    return n if type(n) is int else TracedNumber(n)
+    return TracedNumber(n) if isinstance(n, NumberProxy) else n
 
 
 def _known_strides(a: TracedArray) -> tuple[int, ...]:

@@ -86,7 +86,7 @@ class Casts:
         is_kept = wanted is to_dtype(dtype) and name in self.tracer.gradients.roots and not self.tracer.regions
         if is_kept and name in self._kept:
             return self._kept[name]
-        cast = self.tracer.call(by_id["torch.Tensor.to"].symbol, (a, to_torch_dtype(wanted)), {})
+        cast: TracedArray = self.tracer.call(by_id["torch.Tensor.to"].symbol, (a, to_torch_dtype(wanted)), {})
         if is_kept:
             self._kept[name] = cast
         return cast

@@ -34,7 +34,7 @@ def asks_for_class(frame: FrameType) -> bool:
 def _asks(code: CodeType, at: int) -> bool:
     instruction = next(i for i in dis.get_instructions(code) if i.offset == at)
     if instruction.opname.startswith("LOAD_ATTR"):
-        return instruction.argval == "__class__"
+        return bool(instruction.argval == "__class__")
     if not instruction.opname.startswith(("CALL", "PRECALL")):  # isinstance, once specialised, is run by the latter
         return False
     if code.co_filename == _UNWRAPS:

@@ -473,7 +473,8 @@ class TorchLibrary(OpaqueCalls, Library):
         _INCREMENT_VERSION(value)
 
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
-        return tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
+        array: TracedArray = tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
+        return array
 
 
 def _check_memory(a: Any) -> None:
@@ -522,7 +523,7 @@ def _as_function(cls: type) -> Any:
 @functools.cache
 def _overridable() -> frozenset[Any]:
     """The functions that torch hands to function modes."""
-    found = set()
+    found: set[Any] = set()
     for functions in torch.overrides.get_overridable_functions().values():
         found.update(f for f in functions if getattr(f, "__hash__", None) is not None)
     return frozenset(found)

@@ -55,20 +55,27 @@ def _tensor_split(library: TorchLibrary, tracer: Tracer, input: Any, sections: A
         return NotImplemented
     values = METHODS["tolist"](tracer, sections)
     known = [int(v) for v in values] if isinstance(values, list) else int(values)
-    return tracer.call(symbol_of(torch.tensor_split), (input, known, dim), {})
+    return _call(tracer, torch.tensor_split, input, known, dim)
+
+
+def _call(tracer: Tracer, function: Any, *args: Any) -> Any:
+    """Records one of torch's functions, which the torch language has to have."""
+    symbol = symbol_of(function)
+    assert symbol is not None
+    return tracer.call(symbol, args, {})
 
 
 def _split(library: TorchLibrary, tracer: Tracer, tensor: Any, split_size: Any, dim: Any = 0) -> Any:
     """``x.split(…)``, whose parameter has another name than that of ``torch.split``."""
-    return tracer.call(symbol_of(torch.split), (tensor, split_size, dim), {})
+    return _call(tracer, torch.split, tensor, split_size, dim)
 
 
 def _one_hot(library: TorchLibrary, tracer: Tracer, tensor: Any, num_classes: Any = -1) -> Any:
     """``F.one_hot`` of as many classes as there are, which tracing has to know; ``NotImplemented`` for others."""
     if tracer.known(num_classes) != -1 or type(tensor) is not TracedArray or 0 in tensor.shape_:
         return NotImplemented
-    most = tracer.call(symbol_of(torch.amax), (tensor,), {})
-    return tracer.call(symbol_of(F.one_hot), (tensor, int(METHODS["item"](tracer, most)) + 1), {})
+    most = _call(tracer, torch.amax, tensor)
+    return _call(tracer, F.one_hot, tensor, int(METHODS["item"](tracer, most)) + 1)
 
 
 def _ravel(library: TorchLibrary, tracer: Tracer, input: Any) -> Any:
@@ -91,16 +98,16 @@ def _dropout(rank: int | None = None) -> Any:
             return NotImplemented
         if input._element_type.kind != "f" or rank not in (None, input.ndim):
             return NotImplemented
-        plain = tracer.call(symbol_of(torch.detach), (input,), {})
+        plain = _call(tracer, torch.detach, input)
         if p == 1:
-            mask = tracer.call(symbol_of(torch.zeros_like), (plain,), {})
+            mask = _call(tracer, torch.zeros_like, plain)
         else:
             order = () if rank is not None or input.contiguous_ else (layouts.strides_of_like(input),)
             drawn = plain, p, rank is not None, *order
             mask = library.run_opaquely(tracer, activations.dropout_mask, drawn, {}, in_order=True)
         if input._element_type.bits == 16:  # each step is rounded
-            scaled = tracer.call(symbol_of(torch.div), (mask, 1 - p), {}) if p != 1 else mask
-            return tracer.call(symbol_of(torch.mul), (input, scaled), {})
+            scaled = _call(tracer, torch.div, mask, 1 - p) if p != 1 else mask
+            return _call(tracer, torch.mul, input, scaled)
         return tracer.call(activations.dropped, (mask, input, p), {})
 
     return dropout

@@ -79,6 +79,15 @@ registrations.listeners.append(_forget)
 class Jitted:
     """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
 
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_first",
+        "_form",
+        "_hits",
+        "_positional",
+    )  # what each call reads is found at once
+
     __qualname__: str
     #: whether calls may run eagerly
     runs_eagerly = True
@@ -117,6 +126,8 @@ class Jitted:
         self.__signature__ = signature = signature_of(self.__tnp_function__)
         self._bind, apply, self._positional = binder(signature, getattr(self, "__name__", "function"))
         self._form = CallSignature(list(signature.parameters), apply)
+        #: the program that is tried first
+        self._first: Callable[..., Any] = _no_program
         function = getattr(self.__tnp_function__, "__func__", self.__tnp_function__)
         has_own = type(function) is FunctionType and not {"__wrapped__", "__signature__"} & vars(function).keys()
         #: the function whose defaults the binder has
@@ -134,20 +145,32 @@ class Jitted:
     @left_alone
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != self._positional:
-            if self._defaults_of is not None:  # they may have been assigned anew
-                self._bind.__defaults__ = self._defaults_of.__defaults__
-                self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
-            args = self._bind(*args, **kwargs)
+            args = self._bound(args, kwargs)
         try:
-            for run in self._form.runs:
-                result = run(*args)
-                if result is not MISS:
-                    self._hits += 1
-                    return result
-            return self._call_slowly(self._form, args)
+            result = self._first(*args)
+            if result is not MISS:
+                self._hits += 1
+                return result
+            return self._call_others(args)
         except Exception as raised:
             error = raised
         return self._after_error(self._form, args, error)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of all parameters."""
+        if self._defaults_of is not None:  # they may have been assigned anew
+            self._bind.__defaults__ = self._defaults_of.__defaults__
+            self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
+        return self._bind(*args, **kwargs)  # type: ignore[no-any-return]
+
+    def _call_others(self, args: tuple[Any, ...]) -> Any:
+        """A call that the first program is not valid for."""
+        for run in self._form.runs[1:]:
+            result = run(*args)
+            if result is not MISS:
+                self._hits += 1
+                return result
+        return self._call_slowly(self._form, args)
 
     def _call_slowly(self, form: CallSignature, values: tuple[Any, ...]) -> Any:
         """A call that no program is valid for: it is traced and compiled, or found to run eagerly."""
@@ -189,11 +212,12 @@ class Jitted:
         return acquired.trace, compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
     def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
-        forms = {id(e.form): e.form for e in (*self._entries, *entries)}
         self._entries = entries
-        for form in forms.values():
+        forms = self.forms()
+        for form in forms:
             last = () if form.last_resort is None else (form.last_resort,)
             form.runs = (*(e.run for e in entries if e.form is form), *last)
+        self._first = next(iter(forms[0].runs), _no_program) if forms else _no_program
 
     def _is_settled(self, form: CallSignature) -> bool:
         """Whether calls that no program is valid for run eagerly from now on: too many were traced, or found to run eagerly."""
@@ -230,7 +254,7 @@ class Jitted:
                 form.last_resort, form.runs = None, ()
             if self._entries:
                 self._changed = what
-                self._set_entries(())
+            self._set_entries(())
             self._executors.used.clear()
 
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
@@ -492,6 +516,10 @@ def programs_behind(f: Any) -> Jitted | None:
     if isinstance(f, Jitted):
         return f
     return f.__tnp_programs__ if getattr(type(f), "__tnp_module__", False) else None
+
+
+def _no_program(*values: Any) -> Any:
+    return MISS
 
 
 def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any) -> Any:

@@ -35,7 +35,8 @@ def minimised(
 
 def _kind_of(failure: str) -> str:
     return next(
-        (x for x in ("elements differ", "shared", "beside", "bounds", "type ", "Error") if x in failure), "dtype or shape"
+        (x for x in ("elements differ", "shared", "beside", "bounds", "type ", "Error") if x in failure),
+        "dtype or shape",
     )
 
 

@@ -148,6 +148,37 @@ def test_a_loop_is_no_longer_for_more_rounds():
     assert max(lengths) - min(lengths) <= 1
 
 
+def test_a_loop_that_replaces_an_array_by_one_of_another_shape():
+    def replaced(x, y):
+        v = x
+        for _ in range(14):
+            v = np.outer(y, y)
+        return v.sum() + x.sum()
+
+    arguments = np.ones((2, 3)), np.arange(1.0, 3)
+    np.testing.assert_allclose(tnp.grad(replaced, 1)(*arguments), [6, 6])
+    np.testing.assert_allclose(tnp.grad(replaced)(*arguments), np.ones((2, 3)))
+
+
+def test_lengths_known_at_run_time_through_two_loops():
+    def twice(x):
+        kept = x[x != 1]
+        for _i in range(2):
+            for _j in range(9):
+                np.sin(kept, out=kept)
+        return kept.sum()
+
+    check_gradients(twice, [X])
+
+
+@pytest.mark.parametrize("executor", ("numpy", "torch", "llvm_everything"))
+@pytest.mark.parametrize("f", (lambda x: x[3, None], lambda x: x[3][None], lambda x: np.broadcast_to(x[2], (3,))))
+def test_elements_as_arrays(f, executor):
+    g = tnp.jit(tnp.grad(lambda x: (f(x) ** 2).sum()), executors=[executor])
+    np.testing.assert_allclose(g(X), tnp.grad(lambda x: (f(x) ** 2).sum())(X))
+    assert np.count_nonzero(g(X)) == 1
+
+
 def test_no_round_at_all():
     np.testing.assert_array_equal(tnp.grad(in_place)(X, 0), 2 * X)
 

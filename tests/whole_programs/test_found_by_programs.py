@@ -427,3 +427,43 @@ def test_parts_of_python_numbers(number):
         return s.real, s.imag, (s * 2).real, a.item().real, a.item().imag
 
     check(f, *((x, np.array(x)) for x in (number, number * 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32"])
+def test_degrees_are_numpys_to_the_last_bit(dtype):
+    def f(a):
+        return np.rad2deg(a).sum(), np.degrees(a), np.deg2rad(a), np.radians(a)
+
+    a = (np.random.default_rng(0).normal(size=20) * 30).astype(dtype)
+    for executors in EXECUTORS:
+        for got, expected in zip(tnp.jit(f, executors=executors)(a)[1:], f(a)[1:]):
+            assert_same(got, expected, exact=True, what=f"{executors}")
+
+
+# Numbers that an array may not hold
+
+
+@pytest.mark.parametrize("dtype", ["uint64", "int8", "int64", "uint8", "float32"])
+def test_numbers_that_arrays_do_not_hold_are_refused_where_the_result_is_unused(dtype):
+    def f(a, b):
+        v = int(b[0])
+        a[0] = 5
+        v & a if a.dtype.kind != "f" else a
+        a[1] = 9
+        v**a
+        a[2] = 9
+        _ = v < a
+        a + v
+        return v
+
+    check(f, *((np.arange(7).astype(dtype), np.full(7, b, np.int16)) for b in (3, -3, 300)))
+
+
+def test_a_part_of_complex_numbers_is_written_in_a_branch():
+    def f(a):
+        if a.all():
+            a.imag = 0.3
+        a.real[0] = 7
+        return a
+
+    check(f, (np.array([1 + 1j, 2], np.complex64),), (np.array([1 + 1j, 0], np.complex64),))

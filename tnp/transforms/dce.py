@@ -38,12 +38,22 @@ def refuses_values(b: BoundSymbol) -> bool:
         return refuses_some(b.sym.name.removeprefix("python_"), b.args)
     if b.sym.name == "convert_element_type" and isinstance(b.args[0], NumberProxy):
         return not _holds(b.output.dtype, b.args[0])
+    if len(b.args) == 2 and isinstance(b.output, TensorProxy) and _overflows(b.output, *b.args):
+        return True
     if b.sym.name not in ("pow", "power") or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
         return False
     exponent = b.args[1]
     if isinstance(exponent, TensorProxy):
         return exponent.dtype.kind == "i"
     return not (isinstance(exponent, int) and exponent >= 0)
+
+
+def _overflows(out: TensorProxy, a: Any, b: Any) -> bool:
+    """Whether an operation, of whichever executor, takes a number with an array of integers, whose dtype may not hold it."""
+    number, array = (a, b) if type(a) is NumberProxy else (b, a)
+    if type(number) is not NumberProxy or not isinstance(array, TensorProxy):
+        return False
+    return array.dtype is out.dtype and array.shape == out.shape and not _holds(array.dtype, number)
 
 
 def _holds(dtype: DType, number: NumberProxy) -> bool:

@@ -55,7 +55,11 @@ class _Check:
 
         f = self.f
         args = self.arguments(0)[0]
-        value = float(f(*self.arguments(0)[0]))
+        try:
+            with np.errstate(over="raise"):
+                value = float(f(*self.arguments(0)[0]))
+        except FloatingPointError:  # what is infinite on the way has cotangents of 0 times infinity
+            return Verdict("not smooth", "it overflows")
         if not np.isfinite(value) or abs(value) > 1e6:
             return Verdict("not smooth", "the value is not finite, or large")
         slopes = [self.slope(args, d) for d in self.directions(args)]

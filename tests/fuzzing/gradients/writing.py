@@ -42,6 +42,10 @@ def weighted(first, *rest, w=0.5):
     for r in rest:
         first = first + w * r
     return first
+
+
+def definite(z):
+    return z @ z.T + 2 * np.eye(len(z))
 '''
 
 #: what an array of floats becomes; holes as in :mod:`fuzzing.language.calls`
@@ -57,7 +61,7 @@ SMOOTH = (
     "{f}.T", "{f}.reshape(-1)", "{f}[None]", "np.flip({f})", "np.roll({f}, 1)", "np.transpose({f})", "np.concatenate([{q}, {c}])", "np.stack([{f}, {c}])", "np.pad({q}, 1)", "np.tile({f}, 2)", "np.repeat({f}, 2)", "np.diff({q})", "np.broadcast_to({f}, (2, *{f}.shape))",
     "np.tril({w})", "np.diag({v})", "np.diagonal({w})", "np.take({f}, [0, -1, 0])", "np.expand_dims({f}, 0)", "np.ravel({f})", "{f}.copy()", "{q}[[0, -1]]", "{q}[::-1]", "{q}[1:]", "{q}[..., :-1]", "{f}.sum()", "{f}.mean()", "np.gradient({v})", "np.sort({v})", "np.interp({f}, [-2.0, 0.0, 2.0], [0.0, 1.0, 3.0])",
     "{f}[{m}]", "{f}[{f} > 0]", "np.trapezoid({q})", "np.select([{f} > 0.5, {f} > -0.5], [{f} * 2, {f}], 0.0)", "np.array([{f}.sum(), 1.0])", "np.full(3, {f}.mean())", "np.zeros(2) + {f}.sum()", "np.ones_like({f}) * {b}", "squash({f})", "squash({f}, 0.3)", "folded({f}, 2)", "weighted({f}, {c}, w=0.3)",
-    "np.array([q * 1.5 for q in {v}])", "sum([q * q for q in {v}])", "(lambda q: q * q.mean())({f})", "np.linalg.cholesky({w} @ {w}.T + 2 * np.eye(len({w})))", "np.cross({v}[:3], {v}[-3:])", "np.polyval([1.0, 0.5, -0.2], {f})", "np.nanmean({f})",
+    "np.array([q * 1.5 for q in {v}])", "sum([q * q for q in {v}])", "(lambda q: q * q.mean())({f})", "np.linalg.cholesky(definite({w}))", "np.cross({v}[:3], {v}[-3:])", "np.polyval([1.0, 0.5, -0.2], {f})", "np.nanmean({f})",
 )  # fmt: skip
 
 #: statements that write to the array that ``{y}`` reads

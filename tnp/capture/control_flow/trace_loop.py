@@ -221,7 +221,7 @@ class Loop(Trial):
         stored = self.stored_results(region)
         scope = region.close()
         self._check_worth([*tested, *scope], stored)
-        own = _own_sizes(carried.values())
+        own = _own_sizes(carried.values(), inits.values())
         scope, tested = [*own, *scope], [*own, *tested]
         return self._record(
             region, scope, index, (tested, condition), leaves,
@@ -412,7 +412,7 @@ class Loop(Trial):
             body = Body([index, *args], scope, results).substitute(unchanged)
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
-        self.trace.statements.extend(_own_sizes(args))  # of the arrays that the loop leaves
+        self.trace.statements.extend(_own_sizes(args, inits))  # of the arrays that the loop leaves
         self._count_rounds()
         region.restore_variables()
         surely_ran = self.rounds is not None and self.rounds.known
@@ -437,11 +437,15 @@ class Loop(Trial):
         self.tracer.rolled_rounds += self._repeats * self.tracer.repeats
 
 
-def _own_sizes(carried: Iterable[Proxy]) -> list[BoundSymbol]:
-    """What defines the sizes that carried arrays have in each round."""
+def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:
+    """What defines the sizes that carried arrays have in each round, but for those that they begin with: these have been defined."""
     arrays = [p for p in carried if isinstance(p, TensorProxy)]
+    begun = {n.name for x in inits if isinstance(x, TensorProxy) for n in x.shape if isinstance(n, NumberProxy)}
     return [
-        prims.size.bind(p, d, output=n) for p in arrays for d, n in enumerate(p.shape) if isinstance(n, NumberProxy)
+        prims.size.bind(p, d, output=n)
+        for p in arrays
+        for d, n in enumerate(p.shape)
+        if isinstance(n, NumberProxy) and n.name not in begun
     ]
 
 

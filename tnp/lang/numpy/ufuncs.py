@@ -46,18 +46,30 @@ def _modf(a: TensorProxy) -> tuple[TensorProxy, TensorProxy]:
     return clang.copysign(clang.where(clang.isinf(a), 0.0, clang.sub(a, whole)), a), whole
 
 
+def _times_ratio(over: float, under: float) -> Callable[[TensorProxy], TensorProxy]:
+    """A product with a quotient of two numbers, which NumPy makes in the precision that it computes in: single for half."""
+
+    def compute(a: TensorProxy) -> TensorProxy:
+        if a.dtype is dtypes.float64:
+            return clang.mul(a, over / under)
+        ratio = float(np.float32(over) / np.float32(under))
+        return clang.convert(clang.mul(clang.convert(a, dtypes.float32), ratio), a.dtype)
+
+    return compute
+
+
 #: what each computes of arrays that are broadcast and in the dtypes of its loop
 _COMPOSED: dict[str, Callable[..., Any]] = {
-    "deg2rad": lambda a: clang.mul(a, math.pi / 180),
-    "degrees": lambda a: clang.mul(a, 180 / math.pi),
+    "deg2rad": _times_ratio(math.pi, 180),
+    "degrees": _times_ratio(180, math.pi),
     "divmod": lambda a, b: (clang.floor_divide(a, b), clang.remainder(a, b)),
     "fabs": lambda a: clang.abs(a),
     "float_power": lambda a, b: clang.pow(a, b),
     "frexp": lambda a: prims.frexp(a),
     "ldexp": lambda a, b: prims.ldexp(a, b),
     "modf": _modf,
-    "rad2deg": lambda a: clang.mul(a, 180 / math.pi),
-    "radians": lambda a: clang.mul(a, math.pi / 180),
+    "rad2deg": _times_ratio(180, math.pi),
+    "radians": _times_ratio(math.pi, 180),
 }
 
 

@@ -230,6 +230,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     sums = [reverse.cotangents.get(p.name) for p in captures]
     sums = [zeros_for(p) if h is None else h for p, h in zip(captures, sums)]
     cells: list[Any] = [like(h) for h in (*given, *sums)]
+    replaced: set[int] = set()  # what no round reads, of another shape at first than after a round
 
     def one_round() -> list[Any]:
         at = index if _is_plain(start, step) else clang.add(clang.mul(index, step), start)
@@ -243,9 +244,13 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
             inner.put(results[k], c)
         program.walk(inner)
         assert not {states[k].name for k in active if k not in carried} & inner.cotangents.keys()
-        found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried] + [
-            inner.cotangents[p.name] for p in captures
-        ]
+        found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried]
+        found += [inner.cotangents[p.name] for p in captures]
+        for k, h in zip(carried, found):
+            if h is None and isinstance(args[k], TensorProxy) and not sizes.is_known(args[k].shape):
+                if type(rounds) is not int or not sizes.is_known(body.results[k].shape):
+                    raise GradientError("a loop that replaces an array by others of unknown shapes has no gradient")
+                replaced.add(k)
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)
 
@@ -266,7 +271,8 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     last = done - 1 if type(done) is int else clang.sub(done, 1)
     found = prims.for_loop(last, -1, -1, backward, *given, *sums)
     for k, h in zip(carried, found):
-        reverse.put(inits[k], h)
+        if k not in replaced:
+            reverse.put(inits[k], h)
     for p, h in zip(captures, found[len(carried) :]):
         reverse.cotangents[p.name] = h
     return forward

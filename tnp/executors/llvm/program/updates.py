@@ -71,6 +71,8 @@ def _target(p: Program, b: BoundSymbol, base: StridedView) -> StridedView:
         if isinstance(out, NumberProxy):
             p.step(inner)
         elif OpTags.VIEW in inner.sym.tags and inner.args[0].name == current.name:
+            if inner.sym.name not in VIEWS:  # a part of complex numbers
+                raise Refused(f"an update through {inner.sym.name}")
             found = VIEWS[inner.sym.name](p, out, found, *p.resolve(list(inner.args[1:])), **inner.kwargs)
             for n, m in zip(out.shape, found.shape):
                 if isinstance(n, NumberProxy):

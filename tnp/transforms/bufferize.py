@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tnp.core import sizes

@@ -243,7 +243,9 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
             inner.put(results[k], c)
         program.walk(inner)
         assert not {states[k].name for k in active if k not in carried} & inner.cotangents.keys()
-        found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried] + [inner.cotangents[p.name] for p in captures]
+        found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried] + [
+            inner.cotangents[p.name] for p in captures
+        ]
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)
 

@@ -88,6 +88,7 @@ def _slice(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         return Placed(Path([Step(prims.slice, (starts, stops, strides))]), g)
     return Sliced(starts, g)
 
+
 @rule(prims.select)
 def _select(g: TensorProxy, out: TensorProxy, a: TensorProxy, dim: int, index: Any) -> Any:
     return Placed(Path([Step(prims.select, (dim, index))]), g)
@@ -124,6 +125,7 @@ def _unfold(reverse: Any, bsym: Any, g: TensorProxy) -> Any:
         strides = [step if d == dim else 1 for d in range(a.ndim)]
         reverse.put_at(a, Path([Step(prims.slice, (starts, stops, strides))]), piece)
     return None
+
 
 @rule(prims.pad)
 def _pad(g: TensorProxy, out: TensorProxy, a: TensorProxy, value: Any, config: Any) -> Any:

@@ -5,7 +5,6 @@ Each rule gives what torch's autograd gives. Those of which a function's parts h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 

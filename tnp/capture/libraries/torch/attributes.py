@@ -16,6 +16,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import prims, sizes
 from tnp.core.devices import Device, DeviceType
 from tnp.core.errors import NeedsEager, NeedsValue
+from tnp.core.proxies import NumberProxy
 from tnp.lang.torch.dtypes import to_torch_device, to_torch_dtype
 from tnp.lang.torch.registry import by_id
 

@@ -145,7 +145,8 @@ def _acquire(
     try:
         with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
-            runtime = tracer.runtime = Runtime(_no_function)
+            nothing: Any = _no_function
+            runtime = tracer.runtime = Runtime(nothing)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called
                 description = "the function" if library_of_value(function) is None else type(function).__name__
                 function = inputs.lift(function, Source(prologue.constant(function, "function"), description))
@@ -284,8 +285,8 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     if first is x or value.scalar or not sizes.is_known(value.shape):
         return value
     with languages.language_context(value.lang):
-        copy: Proxy = prims.reshape(value, value.shape)
-    return copy
+        own: Proxy = prims.reshape(value, value.shape)
+    return own
 
 
 #: kinds of values that are returned as they are

@@ -10,6 +10,10 @@ from __future__ import annotations
 import os
 import sys
 from types import CodeType, FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tnp.core.proxies import TensorProxy
 
 __all__ = [
     "AmbiguousView",
@@ -190,7 +194,7 @@ class NeedsValue(NeedsEager):
     ``array`` is the proxy of an array of several elements that an operation needs to know.
     """
 
-    def __init__(self, reason: str, location: UserLocation | None = None, *, array: object = None) -> None:
+    def __init__(self, reason: str, location: UserLocation | None = None, *, array: TensorProxy | None = None) -> None:
         super().__init__(reason, location)
         self.array = array
 

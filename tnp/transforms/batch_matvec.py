@@ -141,10 +141,12 @@ def _product(
 
 def _pays(product: _Product, rounds: range) -> bool:
     """Whether the matrix is large, the product is no more memory than its operands, every index is in bounds, and the rounds need much of it."""
-    rows, inner, columns = product.shape
+    rows, _, columns = product.shape
     low, high = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
-    elements = inner * columns
-    if low < 0 or high >= rows or elements < MANY or rows * columns > rows * inner + elements:
+    vectors, matrix = product.vectors.shape, product.matrix.shape
+    assert sizes.is_known(vectors) and sizes.is_known(matrix)
+    operands = math.prod(vectors) + math.prod(matrix)
+    if low < 0 or high >= rows or math.prod(matrix) < MANY or rows * columns > operands:
         return False
     taken: float = columns
     if product.part is not None:

@@ -154,14 +154,11 @@ def _own_variables(owner: Pass, i: int, memory: dict[str, Any]) -> tuple[frozens
         own.add(p.name)
         others = [x for x in inits if x is not init] + captures
         alone = sum(x.name == init.name for x in inits) == 1 and not any(owner.roots[x.name] & roots for x in others)
-        if (
-            alone
-            and len(roots) == 1
-            and init.name not in owner.repeating
-            and not owner.live_after(next(iter(roots)), i)
-        ):
-            exclusive.add(p.name)
-            owner.is_own(*roots)
+        if alone and len(roots) == 1 and init.name not in owner.repeating:
+            (root,) = roots
+            if not owner.live_after(root, i):
+                exclusive.add(p.name)
+                owner.is_own(root)
     return frozenset(own), frozenset(exclusive)
 
 

@@ -111,8 +111,6 @@ class _Same:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Same) and self.key == other.key
 
-    __hash__ = None
-
 
 class _Variable:
     """In a template: the array that a variable is bound to when the body ends."""
@@ -122,8 +120,6 @@ class _Variable:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Variable) and self.name == other.name
-
-    __hash__ = None
 
 
 def _same_array(x: TracedArray) -> _Same:

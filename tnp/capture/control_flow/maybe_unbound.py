@@ -45,7 +45,6 @@ class TracedMaybe:
     __bool__ = __iter__ = __len__ = __getitem__ = __call__ = __str__ = __format__ = __index__ = __float__ = _unhooked
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _unhooked
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __array__ = _unhooked
-    __hash__ = None
 
 
 def split(x: Any) -> tuple[Any, Any]:

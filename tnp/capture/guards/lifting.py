@@ -74,7 +74,7 @@ class Inputs:
 
     def __init__(self, trace: Trace, prologue: Prologue) -> None:
         self.trace = trace
-        self.prologue = prologue
+        self.prologue: Prologue = prologue
         self.storages: list[Storage] = []
         self._constant_numbers = False
         #: the expression that fetches each input proxy

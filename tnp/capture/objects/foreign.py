@@ -66,8 +66,8 @@ def holds_foreign(x: Any) -> Foreign | None:
     """A foreign value that is ``x``, or that a list, tuple, dict or set in it holds."""
     kind = type(x)
     if kind is Foreign:
-        found: Foreign = x
-        return found
+        foreign: Foreign = x
+        return foreign
     if kind in (list, tuple, set, frozenset):
         return next((found for y in x if (found := holds_foreign(y)) is not None), None)
     if kind is dict:

@@ -71,7 +71,7 @@ def same_entries(found: Any, count: int, names: tuple[str, ...], values: tuple[A
 def is_plain_object(value: Any) -> bool:
     """Whether ``value`` is an instance of a class written in Python, or of ``SimpleNamespace``, all of whose state is in attributes that a
     program may read and write."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is types.SimpleNamespace:
         return True
     if kind.__module__.partition(".")[0] in ("builtins", "types", "functools", "tnp") or isinstance(
@@ -253,8 +253,13 @@ def _is_data_descriptor(descriptor: Any) -> bool:
     return isinstance(descriptor, property) or (hasattr(kind, "__get__") and hasattr(kind, "__set__"))
 
 
+def _is_objects_own(kind: type, name: str) -> bool:
+    """Whether a class has a special method from ``object`` itself."""
+    return getattr(kind, name) is getattr(object, name)
+
+
 def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
-    looks_up_itself = kind.__getattribute__ is not object.__getattribute__ and type not in kind.__mro__
+    looks_up_itself = not _is_objects_own(kind, "__getattribute__") and type not in kind.__mro__
     if kind is types.SimpleNamespace:
         looks_up_itself = False
 
@@ -353,13 +358,13 @@ def _identity_methods(kind: type) -> dict[str, Any]:
     methods: dict[str, Any] = {}
     if kind is types.SimpleNamespace:
         return {"__eq__": _namespaces_equal, "__hash__": None, "__repr__": _text_of_namespace}
-    if kind.__hash__ is object.__hash__:
+    if _is_objects_own(kind, "__hash__"):
         methods["__hash__"] = lambda self: hash(_state(self).guard_same_object())
     elif kind.__hash__ is None:
         methods["__hash__"] = None
     else:
         methods["__hash__"] = kind.__hash__
-    if kind.__eq__ is object.__eq__:
+    if _is_objects_own(kind, "__eq__"):
 
         def __eq__(self: Any, other: Any) -> Any:
             if self is other or _state(self).real is other:
@@ -368,7 +373,7 @@ def _identity_methods(kind: type) -> dict[str, Any]:
             return NotImplemented
 
         methods["__eq__"] = __eq__
-    if kind.__repr__ is object.__repr__:
+    if _is_objects_own(kind, "__repr__"):
 
         def __repr__(self: Any) -> str:
             if active.running() is None:  # in the message of an error

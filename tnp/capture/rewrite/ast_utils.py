@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-__all__ = ["Transformer", "blocks_of", "children", "parts_of", "statements_in", "walk", "with_places"]
+__all__ = [
+    "Transformer",
+    "blocks_of",
+    "children",
+    "function_definition",
+    "parts_of",
+    "statements_in",
+    "walk",
+    "with_places",
+]
 
 
 #: fields that hold no nodes, or contexts and operators, which have nothing in them
@@ -27,6 +37,13 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 _FIELDS = _Fields()
+
+
+def function_definition(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
+    """``def name(arguments): body``, without a place in a file."""
+    if sys.version_info >= (3, 12):
+        return ast.FunctionDef(name, arguments, body, [], type_params=[])
+    return ast.FunctionDef(name, arguments, body, [])
 
 
 def parts_of(node: ast.AST) -> list[tuple[str, Any]]:

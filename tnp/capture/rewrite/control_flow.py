@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tnp.capture.control_flow.deferred_return import names_of_tuples, read_at_returns, waits
 from tnp.capture.control_flow.liveness import PREFIX, Liveness, bound_names, has_jump, own_nodes
-from tnp.capture.rewrite.ast_utils import blocks_of, statements_in, walk
+from tnp.capture.rewrite.ast_utils import blocks_of, function_definition, statements_in, walk
 
 __all__ = ["ITEM", "rewrite_flow", "thunk"]
 
@@ -274,10 +273,7 @@ class _Flow:
         if own:
             body = [_at(ast.Nonlocal(own), near), *body]
         arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-        made = ast.FunctionDef(f"{PREFIX}{kind}{next(self.count)}", arguments, body, [])
-        if sys.version_info >= (3, 12):
-            made.type_params = []
-        return _at(made, near)
+        return _at(function_definition(f"{PREFIX}{kind}{next(self.count)}", arguments, body), near)
 
     def _thunk(self, expression: ast.expr) -> ast.expr:
         return thunk(expression)

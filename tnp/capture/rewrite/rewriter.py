@@ -42,7 +42,7 @@ from typing import Any
 from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
 from tnp.capture.control_flow.liveness import PREFIX
-from tnp.capture.rewrite.ast_utils import Transformer, statements_in, walk, with_places
+from tnp.capture.rewrite.ast_utils import Transformer, function_definition, statements_in, walk, with_places
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
 from tnp.core.check import enabled
@@ -247,7 +247,7 @@ class _Rewriter(Transformer):
             else node
         )
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Subscript):
             target = node.targets[0]
@@ -633,16 +633,8 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
         node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
     free = [ast.arg(name, lineno=1, col_offset=0) for name in (RUNTIME, *f.__code__.co_freevars)]
-    factory = ast.FunctionDef(
-        name="__tnp_factory__",
-        args=ast.arguments([], free, None, [], [], None, []),
-        body=body,
-        decorator_list=[],
-        lineno=1,
-        col_offset=0,
-    )
-    if sys.version_info >= (3, 12):
-        factory.type_params = []
+    factory = function_definition("__tnp_factory__", ast.arguments([], free, None, [], [], None, []), body)
+    factory.lineno, factory.col_offset = 1, 0
     module = ast.Module([factory], [])
     if not has_places:
         with_places(module)

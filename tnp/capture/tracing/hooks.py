@@ -230,7 +230,7 @@ class Runtime(ControlFlow):
         own_call = getattr(kind, "__tnp_call__", None) or type(f).__dict__.get("__tnp_call__")
         if own_call is not None:
             return own_call(f, *args, **kwargs)
-        called = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
+        called: Any = getattr(kind, "__call__", None)  # noqa: B004 (the function is wanted)
         if is_followed(called):
             if is_shadow(f):
                 guard_code(f, "__call__")
@@ -296,7 +296,8 @@ class Runtime(ControlFlow):
             return active.current().call(lnp.scalar_of, (cls, *args), kwargs)
         if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
             raise NeedsEager(f"it makes a {cls.__name__} of an array")
-        new, init = cls.__new__, cls.__init__
+        maker: Any = cls
+        new, init = maker.__new__, maker.__init__
         calls_itself = type(cls).__call__ is not type.__call__
         if calls_itself and is_user_function(type(cls).__call__):
             raise NeedsEager(f"the class of {cls.__name__} makes its objects itself")

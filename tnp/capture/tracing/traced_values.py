@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -141,7 +141,7 @@ class TracedArray:
         self.shape_ = proxy.shape
         self._element_type = proxy.dtype
         self.scalar = proxy.scalar
-        self._strides = strides
+        self._strides: Any = strides  # or Later
         self._proxy = proxy
         self._seen = storage.version
         self.library = proxy.lang.library
@@ -365,6 +365,10 @@ class TracedNumber:
     def __init__(self, proxy: NumberProxy) -> None:
         self.proxy = proxy
 
+    if TYPE_CHECKING:  # the comparisons are made by a loop, which a type checker does not see
+
+        def __eq__(self, other: object) -> Any: ...
+
     def __tnp_value__(self) -> NumberProxy:
         return self.proxy
 
@@ -490,9 +494,8 @@ def _number_operator(method: str, reflected: bool, python: Callable[[Any, Any], 
     def operate(self: TracedNumber, other: Any) -> Any:
         if type(other) in _PYTHON_NUMBERS or type(other) is TracedNumber or isinstance(other, np.generic):
             return _tracer.current().operate(method, *((other, self) if reflected else (self, other)))
-        if (
-            isinstance(other, _PYTHON_NUMBERS) and type(other) is not TracedArray
-        ):  # of a class with operators of its own
+        if type(other) is not TracedArray and isinstance(other, _PYTHON_NUMBERS):
+            # of a class with operators of its own
             return python(other, self._known()) if reflected else python(self._known(), other)
         return NotImplemented
 

@@ -296,7 +296,7 @@ class Tracer:
         known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
         asked = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
         if needed.array is not None:
-            known[needed.array.name] = self._known_elements(needed, flat_proxies((args, kwargs)), seen)
+            known[needed.array.name] = self._known_elements(needed, needed.array, flat_proxies((args, kwargs)), seen)
         if not known and not asked:
             raise needed
         while True:
@@ -310,11 +310,13 @@ class Tracer:
                 value = a._asked(f"{symbol.name}()")
             known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
 
-    def _known_elements(self, needed: NeedsValue, operands: list[Any], seen: dict[str, TracedArray]) -> Any:
+    def _known_elements(
+        self, needed: NeedsValue, array: TensorProxy, operands: list[Any], seen: dict[str, TracedArray]
+    ) -> Any:
         """The elements of a short array that an operation needs to know, where it is one of its operands, and once."""
-        a = seen.get(needed.array.name)
-        (n,) = needed.array.shape
-        if a is None or type(n) is not int or n > _MOST_KNOWN or sum(p is needed.array for p in operands) != 1:
+        a = seen.get(array.name)
+        (n,) = array.shape
+        if a is None or type(n) is not int or n > _MOST_KNOWN or sum(p is array for p in operands) != 1:
             raise needed
         return tuple(int(a[i]) for i in range(n))
 
@@ -427,11 +429,11 @@ class Tracer:
         if special is not None:
             return lambda *args, **kwargs: special(self, a, *args, **kwargs)
         symbol = lnp.language.methods.get(name)
-        kind = a.dtype.type if a.scalar else np.ndarray
-        if not hasattr(kind, name):
-            raise AttributeError(f"'{kind.__module__}.{kind.__name__}' object has no attribute {name!r}")
+        numpys: type = a.dtype.type if a.scalar else np.ndarray
+        if not hasattr(numpys, name):
+            raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
         if symbol is None:
-            raise NeedsEager(f"{kind.__name__}.{name} is not compiled")
+            raise NeedsEager(f"{numpys.__name__}.{name} is not compiled")
         return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
 
     def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:

@@ -129,7 +129,7 @@ def _is_alike(target: TracedArray, value: TracedArray) -> bool:
     return same_shape and target._element_type is value._element_type
 
 
-def _check_storable(target: TracedArray, value: TracedArray, casting: str) -> None:
+def _check_storable(target: TracedArray, value: TracedArray, casting: Any) -> None:
     """Raises what NumPy raises where a ufunc's result cannot be stored into an array."""
     if not np.can_cast(value.dtype, target.dtype, casting):
         raise TypeError(f"Cannot cast output from {value.dtype} to {target.dtype} with casting rule {casting!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -91,7 +92,7 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
 
     for i, a in enumerate(made):
         if a._strides is None:
-            a._strides = Later(given, lambda i=i: strides(i))
+            a._strides = Later(given, partial(strides, i))
 
 
 def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) -> int:
@@ -102,8 +103,9 @@ def reach(a: TracedArray, size: Any, stride: Any, storage_offset: Any = None) ->
 def is_contiguous_as(a: TracedArray, memory_format: torch.memory_format) -> bool:
     """Whether an array whose strides are known is contiguous in a format of torch's."""
     assert a.strides_ is not None
+    shape: Any = a.shape_
     with torch._C.DisableTorchFunction():
-        return torch.empty_strided(a.shape_, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
+        return torch.empty_strided(shape, a.strides_, device="meta").is_contiguous(memory_format=memory_format)
 
 
 def known_strides(a: TracedArray) -> tuple[int, ...]:
@@ -116,8 +118,9 @@ def known_strides(a: TracedArray) -> tuple[int, ...]:
 
 def strides_of_like(a: TracedArray) -> tuple[int, ...]:
     """The strides of ``torch.empty_like(a)``."""
+    shape: Any = a.shape_
     with torch._C.DisableTorchFunction():
-        like = torch.empty_strided(a.shape_, known_strides(a), device="meta")
+        like = torch.empty_strided(shape, known_strides(a), device="meta")
         return tuple(torch.empty_like(like).stride())
 
 

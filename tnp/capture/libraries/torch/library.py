@@ -65,7 +65,9 @@ _QUESTIONS = {
 }
 _PLAIN_CONTEXTS = (torch.no_grad, torch.enable_grad, torch.inference_mode, torch.set_grad_enabled, torch.autocast)
 _HANDS_ON = torch.overrides.handle_torch_function.__code__
-_GETTER = type(Tensor.shape.__get__)
+_SHAPE: Any = Tensor.shape  # of the class: a descriptor
+_GETTER = type(_SHAPE.__get__)
+_APPLY: Any = torch.autograd.Function.apply  # of the class: a method
 #: comparisons, and those of the operands in the other order
 _TURNED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -82,12 +84,12 @@ class _Mode(TorchFunctionMode):
         self.tracer.generator_state = generator_states()
         if self.tracer.says_compiling:
             compiling.begin()
-        return super().__enter__()
+        return super().__enter__()  # type: ignore[no-untyped-call]
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self.tracer.says_compiling:
             compiling.end()
-        super().__exit__(kind, error, traceback)
+        super().__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
         gradients = self.tracer.gradients
         (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began
         gradients.put_back_modes(gradients.began)
@@ -144,10 +146,11 @@ class TorchLibrary(OpaqueCalls, Library):
         if isinstance(function, type):
             return self._construct(tracer, function, args, kwargs)
         if type(function) is types.MethodType:  # of a class
-            if function.__func__ is not torch.autograd.Function.apply.__func__:
+            if function.__func__ is not _APPLY.__func__:
                 return function(*args, **kwargs)
-            tracer.inputs.guard_class(function.__self__)
-            function = _as_function(function.__self__)
+            owner: Any = function.__self__
+            tracer.inputs.guard_class(owner)
+            function = _as_function(owner)
         function = WRITTEN_OUT.get(function, function) if type(function) is types.FunctionType else function
         if (
             type(function) is types.FunctionType
@@ -382,9 +385,9 @@ class TorchLibrary(OpaqueCalls, Library):
             if x.scalar:
                 return tracer.call(prims.item, (x,), {})
             return tracer.call(by_id["torch.from_numpy"].symbol, (x,), {})
-        if isinstance(x, np.generic) and type(x) is not TracedArray:
+        if type(x) is not TracedArray and isinstance(x, np.generic):
             return x.item()
-        if isinstance(x, np.ndarray) and type(x) is not TracedArray:
+        if type(x) is not TracedArray and isinstance(x, np.ndarray):
             return self._operand(tracer, tracer.inputs.constant_array(x))
         return self._lifted(tracer, x)
 
@@ -508,7 +511,7 @@ _IN_PLACE_OPERATORS = frozenset(
 _autograd_functions: dict[type, Any] = {}
 
 
-def _as_function(cls: type) -> Any:
+def _as_function(cls: type[torch.autograd.Function]) -> Any:
     """``cls.apply``, always the same one."""
     if cls not in _autograd_functions:
 

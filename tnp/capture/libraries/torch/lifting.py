@@ -49,7 +49,7 @@ def memory_of(t: torch.Tensor) -> np.ndarray[Any, Any] | Extent:
         span = sum((n - 1) * s for n, s in zip(t.shape, t.stride())) + 1 if t.numel() else 0
         if t.is_cuda and type(t) is torch.Tensor:  # its addresses are none of the host's
             return Extent(t.data_ptr(), t.data_ptr() + span * t.element_size())
-        start = t.storage_offset() * t.element_size()
+        start: Any = t.storage_offset() * t.element_size()
         return Extent(start, start + span * t.element_size(), t.untyped_storage()._cdata)
     return np.from_dlpack(t.view(_BITS[t.element_size()]) if t.dtype is torch.bfloat16 else t)
 
@@ -151,11 +151,9 @@ def _kinds_of(values: list[torch.Tensor]) -> Callable[..., bool] | None:
     try:
         from torch._C._dynamo.guards import TensorGuards
 
-        guards = TensorGuards(
-            *values,
-            dynamic_dims_sizes=[list(v.shape) for v in values],
-            dynamic_dims_strides=[list(v.stride()) for v in values],
-        )
+        shapes: list[Any] = [list(v.shape) for v in values]
+        strides: list[Any] = [list(v.stride()) for v in values]
+        guards = TensorGuards(*values, dynamic_dims_sizes=shapes, dynamic_dims_strides=strides)
         return guards.check if guards.check(*values) else None
     except (ImportError, TypeError, RuntimeError):
         return None
@@ -212,7 +210,7 @@ def _lift_tensor(inputs: Inputs, value: torch.Tensor, source: Source) -> Any:
         prologue.guard(f"{e}.stride() == {strides}", f"{what} has strides {strides}")
     prologue.check_together(e, value, before, _kinds_of)
     proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, device=to_device(value.device), lang=language)
-    inputs.tracer.offsets[proxy.name] = value.storage_offset()
+    inputs.tracer.offsets[proxy.name] = int(value.storage_offset())
     if value.requires_grad and gradients.began_on:
         gradients.roots.add(proxy.name)
     if _may_overlap(shape, strides):

@@ -41,7 +41,9 @@ def lift_module(inputs: Inputs, module: torch.nn.Module, source: Source) -> Any:
     if reason is not None:
         inputs.prologue.guard(f"type({source.expression}) is {inputs.prologue.constant(kind, 'type')}", reason)
         raise NeedsEager(f"{source.description} {reason}")
-    methods = _METHODS if kind.__getattr__ is torch.nn.Module.__getattr__ else {**_METHODS, "__getattr__": _looked_up}
+    methods: dict[str, Any] = _METHODS
+    if kind.__getattr__ is not torch.nn.Module.__getattr__:
+        methods = {**_METHODS, "__getattr__": _looked_up}
     if isinstance(module, torch.nn.RNNBase):  # it keeps a list of its parameters, and checks that by weak references
         what = source.description
         _run_eagerly_if(
@@ -118,7 +120,9 @@ def _encoded(self: Any, src: Any, mask: Any = None, src_key_padding_mask: Any = 
     sequences, the results there are 0."""
     if src_key_padding_mask is None:
         return torch.nn.TransformerEncoder.forward(self, src, mask, None, is_causal)
-    padding = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype)
+    padding: Any = F._canonical_mask(
+        src_key_padding_mask, "src_key_padding_mask", F._none_or_dtype(mask), "mask", src.dtype
+    )
     mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
     leaves_out = mask is None and _takes_short_cut(self, src)
     if leaves_out and (not getattr(self, "mask_check", True) or is_causal):

@@ -14,6 +14,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.jit._trace import is_tracing
 
 from tnp.capture.libraries.torch.lifting import CONSTANTS, guard_state
 from tnp.core.errors import NeedsEager
@@ -26,8 +27,8 @@ __all__ = ["call", "check_allowed", "is_about_torch", "is_pure", "is_question"]
 #: functions of their arguments alone, or of what is the same as long as a process runs
 _PURE = frozenset((
     torch.promote_types, torch.can_cast, torch.finfo, torch.iinfo, torch.broadcast_shapes, torch.amp.is_autocast_available,
-    torch.cuda.is_available, torch._C._get_tracing_state, torch.jit.is_scripting, torch.jit.is_tracing,
-    torch._jit_internal.is_scripting, torch.overrides.has_torch_function, torch._C._log_api_usage_once,
+    torch.cuda.is_available, torch._C._get_tracing_state, is_tracing, torch._jit_internal.is_scripting,
+    torch.overrides.has_torch_function, torch._C._log_api_usage_once,
 ))  # fmt: skip
 #: functions that ask for autocast, of which the casts of a program know
 _ASK_FOR_CASTS = frozenset((

@@ -22,6 +22,11 @@ import tnp.thunder
 
 ROOT = Path(__file__).parent.parent
 
+#: every page but those that are generated
+WRITTEN = sorted(
+    {ROOT / n for n in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")} | set((ROOT / "docs").rglob("*.md"))
+)
+WRITTEN = [p for p in WRITTEN if p.name not in ("architecture.md", "numpy_coverage.md")]
 
 #: what cannot be imported without a library, or without a device's
 NEED_A_LIBRARY = (
@@ -42,7 +47,9 @@ def test_docstrings(name):
     assert failures == 0
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_pages(path):
     failures, _ = doctest.testfile(str(path), module_relative=False)
     assert failures == 0
@@ -62,7 +69,7 @@ def test_what_contributing_quotes_is_the_code():
 
 
 @pytest.mark.parametrize(
-    "path", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+    "path", ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
 )
 def test_files_and_targets_that_pages_name_exist(path):
     text = (ROOT / path).read_text()
@@ -73,6 +80,27 @@ def test_files_and_targets_that_pages_name_exist(path):
     for folder in ("benchmarks", "examples", "tests", "docs"):
         for name in re.findall(rf"`({folder}/[\w/]+\.(?:py|md))\b", text):
             assert (ROOT / name).exists(), name
+    for name in re.findall(r"`((?:\w+/)+\w+\.py)\b", text):
+        assert (ROOT / name).exists() or any(str(p).endswith(f"/{name}") for p in (ROOT / "tnp").rglob("*.py")), name
+
+
+def too_long(text):
+    """The numbers of the lines that are longer than 120 characters, code blocks excepted."""
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code and len(line) > 120:
+            yield number
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda p: str(p.relative_to(ROOT)))
+def test_lines_of_pages_end_at_120(path):
+    assert not list(too_long(path.read_text()))
+
+
+def test_the_check_of_lines_finds_long_ones():
+    assert list(too_long("x" * 120 + "\n" + "x" * 121 + "\n```\n" + "x" * 130 + "\n```\n" + "x" * 121)) == [2, 6]
 
 
 # What every public name says of itself

@@ -165,4 +165,4 @@ def _is_cleared(ctx: Any) -> bool:
 
 
 #: ``_Function.apply`` without what it does where torch.func's transforms are at work: programs are guarded against these
-_apply = super(torch.autograd.Function, _Function).apply
+_apply: Callable[..., Any] = super(torch.autograd.Function, _Function).apply

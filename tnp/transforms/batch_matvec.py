@@ -10,6 +10,7 @@ product; and where a round surely comes to the product: a loop that may be left 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

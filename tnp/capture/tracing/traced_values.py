@@ -419,7 +419,7 @@ class TracedNumber:
         if name in ("real", "imag"):
             if kind is complex:
                 return getattr(np.positive(self), name).item()
-            return +self if name == "real" else kind(0) + 0
+            return operator.pos(self) if name == "real" else kind(0) + 0
         if not hasattr(kind, name):  # of whatever value
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)

@@ -24,7 +24,7 @@ from tnp.capture.libraries import cupy
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
-from tnp.capture.rewrite.rewriter import is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.core import pytree
 from tnp.core.errors import TraceError
 from tnp.lang.numpy import opaque

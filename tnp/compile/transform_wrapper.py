@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tnp.capture import active
-from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber

@@ -13,7 +13,7 @@ from tnp.capture.libraries.numpy.flat import TracedFlat
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.shadows import is_copy, is_shadow, real_object
 from tnp.capture.objects.twins import class_attribute, class_of
-from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core.errors import NeedsEager

@@ -21,7 +21,7 @@ from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.twins import MISSING, ClassCache, class_attribute, make_class, traced_members, user_method
-from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from tnp.capture import active
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.rewrite.rewriter import is_followed, is_user_function
+from tnp.capture.rewrite.code_origin import is_followed, is_user_function
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 

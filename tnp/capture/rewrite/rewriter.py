@@ -26,14 +26,11 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import functools
 import hashlib
 import inspect
 import linecache
 import marshal
-import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,7 +46,7 @@ from tnp.core.check import enabled
 from tnp.core.errors import InternalError
 from tnp.runtime import disk_cache, locks
 
-__all__ = ["has_hooks", "is_followed", "is_library_class", "is_library_module", "is_user_function", "rewrite"]
+__all__ = ["has_hooks", "rewrite"]
 
 RUNTIME = "__tnp__"
 #: the variable of what the patterns of a ``match`` statement name
@@ -60,62 +57,6 @@ _FRAME_FUNCTIONS = frozenset(("super", "locals", "globals", "vars", "eval", "exe
 
 #: of those, functions that with an argument look at that, and not at the frame
 _ASK_OBJECTS = frozenset(("vars", "dir"))
-
-_LIBRARY_FOLDERS = tuple(
-    os.path.realpath(sysconfig.get_paths()[key]) + os.sep for key in ("stdlib", "purelib", "platlib")
-)
-#: folders in which installed packages are
-_INSTALLED = frozenset(("site-packages", "dist-packages"))
-_OWN_FOLDER = str(Path(os.path.realpath(__file__)).parents[2]) + os.sep
-#: its functions call operations as a user's would
-_TESTING_FOLDER = os.path.join(_OWN_FOLDER, "testing") + os.sep
-
-
-@functools.cache
-def _is_library_file(filename: str) -> bool:
-    if filename.startswith("<frozen "):
-        return True
-    path = os.path.realpath(filename)
-    if not _INSTALLED.isdisjoint(path.split(os.sep)):  # of another environment that is on the path, too
-        return True
-    return path.startswith((*_LIBRARY_FOLDERS, _OWN_FOLDER)) and not path.startswith(_TESTING_FOLDER)
-
-
-def is_user_function(f: Any) -> bool:
-    """Whether ``f`` is a Python function that is neither a library's nor tnp's."""
-    return type(f) is types.FunctionType and not _is_library_file(f.__code__.co_filename)
-
-
-#: installed packages whose functions are operations, or are called as they are; those of others are followed as the user's are
-_NOT_FOLLOWED = frozenset(
-    ("numpy", "torch", "scipy", "tnp", "cupy", "jax", "llvmlite", "numba", "optree", "triton", "pandas", "pytest", "_pytest", "typing_extensions.py")
-)  # fmt: skip
-
-
-@functools.cache
-def _is_followed_file(filename: str) -> bool:
-    parts = os.path.realpath(filename).split(os.sep)
-    at = max((i for i, part in enumerate(parts) if part in _INSTALLED), default=None)
-    return at is not None and at + 1 < len(parts) and parts[at + 1] not in _NOT_FOLLOWED
-
-
-def is_followed(f: Any) -> bool:
-    """Whether ``f`` is a Python function that is traced: the user's, or one of an installed package that is no array library."""
-    return is_user_function(f) or (type(f) is types.FunctionType and _is_followed_file(f.__code__.co_filename))
-
-
-def is_library_class(kind: type) -> bool:
-    """Whether a class is a library's, whose code gets no hooks and cannot do with numbers that stand for others."""
-    filename = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return filename is not None and _is_library_file(filename)
-
-
-def is_library_module(module: types.ModuleType) -> bool:
-    """Whether a module is Python's, an installed package's or tnp's, and not the user's."""
-    filename = vars(module).get("__file__")
-    if isinstance(filename, str):
-        return _is_library_file(filename)
-    return getattr(vars(module).get("__spec__"), "origin", None) in ("built-in", "frozen")
 
 
 class _Names:

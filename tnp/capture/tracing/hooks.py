@@ -25,7 +25,8 @@ from tnp.capture.objects.namespaces import attribute, builtin, check_owner, impo
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
 from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
-from tnp.capture.rewrite.rewriter import has_hooks, is_followed, is_library_class, is_user_function, rewrite
+from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
+from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.context_managers import Errstate, MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS

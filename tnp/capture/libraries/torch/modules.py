@@ -19,7 +19,7 @@ from torch.nn.modules import transformer
 from tnp.capture import active
 from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.shadows import real_object
-from tnp.capture.rewrite.rewriter import is_user_function
+from tnp.capture.rewrite.code_origin import is_user_function
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:

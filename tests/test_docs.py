@@ -22,11 +22,11 @@ import tnp.thunder
 
 ROOT = Path(__file__).parent.parent
 
-#: every page but those that are generated
+#: the pages whose lines end at 120: all but those that are generated, and the table of terms
 WRITTEN = sorted(
     {ROOT / n for n in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")} | set((ROOT / "docs").rglob("*.md"))
 )
-WRITTEN = [p for p in WRITTEN if p.name not in ("architecture.md", "numpy_coverage.md")]
+WRITTEN = [p for p in WRITTEN if p.name not in ("architecture.md", "numpy_coverage.md", "glossary.md")]
 
 #: what cannot be imported without a library, or without a device's
 NEED_A_LIBRARY = (

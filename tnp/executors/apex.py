@@ -5,7 +5,7 @@ rows: ``forward(logits, labels, smoothing, half_to_float) -> [losses, max_log_su
 max_log_sum_exp, labels, smoothing)``. It knows neither weights nor an index to ignore nor a reduction: rows to be ignored are given
 class 0 and masked afterwards. A build of the module for other devices than CUDA names them in ``DEVICE_TYPES``.
 
-Written with :mod:`tnp.extend` alone; not run on a device here, see docs/known_gaps.md.
+Written with :mod:`tnp.extend` alone; not run on a device here, see docs/notes/extensions.md.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def relaxed_gc() -> Iterator[None]:
     >>> import gc
     >>> collected = gc.collect()
     >>> before = gc.get_threshold()
-    >>> with collected_rarely():
+    >>> with relaxed_gc():
     ...     gc.get_threshold()[0] == before[0] * TIMES
     True
     >>> gc.get_threshold() == before

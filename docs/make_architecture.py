@@ -31,21 +31,21 @@ ROOMS = (
     Room("__main__", "`python -m tnp`", "__init__ executors/* runtime"),
     Room("api", "what users call: `jit`, `explain`, `last_traces`, …", "capture compile core executors runtime"),
     Room("dynamo", "tnp as a backend of `torch.compile`", "api"),
-    Room("thunder", "the names of Lightning Thunder's", f"api capture compile inspect testing executors/* {_BELOW}"),
+    Room("thunder", "Lightning Thunder's names for all this", f"api capture compile inspect testing executors/* {_BELOW}"),
     Room("testing", "OpInfos, and checks of executors against eager", "__init__ capture core inspect lang"),
     Room("inspect", "`explain`, `examine`, `profile`, `draw`", "api capture compile core lang transforms"),
     Room(
-        "compile", "the driver: capture, transforms, executors, entries behind guards; functions of functions",
+        "compile", "the driver, cache entries, derivatives, `vmap`, jitted modules",
         "capture core executors executors/cudagraphs executors/numpy lang runtime transforms",
     ),
     Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core lang runtime"),
     Room("capture/rewrite", "a function's source with hooks in it", "capture/control_flow core runtime"),
     Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core lang"),
-    Room("capture/objects", "objects and classes of the user's, identity, attributes", "capture core"),
+    Room("capture/objects", "stand-ins for objects and classes of the user's: attributes, identity", "capture core"),
     Room("capture/control_flow", "loops and branches as operations", "capture core lang"),
-    Room("capture/speculation", "tracing that is rolled back, and traces for a value", "capture core lang"),
+    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang"),
     Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core lang"),
-    Room("capture/libraries", "what tracing asks of NumPy, PyTorch and CuPy", "capture core lang runtime"),
+    Room("capture/libraries", "what tracing has to know of NumPy, PyTorch and CuPy", "capture core lang runtime"),
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
     Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
     Room("extend", "the public interface of executors and operations", "core executors lang transforms"),
@@ -72,33 +72,34 @@ ROOMS = (
     ),
     Room("core", "the IR, knowing no array library", "runtime"),
     Room("runtime", "the process: compiled code, threads, memory, the disk cache, locks", "core/errors"),
-    Room("core/errors", "every kind of trouble", ""),
+    Room("core/errors", "exceptions and warnings", ""),
 )  # fmt: skip
 _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
 
 #: the way of one call: step, module, function
 WAY = (
-    (
-        "the user's call binds its arguments and tries the programs that there are",
-        "compile/compiled_function.py",
-        "Jitted.__call__",
-    ),
-    ("a program's prologue checks its guards and fetches its inputs", "capture/guards/prologue.py", "Prologue.compile"),
-    ("no entry is valid: a program is made", "compile/compiled_function.py", "Jitted._compile"),
-    ("the function is captured", "compile/driver.py", "capture"),
-    ("arguments become inputs of a trace, each with its guards", "capture/guards/lifting.py", "Inputs.lift"),
-    ("the function's source gets hooks", "capture/rewrite/rewriter.py", "rewrite"),
-    ("it runs on traced values; hooks see calls, loops and branches", "capture/driver.py", "acquire"),
-    ("an operation is recorded", "capture/tracing/tracer.py", "Tracer.call"),
-    ("a loop becomes one operation", "capture/control_flow/trace_loop.py", "Loop.roll"),
-    ("the trace becomes a program behind guards", "compile/driver.py", "compile_acquired"),
-    ("it goes through the passes", "transforms/pipeline.py", "compile_trace"),
-    ("operations go to the first executor that supports them", "transforms/claim.py", "claim"),
-    ("regions are chosen and become one call each", "transforms/fuse.py", "fuse"),
-    ("updates become writes to buffers", "transforms/bufferize.py", "bufferize"),
-    ("machine code is made, or found on disk", "runtime/engine.py", "compile_ir"),
-    ("the last trace becomes a function", "core/trace.py", "Trace.python_callable"),
-    ("the entry is kept, and runs", "compile/compiled_function.py", "Jitted._insert"),
+    ("a call tries the cache entries that there are", "compile/compiled_function.py", "Jitted.__call__"),
+    ("an entry's prologue checks its guards", "capture/guards/prologue.py", "Prologue.compile"),
+    ("if none holds, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
+    ("**capture**", "compile/driver.py", "capture"),
+    ("· the function runs once, on traced values", "capture/driver.py", "acquire"),
+    ("· what it reads becomes an input of the trace", "capture/guards/lifting.py", "Inputs.lift"),
+    ("· so do parameters of PyTorch's modules", "capture/libraries/torch/modules.py", "lift_module"),
+    ("· each input gets guards", "capture/guards/prologue.py", "Prologue.guard"),
+    ("· the function's source gets hooks", "capture/rewrite/rewriter.py", "rewrite"),
+    ("· an operation is recorded", "capture/tracing/tracer.py", "Tracer.call"),
+    ("· a loop becomes `for_loop`", "capture/control_flow/trace_loop.py", "Loop.roll"),
+    ("· assigned attributes are stored at the end", "capture/driver.py", "_finish"),
+    ("**transforms**", "transforms/pipeline.py", "compile_trace"),
+    ("· each operation is claimed by an executor", "transforms/claim.py", "claim"),
+    ("· fusion regions are chosen", "transforms/fusion_regions.py", "find_regions"),
+    ("· each region goes to its executor", "transforms/fuse.py", "fuse"),
+    ("· in-place writes become writes to buffers", "transforms/bufferize.py", "bufferize"),
+    ("**code**: a trace becomes a Python function", "core/trace.py", "Trace.python_callable"),
+    ("· a region of the CPU becomes machine code", "runtime/engine.py", "compile_ir"),
+    ("· machine code is kept on disk", "runtime/disk_cache.py", "store"),
+    ("**entry**: the program is put behind its guards", "compile/driver.py", "compile_acquired"),
+    ("· it is kept for calls to come", "compile/compiled_function.py", "Jitted._insert"),
 )
 
 
@@ -181,8 +182,12 @@ PAGE = textwrap.dedent("""\
 
     *Made by `docs/make_architecture.py`. `tests/test_walls.py` checks it against the code.*
 
-    tnp captures a call of a function as a *trace*, transforms the trace, hands its operations to *executors*, and keeps what comes out
-    behind *guards*. A *room* is a folder, or a module at the top. Arrows are imports.
+    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a program of
+    operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes out is a program behind
+    *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
+
+    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which imports all,
+    is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the public interface.
 
     ```mermaid
     {drawing}
@@ -198,9 +203,11 @@ PAGE = textwrap.dedent("""\
 
     {table}
 
-    To name a room is to name the rooms inside of it, but for the executors, which `executors/*` names. The rooms of `capture` import one
-    another: tracing a program, its objects, its control flow and its guards go on at the same time. No executor imports another; `cpu_kernels` is a library of kernels that two of them call.
-    Only executors, languages and adapters of a library import that library when they are imported.
+    A room may import the rooms inside of those that are named. `executors` is the exception: it means what executors share, and
+    `executors/*` means all of them. No executor imports another; `executors/cpu_kernels` is no executor, but kernels that two of them
+    call. The rooms of `capture` import one another: tracing a program, its objects, its control flow and its guards go on together.
+    Only `lang/torch`, `capture/libraries/torch`, executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
+    their top.
     """)
 
 if __name__ == "__main__":

@@ -467,3 +467,36 @@ def test_a_part_of_complex_numbers_is_written_in_a_branch():
         return a
 
     check(f, (np.array([1 + 1j, 2], np.complex64),), (np.array([1 + 1j, 0], np.complex64),))
+
+
+# Which object it is
+
+
+def _swapped(a, n):
+    b = a.view()
+    for _ in range(n):
+        a, b = b, a
+        if b.any():
+            return a
+    return b
+
+
+def _in_a_branch(a, n):
+    if (a == n).any():
+        b = a[:]
+    else:
+        b = a
+    return b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda a, n: a if (a == n).any() else a.reshape(-1), lambda a, n: a[:] if a.all() else a, _in_a_branch, _swapped],
+)
+def test_an_argument_is_told_from_a_view_of_all_of_it(function):
+    for executors in EXECUTORS:
+        jitted = tnp.jit(function, executors=executors)
+        for a, n in ((np.arange(3), 13), (np.arange(3), 12), (np.arange(1, 3), 1), (np.zeros(2), 12)):
+            for _ in range(2):
+                expected, got = function(a, n), jitted(a, n)
+                assert (got is a, np.shares_memory(got, a)) == (expected is a, np.shares_memory(expected, a))

@@ -1,7 +1,9 @@
 """What random programs of the whole language (``tests/fuzzing/run.py``) found: each jitted and eager, on several executors, in several calls."""
 
 import copy
+import itertools
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -500,3 +502,42 @@ def test_an_argument_is_told_from_a_view_of_all_of_it(function):
             for _ in range(2):
                 expected, got = function(a, n), jitted(a, n)
                 assert (got is a, np.shares_memory(got, a)) == (expected is a, np.shares_memory(expected, a))
+
+
+def _chosen_scalar(a):
+    if a.sum():
+        return (a,)
+    return (a,)
+
+
+def _of_unknown_length(a):
+    b = np.unique(a)
+    c = a[a > 0]
+    return b, b.reshape(-1), b, c, c[...], c.view()
+
+
+def _kept(a):
+    made = SimpleNamespace(a=a)
+    made.both = [a[None] for _ in range(2)]
+    return (*made.both, a)
+
+
+@pytest.mark.parametrize("function", [_chosen_scalar, _of_unknown_length, _kept])
+@pytest.mark.parametrize("a", [np.arange(3), np.array(3)])
+def test_views_of_all_of_an_array_are_objects_of_their_own(function, a):
+    for executors in EXECUTORS:
+        expected, got = function(a), tnp.jit(function, executors=executors)(a)
+        assert_same(got, expected)
+        pairs = list(itertools.combinations(range(len(expected)), 2))
+        assert [got[i] is got[j] for i, j in pairs] == [expected[i] is expected[j] for i, j in pairs]
+        assert [x is a for x in got] == [x is a for x in expected]
+
+
+def test_views_that_an_object_keeps_are_objects_of_their_own():
+    def f(o):
+        o.views = [o.a[None], o.a[None]]
+
+    o = SimpleNamespace(a=np.arange(3))
+    tnp.jit(f)(o)
+    assert o.views[0] is not o.views[1]
+    assert np.shares_memory(o.views[0], o.a)

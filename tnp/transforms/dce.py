@@ -231,9 +231,11 @@ def _is_alias(bsym: BoundSymbol) -> bool:
 
 
 def memory_of_results(trace: Trace) -> set[str]:
-    """The names of what is returned, and of what views that are returned look at."""
+    """The names of what is returned or given to the outside (an object's attribute), and of what views of that look at."""
     result = {p.name for p in flat_proxies(trace.bound_symbols[-1].args) if isinstance(p, TensorProxy)}
     for bsym in reversed(trace.bound_symbols):
+        if OpTags.EFFECT in bsym.sym.tags:
+            result.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
         if OpTags.VIEW in bsym.sym.tags and any(p.name in result for p in bsym.flat_outputs):
             result.update(p.name for p in bsym.flat_inputs)
     return result

@@ -474,6 +474,12 @@ def test_a_part_of_complex_numbers_is_written_in_a_branch():
 # Which object it is
 
 
+def _bound_on_one_side(a, n):
+    if a.sum() < 100:
+        b = a
+    return b
+
+
 def _swapped(a, n):
     b = a.view()
     for _ in range(n):
@@ -485,7 +491,7 @@ def _swapped(a, n):
 
 def _in_a_branch(a, n):
     if (a == n).any():
-        b = a[:]
+        b = a[...]
     else:
         b = a
     return b
@@ -493,12 +499,24 @@ def _in_a_branch(a, n):
 
 @pytest.mark.parametrize(
     "function",
-    [lambda a, n: a if (a == n).any() else a.reshape(-1), lambda a, n: a[:] if a.all() else a, _in_a_branch, _swapped],
+    [
+        lambda a, n: a if (a == n).any() else a.reshape(-1),
+        lambda a, n: a[...] if a.all() else a,
+        _in_a_branch,
+        _bound_on_one_side,
+        _swapped,
+    ],
 )
 def test_an_argument_is_told_from_a_view_of_all_of_it(function):
     for executors in EXECUTORS:
         jitted = tnp.jit(function, executors=executors)
-        for a, n in ((np.arange(3), 13), (np.arange(3), 12), (np.arange(1, 3), 1), (np.zeros(2), 12)):
+        for a, n in (
+            (np.arange(3), 13),
+            (np.arange(3), 12),
+            (np.arange(1, 3), 1),
+            (np.zeros(2), 12),
+            (np.array(3.0), 3),
+        ):
             for _ in range(2):
                 expected, got = function(a, n), jitted(a, n)
                 assert (got is a, np.shares_memory(got, a)) == (expected is a, np.shares_memory(expected, a))

@@ -461,6 +461,15 @@ def test_numbers_that_arrays_do_not_hold_are_refused_where_the_result_is_unused(
     check(f, *((np.arange(7).astype(dtype), np.full(7, b, np.int16)) for b in (3, -3, 300)))
 
 
+def test_numbers_and_arrays_of_unknown_lengths_whose_result_is_unused():
+    def f(a, n):
+        counts = np.unique(a, return_counts=True)[1]
+        counts + int(a[0]), np.append(counts, n), counts * n
+        return counts
+
+    check(f, (np.array([3, 1, 3]), 2), (np.array([3, 3, 3]), 2))
+
+
 def test_a_part_of_complex_numbers_is_written_in_a_branch():
     def f(a):
         if a.all():

@@ -53,7 +53,8 @@ def _overflows(out: TensorProxy, a: Any, b: Any) -> bool:
     number, array = (a, b) if type(a) is NumberProxy else (b, a)
     if type(number) is not NumberProxy or not isinstance(array, TensorProxy):
         return False
-    return array.dtype is out.dtype and array.shape == out.shape and not _holds(array.dtype, number)
+    alike = array.dtype is out.dtype and sizes.shapes_equal(array.shape, out.shape) is not False
+    return alike and not _holds(array.dtype, number)
 
 
 def _holds(dtype: DType, number: NumberProxy) -> bool:

@@ -179,6 +179,17 @@ def test_elements_as_arrays(f, executor):
     assert np.count_nonzero(g(X)) == 1
 
 
+def test_loops_over_nothing_mapped():
+    def squares(x):
+        y = x[3:1]
+        for _ in range(12):
+            y = y * y
+        return y.sum()
+
+    mapped = tnp.jit(tnp.vmap(tnp.grad(squares)), executors=["numpy"])
+    np.testing.assert_array_equal(mapped(np.ones((3, 5))), np.zeros((3, 5)))
+
+
 def test_no_round_at_all():
     np.testing.assert_array_equal(tnp.grad(in_place)(X, 0), 2 * X)
 

@@ -1,7 +1,9 @@
 """What random programs of the whole language (``tests/fuzzing/run.py``) found: each jitted and eager, on several executors, in several calls."""
 
 import copy
+import itertools
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -459,6 +461,15 @@ def test_numbers_that_arrays_do_not_hold_are_refused_where_the_result_is_unused(
     check(f, *((np.arange(7).astype(dtype), np.full(7, b, np.int16)) for b in (3, -3, 300)))
 
 
+def test_numbers_and_arrays_of_unknown_lengths_whose_result_is_unused():
+    def f(a, n):
+        counts = np.unique(a, return_counts=True)[1]
+        counts + int(a[0]), np.append(counts, n), counts * n
+        return counts
+
+    check(f, (np.array([3, 1, 3]), 2), (np.array([3, 3, 3]), 2))
+
+
 def test_a_part_of_complex_numbers_is_written_in_a_branch():
     def f(a):
         if a.all():
@@ -467,3 +478,93 @@ def test_a_part_of_complex_numbers_is_written_in_a_branch():
         return a
 
     check(f, (np.array([1 + 1j, 2], np.complex64),), (np.array([1 + 1j, 0], np.complex64),))
+
+
+# Which object it is
+
+
+def _bound_on_one_side(a, n):
+    if a.sum() < 100:
+        b = a
+    return b
+
+
+def _swapped(a, n):
+    b = a.view()
+    for _ in range(n):
+        a, b = b, a
+        if b.any():
+            return a
+    return b
+
+
+def _in_a_branch(a, n):
+    if (a == n).any():
+        b = a[...]
+    else:
+        b = a
+    return b
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, n: a if (a == n).any() else a.reshape(-1),
+        lambda a, n: a[...] if a.all() else a,
+        _in_a_branch,
+        _bound_on_one_side,
+        _swapped,
+    ],
+)
+def test_an_argument_is_told_from_a_view_of_all_of_it(function):
+    for executors in EXECUTORS:
+        jitted = tnp.jit(function, executors=executors)
+        for a, n in (
+            (np.arange(3), 13),
+            (np.arange(3), 12),
+            (np.arange(1, 3), 1),
+            (np.zeros(2), 12),
+            (np.array(3.0), 3),
+        ):
+            for _ in range(2):
+                expected, got = function(a, n), jitted(a, n)
+                assert (got is a, np.shares_memory(got, a)) == (expected is a, np.shares_memory(expected, a))
+
+
+def _chosen_scalar(a):
+    if a.sum():
+        return (a,)
+    return (a,)
+
+
+def _of_unknown_length(a):
+    b = np.unique(a)
+    c = a[a > 0]
+    return b, b.reshape(-1), b, c, c[...], c.view()
+
+
+def _kept(a):
+    made = SimpleNamespace(a=a)
+    made.both = [a[None] for _ in range(2)]
+    return (*made.both, a)
+
+
+@pytest.mark.parametrize("function", [_chosen_scalar, _of_unknown_length, _kept])
+@pytest.mark.parametrize("a", [np.arange(3), np.array(3)])
+def test_views_of_all_of_an_array_are_objects_of_their_own(function, a):
+    for executors in EXECUTORS:
+        expected, got = function(a), tnp.jit(function, executors=executors)(a)
+        assert_same(got, expected)
+        pairs = list(itertools.combinations(range(len(expected)), 2))
+        assert [got[i] is got[j] for i, j in pairs] == [expected[i] is expected[j] for i, j in pairs]
+        assert [x is a for x in got] == [x is a for x in expected]
+
+
+def test_views_that_an_object_keeps_are_objects_of_their_own():
+    def f(o):
+        o.views = [o.a[None], o.a[None]]
+
+    o = SimpleNamespace(a=np.arange(3))
+    tnp.jit(f)(o)
+    assert o.views[0] is not o.views[1]
+    assert np.shares_memory(o.views[0], o.a)

@@ -276,17 +276,23 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     value = x.__tnp_value__()
     if is_sealed(x):
         # As an object of its own: another array of these elements may be writable.
-        value = prims.reshape(value, value.shape) if sizes.is_known(value.shape) else value
+        value = _another(value)
         active.current().trace.read_only.add(value.name)
         return value
     if x.storage in inputs.subclassed and not x.scalar:
         raise NeedsEager("it returns a memmap, or a view of one")
     first = inputs.array_objects.setdefault(value.name, x)
-    if first is x or value.scalar or not sizes.is_known(value.shape):
+    if first is x or value.scalar:
         return value
     with languages.language_context(value.lang):
-        own: Proxy = prims.reshape(value, value.shape)
-    return own
+        return _another(value)
+
+
+def _another(value: TensorProxy) -> TensorProxy:
+    """A view of all of an array, as an object of its own."""
+    if sizes.is_known(value.shape):
+        return prims.reshape(value, value.shape)
+    return prims.transpose(value, tuple(range(value.ndim)))
 
 
 #: kinds of values that are returned as they are

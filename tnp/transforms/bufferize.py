@@ -487,9 +487,9 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
-    """Whether a view has more elements than what it looks at, or might have."""
+    """Whether a view has more elements than what it looks at, or might have. NumPy writes to no broadcast array, be it empty."""
     if sizes.is_known(view.shape) and sizes.is_known(source.shape):
-        return math.prod(view.shape) > math.prod(source.shape)
+        return math.prod(max(n, 1) for n in view.shape) > math.prod(max(n, 1) for n in source.shape)
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 

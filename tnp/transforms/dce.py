@@ -53,7 +53,8 @@ def _overflows(out: TensorProxy, a: Any, b: Any) -> bool:
     number, array = (a, b) if type(a) is NumberProxy else (b, a)
     if type(number) is not NumberProxy or not isinstance(array, TensorProxy):
         return False
-    return array.dtype is out.dtype and array.shape == out.shape and not _holds(array.dtype, number)
+    alike = array.dtype is out.dtype and sizes.shapes_equal(array.shape, out.shape) is not False
+    return alike and not _holds(array.dtype, number)
 
 
 def _holds(dtype: DType, number: NumberProxy) -> bool:
@@ -231,9 +232,11 @@ def _is_alias(bsym: BoundSymbol) -> bool:
 
 
 def memory_of_results(trace: Trace) -> set[str]:
-    """The names of what is returned, and of what views that are returned look at."""
+    """The names of what is returned or given to the outside (an object's attribute), and of what views of that look at."""
     result = {p.name for p in flat_proxies(trace.bound_symbols[-1].args) if isinstance(p, TensorProxy)}
     for bsym in reversed(trace.bound_symbols):
+        if OpTags.EFFECT in bsym.sym.tags:
+            result.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
         if OpTags.VIEW in bsym.sym.tags and any(p.name in result for p in bsym.flat_outputs):
             result.update(p.name for p in bsym.flat_inputs)
     return result

@@ -28,7 +28,7 @@ from tnp.capture.tracing.output_aliasing import mark_shared
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims
+from tnp.core import languages, prims, sizes
 from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
@@ -153,9 +153,26 @@ class Branch(Trial):
         if type(value) is tuple and not name.isidentifier():
             return tuple(self._proxies_of(f"{name}[{k}]", v) for k, v in enumerate(value))
         if name not in self.mixed:
-            return proxy_of(value)
+            return self._own_object(value, proxy_of(value))
         found = either(value, self.mixed[name])
         return None if found is None else parts_of(found)
+
+    def _is_one_array(self, x: Any, y: Any) -> bool:
+        """Whether both look at the same elements, and neither of two is an argument, which the caller would tell from the other."""
+        if type(x) is not TracedArray or not is_same_array(y, x):
+            return False
+        return x is y or x.storage.origin is None or all(h is not x and h is not y for h in self.tracer.inputs.arrays())
+
+    def _own_object(self, value: Any, proxy: Any) -> Any:
+        """The proxy of a value, for a view of all of an argument another one than the argument's."""
+        if type(value) is not TracedArray or value.scalar or value.storage.origin is None:
+            return proxy
+        if not sizes.is_known(proxy.shape) or all(
+            value is h or h.__tnp_value__().name != proxy.name for h in self.tracer.inputs.arrays()
+        ):
+            return proxy
+        with languages.language_context(proxy.lang):
+            return prims.reshape(proxy, proxy.shape)
 
     def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[ExitPath]]:
         """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves
@@ -174,7 +191,7 @@ class Branch(Trial):
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
         the two are one."""
         x, y = a[0], b[0]
-        if x is y or (type(x) is TracedArray and is_same_array(y, x)) or is_same_constant(x, y):
+        if x is y or self._is_one_array(x, y) or is_same_constant(x, y):
             self.variables[name] = x
             return None
         if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
@@ -212,7 +229,7 @@ class Branch(Trial):
         items: list[Any] = []
         pairs: list[Any] = []
         for k, (x, p, y, q) in enumerate(zip(*a, *b)):
-            if is_same_constant(x, y) or (type(x) is TracedArray and is_same_array(y, x)):
+            if is_same_constant(x, y) or self._is_one_array(x, y):
                 items.append((0, lambda x=x: x))
                 continue
             found, make = self._bring_together(f"{name}[{k}]", (x, p), (y, q), region, reason)
@@ -239,6 +256,8 @@ class Branch(Trial):
             x, y = (Returned(None) if c is None else c for c in (x, y))
         if type(x) is Returned and type(y) is Returned and self.tail is not None:
             if x.value is None and y.value is None:
+                return x, []
+            if type(x.value) is TracedArray and x.value is y.value:
                 return x, []
             if is_same_constant(x.value, y.value):
                 return x, []

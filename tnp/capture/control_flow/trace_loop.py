@@ -253,7 +253,10 @@ class Loop(Trial):
             value = self.variables[name]
             if not is_same_array(value, arrays[name]):
                 now[name] = next((m for m, x in arrays.items() if is_same_array(value, x)), "")
-        if not now or set(now) != set(now.values()) or not any(n in self.stores and n not in self.rebound for n in now):
+        if not now or set(now) != set(now.values()):
+            return
+        written = any(n in self.stores and n not in self.rebound for n in now)
+        if not written and not any(_is_callers(region.values[n]) for n in now):
             return
         if self.rounds is None or not self.rounds.known:  # it may end on any turn, so they are variables
             self.rebound.update(n for n in now if n in self.stores)
@@ -447,6 +450,11 @@ def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymb
         for d, n in enumerate(p.shape)
         if isinstance(n, NumberProxy) and n.name not in begun
     ]
+
+
+def _is_callers(x: Any) -> bool:
+    """Whether an array is the caller's: what is bound to it looks at the same memory when the loop has ended."""
+    return type(x) is TracedArray and not x.scalar and x.storage.origin is not None
 
 
 def _bound(name: str) -> str:

@@ -38,6 +38,8 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
     outputs = [p for p in bsym.flat_outputs if is_sized(p)]
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
+    if bsym.sym.name == "cond" and _hands_on(bsym):
+        return False
     try:
         key = [_usual(x) for x in inputs]
         written = _write("", bsym, inputs, outputs, _updates(bsym, inputs, outputs), key, fast=fast)
@@ -50,6 +52,16 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
         if len(_recent) > RECENT:
             _recent.pop(next(iter(_recent)), None)
     return taken
+
+
+def _hands_on(bsym: BoundSymbol) -> bool:
+    """Whether a branch gives an array that it has not made: the program goes on with that one, not with a copy."""
+    for body in bodies_of(bsym):
+        own = {p.name for b in body.bound_symbols if OpTags.VIEW not in b.sym.tags for p in b.flat_outputs}
+        own.update(p.name for p in body.args)
+        if any(isinstance(r, TensorProxy) and not r.scalar and r.name not in own for r in body.results):
+            return True
+    return False
 
 
 def is_sized(p: Proxy) -> bool:

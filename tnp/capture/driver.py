@@ -290,9 +290,12 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
 
 def _another(value: TensorProxy) -> TensorProxy:
     """A view of all of an array, as an object of its own."""
-    if sizes.is_known(value.shape):
-        return prims.reshape(value, value.shape)
-    return prims.transpose(value, tuple(range(value.ndim)))
+    another: TensorProxy = (
+        prims.reshape(value, value.shape)
+        if sizes.is_known(value.shape)
+        else prims.transpose(value, tuple(range(value.ndim)))
+    )
+    return another
 
 
 #: kinds of values that are returned as they are

@@ -442,6 +442,14 @@ def test_degrees_are_numpys_to_the_last_bit(dtype):
             assert_same(got, expected, exact=True, what=f"{executors}")
 
 
+def test_complex_numbers_of_complex_parts():
+    def f(a, s):
+        return complex(1, a.item(0)), complex(s, 2) + a, complex(a.item(1), s)
+
+    for s in (2.5, 1j):
+        check(f, (np.array([1j, 2 - 1j]), s))
+
+
 # Numbers that an array may not hold
 
 

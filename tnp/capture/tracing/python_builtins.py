@@ -49,9 +49,17 @@ def _check_shape_of_number(python_type: type, x: TracedArray) -> None:
     python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))
 
 
+def _is_complex(x: Any) -> bool:
+    return (type(x) is TracedArray and x._element_type.kind == "c") or (
+        type(x) is TracedNumber and x.proxy.python_type is complex
+    )
+
+
 def _converted(python_type: type) -> Callable[..., Any]:
     def convert(x: Any = 0, *rest: Any) -> Any:
         x = condition_of(x)
+        if rest and any(map(_is_complex, (x, *rest))):  # which only a real complex number may be
+            raise NeedsEager("it makes a complex number of complex parts")
         if rest or not isinstance(x, (TracedArray, TracedNumber)):
             return python_type(x, *rest)
         if type(x) is TracedArray and x._element_type.kind == "c" and python_type is not complex:

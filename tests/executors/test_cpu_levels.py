@@ -66,7 +66,7 @@ def test_code_for_other_processors(level):
 def test_a_level_is_what_code_is_made_for(level, bits, half, tmp_path):
     if lacks(level):
         pytest.skip(f"this machine has no {lacks(level)}")
-    program = "import numpy as np, tnp\nfrom tnp.executors.llvm import engine\n" + (
+    program = "import numpy as np, tnp\nfrom tnp.runtime import engine\n" + (
         "tnp.jit(lambda x: np.sqrt(x * 2 + 1) / (x + 1))(np.arange(100.0))\n"
         "t = engine.target(); print(t.cpu, t.vector_bits, t.converts_half)"
     )
@@ -80,7 +80,9 @@ def test_a_level_is_what_code_is_made_for(level, bits, half, tmp_path):
 def test_levels_do_not_share_code(tmp_path, monkeypatch):
     if lacks("x86-64-v3"):
         pytest.skip(f"this machine has no {lacks('x86-64-v3')}")
-    program = "from tnp.executors.llvm import engine; print(engine.compile_ir('define void @f() { ret void }', 'f').from_cache)"
+    program = (
+        "from tnp.runtime import engine; print(engine.compile_ir('define void @f() { ret void }', 'f').from_cache)"
+    )
     found = [
         run(["-c", program], level, TNP_CACHE_DIR=str(tmp_path)).stdout.strip()
         for level in ("x86-64", "x86-64-v3", "x86-64")

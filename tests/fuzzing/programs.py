@@ -53,7 +53,7 @@ class Program:
 
     def script(self, executors: Sequence[str] | None = ("llvm_everything",)) -> str:
         """The program as a file that compares itself; run with ``tests`` on the path."""
-        parts = ["import numpy as np", "import tnp", "from fuzzing import layout, values", "", self.source()]
+        parts = ["import numpy as np", "import tnp", "from tests.fuzzing import layout, values", "", self.source()]
         parts += [self.arguments_source(k) for k in range(len(self.calls))]
         parts.append(f"f = tnp.jit(program, executors={executors})")
         for k in range(len(self.calls)):

@@ -576,3 +576,11 @@ def test_views_that_an_object_keeps_are_objects_of_their_own():
     tnp.jit(f)(o)
     assert o.views[0] is not o.views[1]
     assert np.shares_memory(o.views[0], o.a)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_a_number_is_repeated_along_its_one_axis(axis):
+    def f(s):
+        return np.repeat(s, 2, axis=axis), np.repeat(s, [3], axis)
+
+    assert_same(tnp.jit(f)(np.float32(3)), f(np.float32(3)))

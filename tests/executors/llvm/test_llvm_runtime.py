@@ -140,7 +140,7 @@ def test_threads_may_compile_at_once():
 def test_a_child_forked_while_a_thread_compiles_can_compile():
     program = """
         import os, threading
-        from tnp.executors.llvm import engine
+        from tnp.runtime import engine
         def compile(i):
             return engine.compile_ir(f"define i64 @f() {{ ret i64 {i} }}", "forked").address("f")
         done = threading.Event()
@@ -215,7 +215,7 @@ def test_a_second_compilation_loads_the_object(folder):
 
 def test_an_object_is_found_by_another_process(folder):
     program = """
-        from tnp.executors.llvm import engine
+        from tnp.runtime import engine
         print(engine.compile_ir("define void @f() { ret void }", "empty").from_cache)
         """
     assert run(program) + run(program) == ["False", "True"]
@@ -487,7 +487,7 @@ def test_the_number_of_threads_is_checked():
 
 PARTS = """
     import ctypes, os, sys, threading
-    from tnp.executors.llvm import threads
+    from tnp.runtime import threads
     threads.ensure_runtime()
     Body = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     native = ctypes.CFUNCTYPE(None, Body, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(
@@ -515,7 +515,7 @@ def test_a_forked_child_runs_on_one_thread():
     if child == 0:
         threads.set_num_threads(4)
         threads.ensure_runtime()
-        from tnp.executors.llvm import engine
+        from tnp.runtime import engine
         engine.compile_ir("define void @f() { ret void }", "in the child")
         os._exit(10 * threads.get_num_threads() + parts())
     print(before == parts(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

@@ -358,7 +358,7 @@ def tile(A: Any, reps: Any) -> TensorProxy:
 @npsymbol(returns="array", method="repeat", factory=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     """Each element along a dimension repeated, all equally often or each as often as said."""
-    made, dim = _along(a, axis)
+    made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
     counts = _static(repeats, "how often np.repeat repeats")
     counts = counts if isinstance(counts, list) else [counts]
     check(all(static_int(c) >= 0 for c in counts), lambda: "repeats may not contain negative values.")

@@ -1,4 +1,11 @@
-"""Modules that torch.distributed has wrapped or sharded, around jitted ones and inside of them: one process, of gloo."""
+"""Modules that torch.distributed has wrapped or sharded, around jitted ones and inside of them: one process, of gloo.
+
+It is a process of its own: what PyTorch keeps of a group of processes hangs in children that other tests fork.
+"""
+
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -10,8 +17,18 @@ if not torch.distributed.is_available() or not torch.distributed.is_gloo_availab
 
 from tests.torch_cases import check  # noqa: E402
 
+APART = "TNP_TEST_DISTRIBUTED"
+apart = pytest.mark.skipif(APART not in os.environ, reason="test_in_a_process_of_its_own runs it")
 
-@pytest.fixture(scope="module", autouse=True)
+
+@pytest.mark.skipif(APART in os.environ, reason="this is that process")
+def test_in_a_process_of_its_own():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, APART: "1"})
+    assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-1000:]
+
+
+@pytest.fixture(scope="module")
 def process_group(tmp_path_factory):
     store = torch.distributed.FileStore(str(tmp_path_factory.mktemp("group") / "store"), 1)
     torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
@@ -86,6 +103,8 @@ def reduced_by_hand(jit):
     return j(torch.ones(3)), j(torch.ones(3))
 
 
+@apart
+@pytest.mark.usefixtures("process_group")
 @pytest.mark.filterwarnings("ignore")  # torch's own
 @pytest.mark.parametrize(
     "case, compiles",
@@ -98,6 +117,8 @@ def test_distributed(case, compiles):
     check(case, compiles)
 
 
+@apart
+@pytest.mark.usefixtures("process_group")
 def test_a_sharded_module_is_not_half_initialised():
     module = network()
     with pytest.warns(tnp.EagerFallbackWarning, match="is a FSDPSequential"):

@@ -161,7 +161,8 @@ class Jitted:
         if self._defaults_of is not None:  # they may have been assigned anew
             self._bind.__defaults__ = self._defaults_of.__defaults__
             self._bind.__kwdefaults__ = self._defaults_of.__kwdefaults__
-        return self._bind(*args, **kwargs)  # type: ignore[no-any-return]
+        values: tuple[Any, ...] = self._bind(*args, **kwargs)
+        return values
 
     def _call_others(self, args: tuple[Any, ...]) -> Any:
         """A call that the first program is not valid for."""

@@ -85,7 +85,8 @@ def _put_back() -> None:
     global _count
     _count = _here.depth
     if not _count:
-        with contextlib.suppress(ValueError):  # a program may have put the filters aside
+        # A program may have put the filters aside. The type stubs call them a sequence; they are a list.
+        with contextlib.suppress(ValueError):
             warnings.filters.remove(("ignore", None, _Unheard, None, 0))  # type: ignore[attr-defined]
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(_is_heard)

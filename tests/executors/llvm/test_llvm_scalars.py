@@ -307,7 +307,7 @@ def test_everything_is_supported_here():
 def converts_half(request, monkeypatch):
     """How float16 is converted."""
     if request.param and not engine.target().converts_half:
-        pytest.skip("this processor does not")
+        pytest.skip("this processor has no instructions that convert float16 (F16C)")
     here = dataclasses.replace(engine.target(), has_f16c=request.param)
     monkeypatch.setattr(conversions, "processor", lambda: here)
 

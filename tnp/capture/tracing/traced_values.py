@@ -173,7 +173,7 @@ class TracedArray:
             new = update(current, value, path) if path else update(current, value)
         self.storage.replace(new)
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # the stubs say that it can be set
     def __class__(self) -> type:
         if self.library is not None:
             known: type = self.library.array_class(self)
@@ -372,7 +372,7 @@ class TracedNumber:
     def __tnp_value__(self) -> NumberProxy:
         return self.proxy
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # the stubs say that it can be set
     def __class__(self) -> type:
         return self.proxy.python_type
 
@@ -443,7 +443,7 @@ class TracedObject:
     def __tnp_value__(self) -> ObjectProxy:
         return self.proxy
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # the stubs say that it can be set
     def __class__(self) -> type:
         return self.proxy.python_type
 

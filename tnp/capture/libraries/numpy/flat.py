@@ -26,7 +26,7 @@ class TracedFlat:
         self._tracer = tracer
         self.base = base
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # the stubs say that it can be set
     def __class__(self) -> type:
         return np.flatiter
 

@@ -84,12 +84,12 @@ class _Mode(TorchFunctionMode):
         self.tracer.generator_state = generator_states()
         if self.tracer.says_compiling:
             compiling.begin()
-        return super().__enter__()  # type: ignore[no-untyped-call]
+        return super().__enter__()  # type: ignore[no-untyped-call]  # PyTorch's class has no types
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self.tracer.says_compiling:
             compiling.end()
-        super().__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
+        super().__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]  # as above
         gradients = self.tracer.gradients
         (on, casts), (began_on, began_casts) = gradients.modes(), gradients.began
         gradients.put_back_modes(gradients.began)

@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -482,7 +483,7 @@ def test_tasks_of_a_process_share_programs(tmp_path):
         "    gc.collect()\n"
         "print(counts)\n"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path(tnp.__file__).parents[1])])}
     send = "import pickle, sys, of_user; sys.stdout.buffer.write(pickle.dumps(pickle.dumps(tnp.jit(of_user.f, strict=True))))"
     sent = subprocess.run(
         [sys.executable, "-c", "import tnp\n" + send], env=environment, capture_output=True, check=True

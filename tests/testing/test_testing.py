@@ -3,6 +3,7 @@
 import functools
 import re
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -38,9 +39,11 @@ def test_wrong_operations_are_found(info, capsys):
     (note,) = found.value.__notes__
     command = shlex.split(note.partition("reproduce with: ")[2])
     assert command[:3] == ["python", "-m", "tnp.testing"]
+    path = sys.path.copy()
     with pytest.raises(AssertionError) as again:
         main(command[3:])
     assert again.value.__notes__ == [note]
+    assert sys.path == path
     options = command[3 : command.index("--sample")]
     if info.name != "value":  # of an empty array all values are right
         return

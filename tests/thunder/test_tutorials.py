@@ -203,8 +203,8 @@ def test_additional_executors(tmp_path):
         + tutorials.code(text, (7, 27), indent=[(11, 13)], replace=small)
         + TRITON_CHECKS
     )
-    path = os.pathsep.join([*sys.path, str(STAND_INS)])
-    env = {**os.environ, "PYTHONPATH": path, "TRITON_INTERPRET": "1", "TNP_CHECK": "1"}
+    root = Path(tnp.__file__).parents[1]
+    env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{STAND_INS}", "TRITON_INTERPRET": "1", "TNP_CHECK": "1"}
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     assert "triton_crossentropy(logits, labels, weight, None, " in done.stdout

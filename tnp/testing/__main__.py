@@ -18,13 +18,17 @@ def _infos_in(source: str) -> Iterator[OpInfo]:
     """The OpInfos at the top level of a module or a file, also in its lists and tuples."""
     path = Path(source)
     if path.suffix == ".py":
-        sys.path.insert(0, str(path.parent.resolve()))
         spec = importlib.util.spec_from_file_location(path.stem, path)
         if spec is None or spec.loader is None or not path.exists():
             raise SystemExit(f"there is no file {source}")
         module = importlib.util.module_from_spec(spec)
         sys.modules[path.stem] = module
-        spec.loader.exec_module(module)
+        beside = str(path.parent.resolve())  # where the file finds its own modules
+        sys.path.insert(0, beside)
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.remove(beside)
     else:
         module = importlib.import_module(source)
     for value in vars(module).values():

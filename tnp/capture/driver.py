@@ -42,6 +42,7 @@ from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.lang import numpy as lnp
+from tnp.runtime.quiet import quiet
 
 __all__ = ["Acquired", "Differentiate", "acquire"]
 
@@ -143,7 +144,7 @@ def _acquire(
     before = active.set_current(tracer)
     language = languages.set_current(lnp.language)
     try:
-        with tracing(trace), np.errstate(all="ignore"), capturing(tracer):
+        with tracing(trace), np.errstate(all="ignore"), capturing(tracer), quiet(*_OF_VALUES) as said:
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             nothing: Any = _no_function
             runtime = tracer.runtime = Runtime(nothing)
@@ -157,6 +158,8 @@ def _acquire(
                 raise
             if tracer.must_run_eagerly is not None:
                 raise tracer.must_run_eagerly
+            if said:  # each call is to say it
+                raise NeedsEager(f"it gives a {said[0].__name__} for what it computes of constants")
             _check_containers(inputs)
             differentiated = _finish(trace, inputs, tracer, result, differentiate)
     except BaseException:
@@ -170,6 +173,10 @@ def _acquire(
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)
     return Acquired(trace, prologue, inputs, requires, differentiated)
+
+
+#: warnings that NumPy gives because of values
+_OF_VALUES = (np.exceptions.ComplexWarning, RuntimeWarning)
 
 
 def _check_own(error: Exception, tracer: Tracer) -> None:
@@ -213,6 +220,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager("it assigns an attribute, and then does what may raise after arrays were written to")
     output = _output(result)
     _check_reshapes(tracer)
+    if tracer.choices.is_unclear([h for h, _ in tracer.output_objects.values()], inputs.arrays()):
+        raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
     trace.args = list(inputs.proxies)

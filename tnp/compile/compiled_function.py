@@ -25,7 +25,7 @@ from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.call_signature import binder, check_compilable, signature_of
 from tnp.compile.driver import capture, compile_acquired
 from tnp.compile.executor_selection import ExecutorSelection
-from tnp.compile.faults import REPORT, is_certain, located, passed_on, text_of, while_compiling
+from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of, while_compiling
 from tnp.compile.specialization import SPECIALISATIONS, Answered, Family, Question, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
@@ -286,7 +286,9 @@ class Jitted:
         own error, from the user's line; if it does not, the error was tnp's."""
         if isinstance(error, LateGuardFailed):
             return self._start_over(form, values, error)
-        entry = None if passed_on(error) or not self.runs_eagerly else self.entry_for(form, values)
+        if passed_on(error) or not self.runs_eagerly or passed_through(form.apply, error):
+            raise error
+        entry = self.entry_for(form, values)
         if entry is None or entry.eager_reason is not None or not entry.traces:
             raise error
         if entry.training is not None or acts_on_the_outside(entry.traces[0]):

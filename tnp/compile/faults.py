@@ -15,7 +15,7 @@ from tnp.core.errors import (
     TraceError,
 )
 
-__all__ = ["REPORT", "is_certain", "located", "passed_on", "text_of", "while_compiling"]
+__all__ = ["REPORT", "is_certain", "located", "passed_on", "passed_through", "text_of", "while_compiling"]
 
 REPORT = "this is a fault of tnp's: please report it, with the program and the traceback that TNP_CHECK=1 shows"
 #: what says what is wrong by itself
@@ -47,6 +47,17 @@ def passed_on(error: Exception) -> bool:
     """Whether an error of a program that runs is the caller's to see as it is: that there is no memory may hold at another time."""
     no_memory = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)  # PyTorch's, and CuPy's
     return no_memory or isinstance(error, _OWN_WORDS)
+
+
+def passed_through(function: Any, error: Exception) -> bool:
+    """Whether an error was raised while ``function`` ran: of a call that ran eagerly, it is the program's own.
+
+    What the call wrote before may make its arguments those of another program.
+    """
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code is not function.__code__:
+        at = at.tb_next
+    return at is not None
 
 
 def is_certain(error: Exception) -> bool:

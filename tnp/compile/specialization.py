@@ -18,6 +18,7 @@ from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.speculation.value_specialization import Asked
 from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
 from tnp.lang.numpy import opaque
+from tnp.runtime.quiet import quiet
 
 if TYPE_CHECKING:
     from tnp.compile.cache_entry import CacheEntry
@@ -52,13 +53,18 @@ class Question:
         self.prologue: Prologue = asked.prologue
         self.trace = asked.trace
         self.compute = compute
+        #: NumPy's own calls among what computes the value, which may warn: the program makes them again
+        self.calls_numpy = any(
+            isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") for b in asked.trace.bound_symbols
+        )
         self.family = family
         #: by a value, as :func:`key_of` writes it, the programs for it
         self.programs: dict[str, list[CacheEntry]] = {}
 
     def answer(self, values: tuple[Any, ...]) -> Any:
         """The value for these arguments, as a Python number; ``MISS`` where the question is not one for them."""
-        value = self.compute(*values)
+        with quiet() if self.calls_numpy else contextlib.nullcontext():
+            value = self.compute(*values)
         return value if value is MISS else value.item() if hasattr(value, "item") else value
 
     def run(self, *values: Any) -> Any:

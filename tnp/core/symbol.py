@@ -21,7 +21,17 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 if TYPE_CHECKING:
     from tnp.core.trace_templates import Templates
 
-__all__ = ["BoundSymbol", "Namespace", "OpTags", "Symbol", "device_of", "flat_proxies", "id_of", "map_proxies"]
+__all__ = [
+    "BoundSymbol",
+    "Namespace",
+    "OpTags",
+    "Symbol",
+    "device_of",
+    "flat_proxies",
+    "id_of",
+    "leaves_of",
+    "map_proxies",
+]
 
 
 class OpTags(Enum):
@@ -426,6 +436,11 @@ def _collect(x: Any, found: list[Proxy]) -> None:
 _SEQUENCES = frozenset((tuple, list))
 #: kinds of values that hold nothing, which most constants are of
 _ATOMS = frozenset((int, float, bool, complex, str, type(None)))
+
+
+def leaves_of(b: BoundSymbol) -> list[BoundSymbol]:
+    """The prims that an operation is made of."""
+    return [b] if not b.subsymbols else [p for s in b.subsymbols for p in leaves_of(s)]
 
 
 def map_proxies(f: Callable[[Proxy], Any], x: Any) -> Any:

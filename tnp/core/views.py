@@ -318,6 +318,8 @@ def fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
     fits = value.ndim <= len(shape) and all(
         sizes.fits(n, m) is not False for n, m in zip(value.shape, shape[len(shape) - value.ndim :])
     )
+    if not fits and 0 in shape:
+        raise NeedsEager("it assigns another shape to no elements, which NumPy refuses in some ways of assigning only")
     check(
         fits,
         lambda: f"could not broadcast input array from shape {sizes.show(value.shape)} into shape {sizes.show(shape)}",

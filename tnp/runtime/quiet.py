@@ -19,6 +19,8 @@ __all__ = ["quiet"]
 
 class _Here(threading.local):
     depth = 0
+    #: the classes of warnings that are dropped
+    kinds: tuple[type[Warning], ...] = ()
 
     def __init__(self) -> None:
         #: the classes of warnings that were dropped
@@ -33,9 +35,10 @@ _count = 0
 
 class _OfThisThread(type):
     def __subclasscheck__(cls, category: type) -> bool:
-        if _here.depth:
+        dropped = _here.depth > 0 and issubclass(category, _here.kinds)
+        if dropped:
             _here.said.append(category)
-        return _here.depth > 0
+        return dropped
 
 
 class _Unheard(Warning, metaclass=_OfThisThread):
@@ -51,8 +54,9 @@ _LOGGERS = ("torch._subclasses.fake_tensor",)
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[list[type[Warning]]]:
-    """While this is open, this thread's warnings are dropped, and what it logs to those loggers. Gives the classes of the warnings.
+def quiet(*kinds: type[Warning]) -> Iterator[list[type[Warning]]]:
+    """While this is open, this thread's warnings of those kinds are dropped, without any all of them, and what it logs to those loggers.
+    Gives the classes of the warnings.
 
     >>> import warnings
     >>> with quiet() as said:
@@ -67,13 +71,14 @@ def quiet() -> Iterator[list[type[Warning]]]:
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(_is_heard)
     _here.depth += 1
-    outer, _here.said = _here.said, []
+    outer, _here.said = (_here.said, _here.kinds), []
     said = _here.said
+    _here.kinds = kinds or (Warning,)
     try:
         yield said
     finally:
         _here.depth -= 1
-        _here.said = outer
+        _here.said, _here.kinds = outer
         with _lock:
             _count -= 1
             if _count <= 0:

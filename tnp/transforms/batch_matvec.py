@@ -18,10 +18,10 @@ from typing import Any
 from tnp.core import intervals, languages, prims, sizes
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.subtraces import Body, in_bodies
-from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.symbol import BoundSymbol, OpTags, leaves_of
 from tnp.core.trace import Trace, tracing
 
-__all__ = ["batch_matvec", "leaves_of", "rounds_of"]
+__all__ = ["batch_matvec", "rounds_of"]
 
 #: rounds, and elements of the matrix, from which on that pays
 MANY_ROUNDS, MANY = 16, 32 * 1024
@@ -78,11 +78,6 @@ def rounds_of(trace: Trace, loop: BoundSymbol) -> range:
     with tracing(trace):  # which numbers are known, the trace says
         bounds = [intervals.linear(x) for x in loop.args[:3]]
     return range(*(b.constant for b in bounds)) if all(b.is_constant for b in bounds) else range(0)
-
-
-def leaves_of(b: BoundSymbol) -> list[BoundSymbol]:
-    """The prims that an operation is made of."""
-    return [b] if not b.subsymbols else [p for s in b.subsymbols for p in leaves_of(s)]
 
 
 def _found(trace: Trace, loop: BoundSymbol) -> dict[str, _Product]:

@@ -20,12 +20,13 @@ from tnp.core import sizes
 from tnp.core.languages import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow, stored
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path
 from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
 from tnp.transforms.claim import FusedSymbol, Update, claim
+from tnp.transforms.dce import may_raise
 
 __all__ = ["MemoryOperations", "bufferize"]
 
@@ -229,9 +230,21 @@ class Pass:
                     self.repeating.add(p.name)
         if OpTags.MAY_COPY in b.sym.tags and b.args[0].name not in self.c_ordered:
             self.repeating.add(b.output.name)  # what is written there may not show in the argument
+        several = may_alias and b.subsymbols and len(b.flat_inputs) > 1
+        inside = self._roots_inside(b) if several else {}
         for p in b.flat_outputs:
             if isinstance(p, TensorProxy):
-                self.set_roots(p.name, may_alias or frozenset((p.name,)))
+                self.set_roots(p.name, inside.get(p.name) or may_alias or frozenset((p.name,)))
+
+    def _roots_inside(self, b: BoundSymbol) -> dict[str, frozenset[str]]:
+        """The roots of what the parts of an operation make: of ``np.broadcast_arrays(a, b)``, one result each is of ``a`` and of ``b``."""
+        roots = {p.name: self.roots[p.name] for p in b.flat_inputs if isinstance(p, TensorProxy)}
+        for part in leaves_of(b):
+            read = [roots[p.name] for p in part.flat_inputs if isinstance(p, TensorProxy) and p.name in roots]
+            views = frozenset().union(*read) if OpTags.VIEW in part.sym.tags else frozenset()
+            for p in part.flat_outputs:
+                roots[p.name] = views or frozenset((p.name,))
+        return roots
 
     def _plan_forward(self, plan: _Plan, i: int, root: str) -> None:
         """Lets the producer of an update's value write into the update's target, where nothing can tell."""
@@ -248,7 +261,7 @@ class Pass:
         producer = self.bsyms[j]
         if OpTags.TAKES_OUT not in producer.sym.tags or set(producer.kwargs) - {"dtype", "casting"}:
             return
-        if root in self.inputs and j <= self.last_late_guard:
+        if root in self.inputs and (j <= self.last_late_guard or any(map(may_raise, self.bsyms[j + 1 : i]))):
             return
         for name in self.members[root]:
             if any(j < u < i for u in self.uses.get(name, ())):

@@ -9,7 +9,7 @@ from tnp.core import dtypes, intervals, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import in_bodies
+from tnp.core.subtraces import bodies_of, in_bodies, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
 
@@ -81,6 +81,8 @@ def may_raise(b: BoundSymbol) -> bool:
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
+    if is_control_flow(b) and any(map(may_raise, (inner for body in bodies_of(b) for inner in body.bound_symbols))):
+        return True
     return any_size(b)
 
 
@@ -114,7 +116,9 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     ``kept_if_raising`` names results; of the symbols that may raise only those that make one of them stay.
     """
     trace = in_bodies(lambda t: dead_code(t, kept_if_raising), trace)
-    needed: set[str] = set() if kept_if_raising is not None else _made_where_errors_raise(trace)
+    needed: set[str] = set()
+    if kept_if_raising is None:
+        needed = _made_where_errors_raise(trace) | _made_of_products(trace)
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
         if (
@@ -143,6 +147,24 @@ def _made_where_errors_raise(trace: Trace) -> set[str]:
         elif any(states.values()):
             made.update(p.name for p in b.flat_outputs)
     return made
+
+
+def _made_of_products(trace: Trace) -> set[str]:
+    """The arrays of integers that are made with a product of two Python integers, which is the first to be too large for int64."""
+    made: set[str] = set()
+    products: set[str] = set()
+    for b in trace.bound_symbols:
+        if isinstance(b.output, NumberProxy):
+            numbers = [a for a in b.args if type(a) is NumberProxy and a.value is None]
+            if b.sym.name.removeprefix("python_") in _PRODUCTS and len(numbers) == 2:
+                products.add(b.output.name)
+        elif products and isinstance(b.output, TensorProxy) and b.output.dtype.kind in "iu":
+            if any(type(a) is NumberProxy and a.name in products for a in b.args):
+                made.add(b.output.name)
+    return made
+
+
+_PRODUCTS = frozenset(("mul", "pow", "left_shift"))
 
 
 def with_arguments_used(trace: Trace) -> Trace:

@@ -19,11 +19,11 @@ from tnp.core import clang, intervals, prims, sizes
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, in_bodies
-from tnp.core.symbol import BoundSymbol, OpTags, map_proxies
+from tnp.core.symbol import BoundSymbol, OpTags, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import update
 from tnp.transforms.autodiff.replay import renamed, replay, rolled
-from tnp.transforms.batch_matvec import leaves_of, rounds_of
+from tnp.transforms.batch_matvec import rounds_of
 from tnp.transforms.dce import common_subexpressions
 
 __all__ = ["unroll_and_jam"]

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tnp.capture import active
 from tnp.capture.control_flow.early_exit import ExitPath, Payload, joined, payload_of
 from tnp.capture.control_flow.loop_carried import either_of, output_handle, parts_of, proxy_of
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
@@ -331,4 +332,5 @@ def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:
             made._strides = None
         for v in shared:
             mark_shared(made.storage, v.storage)
+        active.current().choices.add(made, (x, y))
     return made

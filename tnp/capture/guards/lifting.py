@@ -66,6 +66,20 @@ class _Lifted:
             now = pytree.flatten(self.made)[0]
         return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
 
+    def restore(self) -> None:
+        """Takes back what the program did to it, on trial."""
+        if not self.changed():
+            return
+        if type(self.made) is dict:
+            half = len(self.contents) // 2
+            self.made.clear()
+            self.made.update(zip(self.contents[:half], self.contents[half:]))
+        elif type(self.made) is set:
+            self.made.clear()
+            self.made.update(self.contents)
+        elif isinstance(self.made, list):
+            self.made[:] = self.contents
+
 
 class Inputs:
     """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""

@@ -31,6 +31,8 @@ def is_(a: Any, b: Any) -> bool:
     if type(a) not in _STAND_INS and type(b) not in _STAND_INS and not (_may_stand_in(a) or _may_stand_in(b)):
         return False
     first, second = _known(a, b), _known(b, a)
+    if type(first) is type(second) is TracedArray and active.current().choices.may_be_one(first, second):
+        raise NeedsEager("it asks whether two arrays are one, which its branches decide")
     (x, x_from), (y, y_from) = _behind(first), _behind(second)
     same = x is y
     if x_from is None and y_from is None:

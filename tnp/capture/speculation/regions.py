@@ -81,6 +81,7 @@ class Region:
         inputs = tracer.inputs
         lifted = (*(c.made for c in inputs.containers), *inputs.shadows, *inputs.copies)
         self.contents = _Contents([*self.values.values(), *lifted])
+        self._lifted_before = len(inputs.containers)
         self.serial = next(serials)
         self.carried: dict[int, tuple[Storage, TensorProxy]] = {}
         #: arrays whose present value was looked up in the region, as a value of its own
@@ -159,6 +160,13 @@ class Region:
             tracer.put_back_modes(self._modes)
         self.restore_variables()
         self.contents.restore()
+        for container in tracer.inputs.containers[self._lifted_before :]:
+            container.restore()
+
+    def changes_containers(self) -> bool:
+        """Whether it has changed what lists, dicts or sets hold, of the program's or of its caller's."""
+        inside = self.tracer.inputs.containers[self._lifted_before :]
+        return self.contents.changed() or any(container.changed() for container in inside)
 
     def turns_modes(self) -> bool:
         """Whether a library's modes are not what they were at the region's beginning."""

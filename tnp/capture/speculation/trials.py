@@ -225,7 +225,7 @@ class Trial:
         return results
 
     def check_effects(self, region: Region) -> None:
-        if region.contents.changed():
+        if region.changes_containers():
             raise Failure("it changes a list, a dict or an object")
         if region.turns_modes():
             raise Failure("it turns a mode of a library on or off")

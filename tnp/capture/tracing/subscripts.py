@@ -167,9 +167,11 @@ def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
     """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
     if number.python_type is bool:
         return True
+    if number.python_type is not int:
+        return False
     low, high = intervals.bounds(number)
     limits = np.iinfo(to_numpy_dtype(dtype))
-    if number.python_type is not int or low is None or high is None:
+    if low is None or high is None:
         return False
     return limits.min <= low and high <= limits.max
 

@@ -20,6 +20,7 @@ from tnp.capture.libraries.numpy.arguments import MANY, check_plain, check_where
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
 from tnp.capture.libraries.numpy.out import call_with_out, without_out
+from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.rewrite.rewriter import RUNTIME
@@ -121,6 +122,8 @@ class Tracer:
         self.settings: Any = np.geterr()
         #: the arrays that are returned, by ``id``, and the proxy of each
         self.output_objects: dict[int, tuple[TracedArray, Proxy]] = {}
+        #: the arrays that branches chose
+        self.choices = Choices()
         #: pairs of which the first is a reshape of the second, a view or a copy as its memory is when the program runs
         self.reshaped: list[tuple[Storage, Storage]] = []
         #: whether loops may roll; where not, they run as Python runs them

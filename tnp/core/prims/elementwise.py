@@ -49,7 +49,8 @@ def number_function(row: Row) -> Callable[..., Any] | None:
     return choose
 
 
-_DIVISIONS = frozenset(("div", "floor_divide", "remainder", "fmod", "divmod", "pow", "left_shift", "right_shift"))
+_BY_ZERO = frozenset(("div", "floor_divide", "remainder", "fmod", "divmod"))
+_DIVISIONS = _BY_ZERO | {"pow", "left_shift", "right_shift"}
 #: functions of :mod:`math` that have a value for every number; others are not defined everywhere, or overflow
 _DEFINED_EVERYWHERE = frozenset(
     ("asinh", "atan", "atan2", "cbrt", "copysign", "erf", "erfc", "gcd", "hypot", "isfinite", "isinf", "isnan", "lcm", "nextafter", "tanh")
@@ -62,7 +63,7 @@ def refuses_some(name: str, args: Sequence[Any]) -> bool:
 
     Overflows of floats to a known power are left out (``dx**2``): they would part what is computed before and after them."""
     if name in _DIVISIONS:
-        if isinstance(args[1], NumberProxy):
+        if isinstance(args[1], NumberProxy) or (name in _BY_ZERO and args[1] == 0):
             return True
         return (
             name == "pow"
@@ -225,6 +226,8 @@ def item(a: TensorProxy, /) -> NumberProxy:
     """The element of an array of one element, as a Python number known at run time."""
     check_tensor(a, "item")
     python_type = {"b": bool, "i": int, "u": int, "f": float, "c": builtins.complex}[a.dtype.kind]
+    if a.dtype is dtypes.uint64:  # which holds numbers that int64, that integers are taken to fit, does not
+        return NumberProxy(None, python_type, low=0, bound=2**64 - 1)
     return NumberProxy(None, python_type)
 
 

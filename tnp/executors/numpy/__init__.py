@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import prims, views
+from tnp.core import prims, sizes, views
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
@@ -159,12 +159,13 @@ def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
 
 
 def _takes_all(*args: Any, where: Any = True, **kwargs: Any) -> bool:
-    """As :func:`_on_cpu`, and all elements are taken: otherwise NumPy may warn, and the program does so itself."""
-    return (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
+    """As :func:`_on_cpu`, and it is known how many elements are taken: otherwise NumPy may warn, and the program does so itself."""
+    known = all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy))
+    return known and (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
 
 
 #: functions that are better run as what they consist of, where this says so
-_IN_PARTS = {"matmul": _is_one_product_each, **dict.fromkeys(("mean", "std", "var"), _takes_all)}
+_IN_PARTS = {"matmul": _is_one_product_each, **dict.fromkeys(("average", "mean", "std", "var"), _takes_all)}
 #: functions that warn of what is in the data, which the program does itself
 _QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))
 _quiet = Namespace("quiet", "from tnp.executors.numpy import quiet")

@@ -143,7 +143,12 @@ def argmin(a: Any, dim: int) -> Any:
 
 
 def var(a: Any, dims: Any, *, correction: Any) -> Any:
-    return np.var(a, axis=tuple(dims), ddof=correction)
+    dims = tuple(dims)
+    if math.prod(a.shape[d] for d in dims) > correction:
+        return np.var(a, axis=dims, ddof=correction)
+    # NumPy's warns, which the program does itself.
+    spread = np.square(np.abs(a - np.sum(a, dims, keepdims=True) / max(math.prod(a.shape[d] for d in dims), 1)))
+    return np.divide(np.sum(spread, dims), np.zeros((), spread.dtype))
 
 
 def sort(a: Any, dim: int, *, descending: bool = False, stable: bool = False) -> Any:

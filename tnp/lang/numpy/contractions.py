@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import dtype_argument, resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, check_order, static_int
+from tnp.lang.numpy.operands import as_array, check_order, check_real, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 
@@ -254,6 +254,7 @@ def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = 
     check(first != second, lambda: "axis1 and axis2 cannot be the same")
     diagonals = prims.diagonal(a, static_int(offset), first, second)
     wanted = _trace_dtype(a.dtype) if dtype is None else dtype_argument(dtype)
+    check_real(a, wanted)
     return summed(clang.convert(diagonals, wanted), (diagonals.ndim - 1,))
 
 

@@ -1,6 +1,6 @@
 """What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the least.
 
-The warning is an operation of its own behind the function's, which stays one that passes open, move and differentiate. Where sizes alone
+Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its own behind the function's, which stays one that passes open, move and differentiate. Where sizes alone
 say that there is nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
 """
 
@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import clang
+from tnp.core import clang, sizes
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.effects import Effect
 from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.reductions import NoValue, ddof_of
+from tnp.lang.numpy.reductions import NoValue, ddof_of, reduced_dims
 from tnp.lang.numpy.registry import by_id, npsymbol
 
 __all__ = ["DATA_WARNINGS", "data_warning", "warn_times"]
@@ -97,28 +97,35 @@ def _nanquantile(result: Any, a: Any, q: Any, axis: Any = None, *args: Any, **kw
     return _order_statistic(a, axis)
 
 
-def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy:
-    mask = clang.broadcast_to(as_array(where), a.shape)
-    return _function("sum")(mask, axis)
+def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | None:
+    """How many elements of each line are taken; ``None`` if the shape said that when the program was traced."""
+    if where is not NoValue and where is not True:
+        mask = clang.broadcast_to(as_array(where), a.shape)
+        return _function("sum")(mask, axis)
+    count = sizes.product([a.shape[d] for d in reduced_dims(a, axis)])
+    return None if isinstance(count, int) else as_array(count)
 
 
 def _mean(result: Any, a: Any, axis: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any) -> Warned:
-    if where is NoValue or where is True:
-        return None
-    return _MEAN, _some(_function("equal")(_count(as_array(a), axis, where), 0))
+    count = _count(as_array(a), axis, where)
+    return None if count is None else (_MEAN, _some(_function("equal")(count, 0)))
+
+
+def _average(result: Any, a: Any, axis: Any = None, weights: Any = None, *args: Any, **kwargs: Any) -> Warned:
+    return _mean(result, a, axis) if weights is None else None
 
 
 def _var(
     result: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *args: Any,
     where: Any = NoValue, correction: Any = NoValue, **kwargs: Any,
 ) -> Warned:  # fmt: skip
-    if where is NoValue or where is True:
-        return None
-    return _FREEDOM, _some(_function("less_equal")(_count(as_array(a), axis, where), ddof_of(ddof, correction)))
+    count = _count(as_array(a), axis, where)
+    return None if count is None else (_FREEDOM, _some(_function("less_equal")(count, ddof_of(ddof, correction))))
 
 
 #: by the id of a symbol: of its result and its arguments, what is warned of
 DATA_WARNINGS: dict[str, Callable[..., Warned]] = {
+    "numpy.average": _average,
     "numpy.mean": _mean,
     "numpy.nanmax": _extreme,
     "numpy.nanmean": _nanmean,

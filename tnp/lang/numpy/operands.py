@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, devices, dtypes, prims, sizes
+from tnp.core import clang, devices, dtypes, intervals, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
@@ -32,6 +32,9 @@ __all__ = [
     "ufunc_axes",
 ]
 
+#: the largest number of the dtype that NumPy makes of integers
+_INT64_MAX = 2**63 - 1
+
 
 def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     """``x`` as a proxy: numbers become 0-d arrays, sequences are stacked (``np.asarray`` of what a trace holds).
@@ -46,6 +49,10 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)
+        elif x.python_type is int and (intervals.bounds(x)[1] or 0) > _INT64_MAX:
+            raise NeedsEager(
+                "it makes an array of an integer of uint64, which NumPy makes one of int64 or of uint64, as its value is"
+            )
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
     if isinstance(x, range):
         return _progression(range(*map(int, (x.start, x.stop, x.step))), dtype)

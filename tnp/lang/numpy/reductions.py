@@ -21,7 +21,7 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, static_int, ufunc_axes
+from tnp.lang.numpy.operands import as_array, axes, check_real, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npsymbol
 
@@ -58,7 +58,9 @@ def _example(name: str, dtype: np.dtype[Any], options: tuple[tuple[str, Any], ..
 def dtype_by_example(name: str, a: TensorProxy, dtype: Any = None, **options: Any) -> DType:
     """The dtype that ``np.<name>(a, dtype=dtype)`` has, found on one element. Raises what NumPy raises."""
     if dtype is not None:
-        options["dtype"] = to_numpy_dtype(dtype_argument(dtype))
+        wanted = dtype_argument(dtype)
+        check_real(a, wanted)
+        options["dtype"] = to_numpy_dtype(wanted)
     return _example(name, to_numpy_dtype(a.dtype), tuple(options.items()))
 
 

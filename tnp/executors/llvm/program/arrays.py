@@ -16,7 +16,7 @@ from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.emitter import ZERO, Program
 from tnp.executors.llvm.program.integers import Atom, Int
-from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, truth, whole
+from tnp.executors.llvm.program.numbers import as_dtype, as_number, number_operation, real, surely_fits, truth, whole
 from tnp.executors.llvm.program.rules import rule, step
 from tnp.executors.llvm.program.values import Array, At, Memory, Number, Scalar, StridedView, Thunk
 from tnp.executors.llvm.program.views import do_not_fit, require_equal, take_one
@@ -61,6 +61,9 @@ def _operation(p: Program, name: str, out: TensorProxy, args: Sequence[Any], dty
     return _elementwise(p, arrays, out.dtype, max(1, scalars.cost(name, dtype)), compute)
 
 
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
 def _rule_of(name: str) -> None:
     @rule(name)
     def run(p: Program, out: Any, *args: Any) -> Any:
@@ -72,6 +75,13 @@ def _rule_of(name: str) -> None:
         dtype = arrays[0].dtype
         if not scalars.supports(name, tuple(a.dtype for a in arrays)):
             raise Refused(f"{name} of {dtype}")
+        numbers = [a for a in args if not _is_array(a)]
+        if name in _COMPARISONS and not all(surely_fits(p, x, dtype) for x in numbers):
+            # A number that the dtype does not hold is no error here: it is less, or more, than all elements.
+            if dtype is dtypes.uint64:
+                raise Refused("a comparison of uint64 with a number")
+            args = tuple(_converted(p, a, dtypes.int64) if _is_array(a) else a for a in args)
+            dtype = dtypes.int64
         return _operation(p, name, out, args, dtype)
 
 
@@ -100,10 +110,14 @@ def _convert(p: Program, out: Any, a: Any, dtype: Any) -> Any:
         raise Refused("a conversion of a number")
     if not _is_array(a):
         return Scalar(as_dtype(p, a, out.dtype), out.dtype)
+    return _converted(p, a, out.dtype)
+
+
+def _converted(p: Program, a: Array, dtype: DType) -> Array:
     source = a.dtype
     if not scalars.supports("convert_element_type", (source,)):
         raise Refused(f"a conversion of {source}")
-    return _elementwise(p, [a], out.dtype, 1, lambda p, e: scalars.convert(p.code, e[0], source, out.dtype))
+    return _elementwise(p, [a], dtype, 1, lambda p, e: scalars.convert(p.code, e[0], source, dtype))
 
 
 @rule("convert_scalar")

@@ -104,6 +104,16 @@ def as_dtype(p: Program, x: Any, dtype: DType) -> Value:
     return scalars.convert(p.code, p.text(i), dtypes.int64, dtype)
 
 
+def surely_fits(p: Program, x: Any, dtype: DType) -> bool:
+    """Whether an integer dtype holds a Python integer, whatever that is when the program runs. What is no integer does not count."""
+    n = as_number(x)
+    if n.python_type is not int or dtype.kind not in "iu":
+        return True
+    i = whole(p, n)
+    low, high = _limits(dtype)
+    return low <= i.low and i.high <= high
+
+
 def _limits(dtype: DType) -> tuple[int, int]:
     bits = dtype.bits
     return (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

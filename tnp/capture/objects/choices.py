@@ -1,0 +1,61 @@
+"""Which object a value is that a branch chose: ``y = a if c else b`` is ``a`` or ``b``, as ``c`` is when the program runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from tnp.capture.tracing.traced_values import TracedArray
+
+__all__ = ["Choices"]
+
+
+class Choices:
+    """The arrays of one trace that branches chose, and among which."""
+
+    def __init__(self) -> None:
+        #: by ``id``, the array and those that it may be
+        self._found: dict[int, tuple[TracedArray, list[TracedArray]]] = {}
+
+    def add(self, chosen: TracedArray, candidates: Sequence[object]) -> None:
+        """Notes that an array is one of ``candidates``; those that are no arrays do not count."""
+        arrays = [c for x in candidates if type(x) is TracedArray and not x.scalar for c in self.candidates(x)]
+        self._found[id(chosen)] = chosen, list({id(c): c for c in arrays}.values())
+
+    def candidates(self, x: TracedArray) -> list[TracedArray]:
+        """The arrays that ``x`` may be: itself, unless a branch chose it."""
+        return self._found[id(x)][1] if id(x) in self._found else [x]
+
+    def may_be_one(self, x: TracedArray, y: TracedArray) -> bool:
+        """Whether two arrays, one of which a branch chose, may turn out to be one object."""
+        if x is y or not (id(x) in self._found or id(y) in self._found):
+            return False
+        others = {id(c) for c in self.candidates(y)}
+        return any(id(c) in others for c in self.candidates(x))
+
+    def is_unclear(self, returned: Iterable[TracedArray], arguments: Iterable[TracedArray]) -> bool:
+        """Whether the program might give one object for two results, or two for one.
+
+        A branch gives an array of the program's, or of the caller's, as the object that it is. Views are made anew where they are read.
+        """
+        if not self._found:
+            return False
+        own = {id(a) for a in arguments}
+        for x, y in itertools.combinations(returned, 2):
+            if id(x) not in self._found and id(y) not in self._found:
+                continue
+            for a, b in itertools.product(self.candidates(x), self.candidates(y)):
+                if a.storage is not b.storage:
+                    continue
+                is_object = id(a) in own or (a.storage.origin is None and not a.path)
+                if (a is not b and a.path == b.path) or (a is b and not is_object) or (a is b and self._viewed(a)):
+                    return True
+        return False
+
+    def _viewed(self, x: TracedArray) -> bool:
+        """Whether a branch had another array to choose that is a view of all of ``x``."""
+        return any(
+            c is not x and c.storage is x.storage and c.path == x.path
+            for _, found in self._found.values()
+            for c in found
+        )

@@ -6,7 +6,7 @@ of the operation's ufunc, the numpy executor's kernels, LLVM's loops, and the Op
 ``combines`` is the prim of two arguments, a row of :mod:`~tnp.core.elementwise_table`, which must be associative and
 commutative; ``takes`` lists the kinds of dtype that the prims accept, which are the results', too. ``neutral`` changes nothing
 when it is combined with a value; where it is ``None``, nothing has no reduction. ``scan`` is the prim of the results up to each element,
-``scan_takes`` its kinds of dtype.
+``scan_takes`` its kinds of dtype; the first result is the first element, so there ``neutral`` must leave its very bits.
 
 To add a reduction, add a row: CONTRIBUTING.md has the steps.
 """

@@ -328,6 +328,9 @@ def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Calla
 # From bound symbols to nodes
 
 
+_REDUCTIONS = {row.name: row for row in REDUCTIONS}
+
+
 class Lowering:
     def __init__(self) -> None:
         self.graph = Graph()
@@ -368,11 +371,10 @@ class Lowering:
     def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
         """A reduction; one over lengths of 1 alone only drops them. What has been reduced so before (for a mean and a variance) is the same."""
         if all(source.shape[d] == 1 for d in dims):
-            # NumPy's begin with 0 or 1: a sum is never -0, a complex product with NaN in one part has it in both
-            if op == "sum" and dtype.kind in "fc":
-                source = self.make("add", source.shape, dtype, (source, 0.0))
-            elif op == "prod" and dtype.kind == "c":
-                source = self.make("mul", source.shape, dtype, (source, 1.0))
+            # NumPy's begin with what is neutral: a sum is never -0, a complex product with NaN in one part has it in both
+            row = _REDUCTIONS[op]
+            if row.neutral is not None and dtype.kind in "fc" and (op != "prod" or dtype.kind == "c"):
+                source = self.make(row.combines, source.shape, dtype, (source, float(row.neutral)))
             return self.view(source, shape, lambda at: with_zeros(at, dims))
         key = (op, dtype, source, frozenset(dims))
         if key not in self.reductions:
@@ -597,7 +599,7 @@ def _bind_reduction(name: str) -> Callable[..., Node]:
     return lower_one
 
 
-for _row in REDUCTIONS:
+for _row in _REDUCTIONS.values():
     _LOWER[_row.name] = [Rule(_bind_reduction(_row.name), _is_reducible)]
 
 
@@ -634,7 +636,7 @@ def _bind_scan(name: str) -> Callable[..., Node]:
     return lower_one
 
 
-for _row in REDUCTIONS:
+for _row in _REDUCTIONS.values():
     if _row.scan:
         _LOWER[_row.scan] = [Rule(_bind_scan(_row.scan), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
 

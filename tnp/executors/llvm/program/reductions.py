@@ -163,6 +163,8 @@ def _reduction(row: Reduction) -> None:
 
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dims: Sequence[int]) -> Array:
+        if a.dtype.bits == 16 and a.dtype.kind == "f" and name not in ("sum", "prod", "amax", "amin"):
+            raise Refused(f"{name} of {a.dtype}, of which NumPy rounds each step")
         if row.neutral is None:
             for d in dims:
                 if a.shape[d].low < 1:

@@ -55,19 +55,6 @@ def test_pages(path):
     assert failures == 0
 
 
-def squeezed(text):
-    """Code without what a formatter may change, and without the brackets that make a row of a table a statement."""
-    return re.sub(r"[\s,()]", "", text)
-
-
-def test_what_contributing_quotes_is_the_code():
-    code = squeezed("".join(path.read_text() for path in (ROOT / "tnp").rglob("*.py")))
-    quoted = re.findall(r"^```python\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert len(quoted) > 5
-    for block in quoted:
-        assert squeezed(block.strip().strip("{}")) in code, block
-
-
 @pytest.mark.parametrize(
     "path", ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md"))]
 )

@@ -13,7 +13,7 @@ from tnp.core import prims
 from tnp.core.elementwise_table import by_name
 from tnp.testing.gradients import check_close, check_gradients, check_jvp, numerical_gradient
 from tnp.transforms.autodiff import grad_rules
-from tnp.transforms.autodiff.elementwise import DERIVATIVES, ZERO
+from tnp.transforms.autodiff.elementwise import DERIVATIVES, SINGULAR, ZERO
 from tnp.transforms.autodiff.rules import without_derivative
 
 
@@ -53,7 +53,7 @@ def elementwise_arguments(name, dtype):
 
 
 def elementwise_cases():
-    for name in [*DERIVATIVES, "div", "abs", "conj", "sign"]:
+    for name in [*DERIVATIVES, *SINGULAR, "div", "abs", "conj", "sign"]:
         for dtype in ("float64", "complex128"):
             if ("f" if dtype == "float64" else "c") in by_name[name].takes and not (
                 dtype == "complex128" and name in ("maximum", "minimum", "fmax", "fmin", "nextafter", "copysign")

@@ -19,6 +19,7 @@ from typing import Any
 from tnp.core import dtypes, prims, sizes
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.sizes import Dim
 from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -352,18 +353,12 @@ def _size(attempt: _Attempt, b: BoundSymbol) -> None:
     attempt.counted.add(b.output.name)
 
 
-#: what changes nothing, by reduction and kind of dtype
-_NEUTRAL: dict[str, dict[str, Any]] = {
-    "sum": {"i": 0, "u": 0, "f": -0.0, "c": complex(-0.0, -0.0)},
-    "prod": {"i": 1, "u": 1, "f": 1.0, "c": 1 + 0j},
-    "any": {"b": False},
-    "all": {"b": True},
-}
+_ROWS = {row.name: row for row in REDUCTIONS}
 #: reductions of which NumPy has no result for nothing, and NumPy's ufunc
-_OF_SOME = {"amax": "maximum", "amin": "minimum"}
+_OF_SOME = {row.name: rows[row.combines].numpy for row in REDUCTIONS if row.neutral is None}
 
 
-@_rule("sum", "prod", "any", "all", "amax", "amin")
+@_rule(*_ROWS)
 def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
     a, dims = b.args
     found = attempt.masked.get(a.name)
@@ -393,8 +388,12 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
 
 def _neutral(reduction: str, dtype: dtypes.DType) -> Any:
     """What changes nothing in a reduction of values of that kind; ``None`` if nothing does."""
-    if reduction not in _OF_SOME:
-        return _NEUTRAL[reduction].get(dtype.kind)
+    neutral = _ROWS[reduction].neutral
+    if neutral is not None:
+        if (dtype.kind == "b") != isinstance(neutral, bool):
+            return None
+        made = {"f": float, "c": complex}.get(dtype.kind, type(neutral))(neutral)
+        return -made if reduction == "sum" and dtype.kind in "fc" else made
     if dtype.kind in "iu":
         low = -(2 ** (dtype.bits - 1)) if dtype.kind == "i" else 0
         return low if reduction == "amax" else low + 2**dtype.bits - 1

@@ -82,7 +82,7 @@ class Statements(Expressions):
             a, b = self.rng.choice(known), self.rng.choice(known)
             return f"{a}, {b} = {b}, {a}"
         if roll < 0.23:
-            return f"{self.name()}: Any = {text}"
+            return f"{self.fresh()}: Any = {text}"  # a global may not be annotated
         return f"{self.name()} = {text}"
 
     def target(self) -> str | None:

@@ -67,7 +67,7 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
                 scalar = True
             else:
                 other = True
-        elif type(x) not in _NUMBERS:
+        elif type(x) not in _NUMBERS and not isinstance(x, np.generic):
             other = True
     if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
         raise NeedsEager("it multiplies a list by a scalar, which repeats it")

@@ -225,6 +225,10 @@ class Tracer:
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
+                if symbol.name in _POWERS and _is_negative_power(args):
+                    raise NeedsEager(
+                        "it raises integers in place to a power that may be negative, which NumPy refuses half way"
+                    )
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
         may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or _may_fail_by_size(symbol, args)

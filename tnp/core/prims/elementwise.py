@@ -15,7 +15,7 @@ from typing import Any
 from tnp.core import dtypes, intervals
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
-from tnp.core.elementwise_table import ROWS, Row, by_name
+from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.prims.base import (
     check,
     check_kind,
@@ -51,11 +51,8 @@ def number_function(row: Row) -> Callable[..., Any] | None:
 
 _BY_ZERO = frozenset(("div", "floor_divide", "remainder", "fmod", "divmod"))
 _DIVISIONS = _BY_ZERO | {"pow", "left_shift", "right_shift"}
-#: functions of :mod:`math` that have a value for every number; others are not defined everywhere, or overflow
-_DEFINED_EVERYWHERE = frozenset(
-    ("asinh", "atan", "atan2", "cbrt", "copysign", "erf", "erfc", "gcd", "hypot", "isfinite", "isinf", "isnan", "lcm", "nextafter", "tanh")
-)  # fmt: skip
-_PARTIAL = frozenset(row.name for row in by_name.values() if row.number.startswith("math.")) - _DEFINED_EVERYWHERE
+#: functions of :mod:`math` that are not defined everywhere, or overflow
+_PARTIAL = frozenset(row.name for row in ROWS if row.number.startswith("math.") and not row.total)
 
 
 def refuses_some(name: str, args: Sequence[Any]) -> bool:

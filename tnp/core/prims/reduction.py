@@ -1,4 +1,7 @@
-"""Reductions, cumulative operations, sorting: prims whose results depend on whole lines of elements."""
+"""Reductions, cumulative operations, sorting: prims whose results depend on whole lines of elements.
+
+Those of one elementwise operation, and their running forms, are made from the rows of :mod:`tnp.core.reduction_table`.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,10 @@ from tnp.core import dtypes, sizes
 from tnp.core.dtypes import DType
 from tnp.core.prims.base import check, check_kind, check_tensor, own_prim, prim
 from tnp.core.proxies import Number, TensorProxy
+from tnp.core.reduction_table import REDUCTIONS, Reduction
 from tnp.core.symbol import OpTags, Symbol
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "prod",
-    "sort",
-    "sum",
-    "topk",
-    "var",
-]
+__all__ = ["argmax", "argmin", "argsort", "sort", "topk", "var"]
 
 
 def _reduced(a: TensorProxy, dims: Sequence[int], dtype: DType | None = None) -> TensorProxy:
@@ -37,28 +24,42 @@ def _reduced(a: TensorProxy, dims: Sequence[int], dtype: DType | None = None) ->
     return TensorProxy(like=a, shape=shape, dtype=dtype)
 
 
-def _reduction(name: str, doc: str, kinds: str, *, dtype: DType | None = None, nonempty: bool = False) -> Symbol:
+def _reduction(row: Reduction) -> Symbol:
+    name = row.name
+
     def meta(a: TensorProxy, /, dims: Sequence[int]) -> TensorProxy:
         check_tensor(a, name)
-        check_kind(a.dtype, kinds, name)
-        if nonempty:
+        check_kind(a.dtype, row.takes, name)
+        if row.neutral is None:
             for d in dims:
                 check(
                     None if type(a.shape[d]) is not int else a.shape[d] != 0,
                     lambda: f"zero-size array to reduction operation {name} which has no identity",
                 )
-        return _reduced(a, dims, dtype)
+        return _reduced(a, dims)
 
-    meta.__doc__ = f"{doc} along ``dims``, which the result lacks."
+    meta.__doc__ = f"{row.says} along ``dims``, which the result lacks."
     return own_prim(name, meta, (OpTags.REDUCTION,))
 
 
-sum = _reduction("sum", "The sum, in the argument's dtype,", "biufc")
-prod = _reduction("prod", "The product, in the argument's dtype,", "biufc")
-amax = _reduction("amax", "The largest element, NaN if there is one,", "biufc", nonempty=True)
-amin = _reduction("amin", "The smallest element, NaN if there is one,", "biufc", nonempty=True)
-any = _reduction("any", "Whether any element is true", "b")
-all = _reduction("all", "Whether all elements are true", "b")
+def _cumulative(row: Reduction) -> Symbol:
+    name = row.scan
+
+    def meta(a: TensorProxy, /, dim: int) -> TensorProxy:
+        check_kind(a.dtype, row.scan_takes, name)
+        check(0 <= dim < a.ndim, lambda: f"dimension {dim} is not one of {a.ndim}")
+        return TensorProxy(like=a)
+
+    meta.__doc__ = f"{row.says} up to each element along ``dim``."
+    return own_prim(name, meta)
+
+
+for _row in REDUCTIONS:
+    globals()[_row.name] = _reduction(_row)
+    __all__.append(_row.name)
+    if _row.scan:
+        globals()[_row.scan] = _cumulative(_row)
+        __all__.append(_row.scan)
 
 
 def _arg_reduction(name: str, doc: str) -> Symbol:
@@ -83,22 +84,6 @@ def var(a: TensorProxy, /, dims: Sequence[int], *, correction: Number) -> Tensor
     """The mean squared distance from the mean along ``dims``, divided by ``n - correction``; real for complex."""
     check_kind(a.dtype, "fc", "var")
     return _reduced(a, dims, dtypes.real_counterpart(a.dtype))
-
-
-def _cumulative(name: str, doc: str, kinds: str) -> Symbol:
-    def meta(a: TensorProxy, /, dim: int) -> TensorProxy:
-        check_kind(a.dtype, kinds, name)
-        check(0 <= dim < a.ndim, lambda: f"dimension {dim} is not one of {a.ndim}")
-        return TensorProxy(like=a)
-
-    meta.__doc__ = f"The running {doc} along ``dim``, in the argument's dtype."
-    return own_prim(name, meta)
-
-
-cumsum = _cumulative("cumsum", "sum", "iufc")
-cumprod = _cumulative("cumprod", "product", "iufc")
-cummax = _cumulative("cummax", "maximum", "biufc")
-cummin = _cumulative("cummin", "minimum", "biufc")
 
 
 @prim()

@@ -99,17 +99,11 @@ def _register(name: str, fn: Any) -> None:
 for _row in ROWS:
     if _row.numpy and hasattr(cupy, _row.numpy):
         _register(_row.name, _on_arrays(getattr(cupy, _row.numpy)))
-_register("popcount", kernels.popcount)
-_register("rsqrt", kernels.rsqrt)
 _register("where", _on_arrays(kernels.where))
 
-for _name in (
-    "ldexp", "complex", "real", "imag", "convert_element_type", "broadcast_in_dim", "slice", "transpose", "reshape", "squeeze", "flip",
-    "diagonal", "select", "dynamic_slice", "as_language", "clone", "stride_order", "pad", "concatenate", "full", "empty", "iota",
-    "take", "gather", "index_get", "nonzero", "searchsorted", "sum", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "var",
-    "cumsum", "cumprod", "sort", "argsort", "topk", "matmul", "qr", "svd", "fft", "rfft", "irfft",
-):  # fmt: skip
-    _register(_name, getattr(kernels, _name))
+for _name, _prim in prims.registry.items():
+    if hasattr(kernels, _name) and _prim.id not in executor.implementations and _name != "copy_":
+        _register(_name, getattr(kernels, _name))
 
 
 # Writes

@@ -238,18 +238,16 @@ def _along(name: str) -> Callable[..., Any]:
 
 
 def _accumulating(name: str) -> Callable[..., Any]:
-    def call(a: Any, dims: Sequence[int]) -> Any:
-        return getattr(cupy, name)(a, axis=tuple(dims), dtype=a.dtype)
+    """Of CuPy's functions that would choose a dtype of their own; ``along`` dimensions, or one."""
+
+    def call(a: Any, along: Sequence[int] | int) -> Any:
+        return getattr(cupy, name)(a, axis=along if isinstance(along, int) else tuple(along), dtype=a.dtype)
 
     return call
 
 
-sum = _accumulating("sum")
-prod = _accumulating("prod")
-amax = _along("amax")
-amin = _along("amin")
-any = _along("any")
-all = _along("all")
+amax, amin, any, all = (_along(name) for name in ("amax", "amin", "any", "all"))
+sum, prod, cumsum, cumprod = (_accumulating(name) for name in ("sum", "prod", "cumsum", "cumprod"))
 
 
 def argmax(a: Any, dim: int) -> Any:
@@ -262,14 +260,6 @@ def argmin(a: Any, dim: int) -> Any:
 
 def var(a: Any, dims: Sequence[int], *, correction: Any) -> Any:
     return cupy.var(a, axis=tuple(dims), ddof=correction)
-
-
-def cumsum(a: Any, dim: int) -> Any:
-    return cupy.cumsum(a, axis=dim, dtype=a.dtype)
-
-
-def cumprod(a: Any, dim: int) -> Any:
-    return cupy.cumprod(a, axis=dim, dtype=a.dtype)
 
 
 def sort(a: Any, dim: int, *, descending: bool = False, stable: bool = False) -> Any:

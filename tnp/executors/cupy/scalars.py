@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS
 
 __all__ = ["HELPERS", "SPELLINGS", "TYPES", "helpers_of", "literal", "spell"]
 
@@ -23,12 +24,9 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("abs", "f", "fabs({a})"),
     ("abs", "i", "({a} < 0 ? -{a} : {a})"),
     ("abs", "bu", "{a}"),
-    *((name, "f", f"{name}({{a}})") for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "floor",
-        "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-    )),
+    # C's own functions, by their names in the table of operations
+    *((row.name, "f", f"{row.c}({{a}}{', {b}' * (row.nargs - 1)})") for row in ROWS if row.c),
     *((name, "biu", "{a}") for name in ("ceil", "floor", "trunc")),
-    ("round", "f", "rint({a})"),
     ("bitwise_not", "iu", "~{a}"),
     ("bitwise_not", "b", "!{a}"),
     *((name, "iuf", "{a}") for name in ("conj", "positive")),
@@ -63,7 +61,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     *((name, "f", f"({{a}} {symbol} {{b}} || {{{nan}}} != {{{nan}}} ? {{a}} : {{b}})") for name, symbol, nan in (
         ("maximum", ">=", "a"), ("minimum", "<=", "a"), ("fmax", ">=", "b"), ("fmin", "<=", "b"),
     )),
-    *((name, "f", f"{name}({{a}}, {{b}})") for name in ("atan2", "copysign", "fmod", "hypot", "nextafter", "pow")),
     ("heaviside", "f", "({a} != {a} ? {a} : {a} == 0 ? {b} : {a} > 0)"),
     *((name, "iu", f"tnp_int_{name}<{{T}}>({{a}}, {{b}})") for name in ("floor_divide", "fmod", "remainder")),
     ("remainder", "f", "tnp_remainder<{T}>({a}, {b})"),

@@ -17,6 +17,7 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.graph_utils import reached
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
 from tnp.executors.llvm import scalars
@@ -123,7 +124,7 @@ class View(Node):
 
 
 class Reduction(Node):
-    """``op`` (``sum``, ``prod``, ``amax``, ``amin``, ``any``, ``all``) over the dimensions ``dims`` of its argument."""
+    """``op``, a row of the table of reductions, over the dimensions ``dims`` of its argument."""
 
     def __init__(
         self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int], *, position: int
@@ -140,7 +141,7 @@ class Product(Reduction):
 
 
 class Scan(Node):
-    """``op`` (``cumsum``, ``cumprod``, ``cummax``, ``cummin``) of its argument along ``dim``."""
+    """``op``, the running form of a reduction, of its argument along ``dim``."""
 
     def __init__(self, op: str, source: Node, dim: int, *, position: int) -> None:
         super().__init__(op, source.shape, source.dtype, (source,), position=position)
@@ -327,6 +328,9 @@ def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Calla
 # From bound symbols to nodes
 
 
+_REDUCTIONS = {row.name: row for row in REDUCTIONS}
+
+
 class Lowering:
     def __init__(self) -> None:
         self.graph = Graph()
@@ -367,11 +371,10 @@ class Lowering:
     def reduce(self, op: str, shape: Sequence[int], dtype: DType, source: Node, dims: Sequence[int]) -> Node:
         """A reduction; one over lengths of 1 alone only drops them. What has been reduced so before (for a mean and a variance) is the same."""
         if all(source.shape[d] == 1 for d in dims):
-            # NumPy's begin with 0 or 1: a sum is never -0, a complex product with NaN in one part has it in both
-            if op == "sum" and dtype.kind in "fc":
-                source = self.make("add", source.shape, dtype, (source, 0.0))
-            elif op == "prod" and dtype.kind == "c":
-                source = self.make("mul", source.shape, dtype, (source, 1.0))
+            # NumPy's begin with what is neutral: a sum is never -0, a complex product with NaN in one part has it in both
+            row = _REDUCTIONS[op]
+            if row.neutral is not None and dtype.kind in "fc" and (op != "prod" or dtype.kind == "c"):
+                source = self.make(row.combines, source.shape, dtype, (source, float(row.neutral)))
             return self.view(source, shape, lambda at: with_zeros(at, dims))
         key = (op, dtype, source, frozenset(dims))
         if key not in self.reductions:
@@ -581,8 +584,12 @@ def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 
 
 
 def _is_reducible(bsym: BoundSymbol) -> bool:
-    dtype = bsym.args[0].dtype
-    return dtype.kind != "c" or bsym.sym.name in ("sum", "prod")
+    """Whether it is real, or of complex numbers added or multiplied. NumPy rounds each step of float16's, which extremes do not need, and
+    sums and products do without."""
+    dtype, name = bsym.args[0].dtype, bsym.sym.name
+    if dtype.kind == "f" and dtype.bits < 32:
+        return name in ("sum", "prod", "amax", "amin")
+    return dtype.kind != "c" or name in ("sum", "prod")
 
 
 def _bind_reduction(name: str) -> Callable[..., Node]:
@@ -592,8 +599,8 @@ def _bind_reduction(name: str) -> Callable[..., Node]:
     return lower_one
 
 
-for _name in ("sum", "prod", "amax", "amin", "any", "all"):
-    _LOWER[_name] = [Rule(_bind_reduction(_name), _is_reducible)]
+for _row in _REDUCTIONS.values():
+    _LOWER[_row.name] = [Rule(_bind_reduction(_row.name), _is_reducible)]
 
 
 def _bind_arg_reduction(name: str) -> Callable[..., Node]:
@@ -613,8 +620,8 @@ for _name in ("argmax", "argmin"):
 
 
 def _is_scanned(name: str, dtype: DType) -> bool:
-    """Whether sums and products in order are in the dtype's own precision: NumPy rounds each of float16's."""
-    if name in ("cumsum", "cumprod") and dtype.kind == "f" and dtype.bits < 32:
+    """Whether results in order are in the dtype's own precision: NumPy rounds each of float16's, but for extremes."""
+    if name not in ("cummax", "cummin") and dtype.kind == "f" and dtype.bits < 32:
         return False
     return dtype.kind != "c" or name == "cumsum"
 
@@ -629,8 +636,9 @@ def _bind_scan(name: str) -> Callable[..., Node]:
     return lower_one
 
 
-for _name in ("cumsum", "cumprod", "cummax", "cummin"):
-    _LOWER[_name] = [Rule(_bind_scan(_name), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
+for _row in _REDUCTIONS.values():
+    if _row.scan:
+        _LOWER[_row.scan] = [Rule(_bind_scan(_row.scan), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
 
 
 def _is_real_variance(bsym: BoundSymbol) -> bool:

@@ -20,19 +20,16 @@ from collections.abc import Callable
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS
 from tnp.executors.llvm.code import Code
 from tnp.runtime.engine import load_library, target
 
 __all__ = ["FUNCTIONS", "call", "define_with_forms", "has_fma", "is_vectorised", "widths"]
 
+#: functions of C that are instructions, LLVM's or ours
+_NOT_CALLED = ("ceil", "copysign", "floor", "fmod", "nextafter", "rint", "sqrt", "trunc")
 #: number of arguments of each function of libm that may be called
-FUNCTIONS = {
-    **dict.fromkeys(
-        ("acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1",
-         "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"), 1
-    ),
-    **dict.fromkeys(("atan2", "hypot", "pow"), 2),
-}  # fmt: skip
+FUNCTIONS = {row.c: row.nargs for row in ROWS if row.c and row.c not in _NOT_CALLED}
 
 #: letters of the vector function ABI, widest first, with the bits of a vector
 _WIDTHS = (("e", 512), ("d", 256), ("b", 128))

@@ -19,7 +19,7 @@ from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import add_import, call_string, literal, targets
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
 from tnp.executors.array_expressions import dtype_string, is_expressible, key_string, print_update, view_expression
 from tnp.executors.base import Implementation, OperatorExecutor
@@ -161,7 +161,8 @@ def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
 def _takes_all(*args: Any, where: Any = True, **kwargs: Any) -> bool:
     """As :func:`_on_cpu`, and it is known how many elements are taken: otherwise NumPy may warn, and the program does so itself."""
     known = all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy))
-    return known and (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
+    computed = any(isinstance(x, NumberProxy) for x in (*args, *kwargs.values()))  # the degrees of freedom
+    return known and not computed and (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
 
 
 #: functions that are better run as what they consist of, where this says so

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from tnp.core.elementwise_table import by_name
+from tnp.core.reduction_table import REDUCTIONS
+
 __all__: list[str] = []
 
 
@@ -94,44 +97,25 @@ def unfold(a: Any, dim: int, size: int, step: int) -> Any:
     return windows[(slice(None),) * dim + (slice(None, None, step),)]
 
 
-def cummax(a: Any, dim: int) -> Any:
-    return np.maximum.accumulate(a, axis=dim)
+def _reduction(ufunc: np.ufunc) -> Any:
+    def reduction(a: Any, dims: Any) -> Any:
+        return ufunc.reduce(a, axis=tuple(dims), dtype=a.dtype)
+
+    return reduction
 
 
-def cummin(a: Any, dim: int) -> Any:
-    return np.minimum.accumulate(a, axis=dim)
+def _scan(ufunc: np.ufunc) -> Any:
+    def scan(a: Any, dim: int) -> Any:
+        return ufunc.accumulate(a, axis=dim, dtype=a.dtype)
+
+    return scan
 
 
-def cumsum(a: Any, dim: int) -> Any:
-    return np.cumsum(a, axis=dim, dtype=a.dtype)
-
-
-def cumprod(a: Any, dim: int) -> Any:
-    return np.cumprod(a, axis=dim, dtype=a.dtype)
-
-
-def sum(a: Any, dims: Any) -> Any:
-    return np.sum(a, axis=tuple(dims), dtype=a.dtype)
-
-
-def prod(a: Any, dims: Any) -> Any:
-    return np.prod(a, axis=tuple(dims), dtype=a.dtype)
-
-
-def amax(a: Any, dims: Any) -> Any:
-    return np.max(a, axis=tuple(dims))
-
-
-def amin(a: Any, dims: Any) -> Any:
-    return np.min(a, axis=tuple(dims))
-
-
-def any(a: Any, dims: Any) -> Any:
-    return np.any(a, axis=tuple(dims))
-
-
-def all(a: Any, dims: Any) -> Any:
-    return np.all(a, axis=tuple(dims))
+for _row in REDUCTIONS:
+    _ufunc = getattr(np, by_name[_row.combines].numpy)
+    globals()[_row.name] = _reduction(_ufunc)
+    if _row.scan:
+        globals()[_row.scan] = _scan(_ufunc)
 
 
 def argmax(a: Any, dim: int) -> Any:

@@ -156,23 +156,21 @@ def _register(name: str, expression: Callable[..., str], torch_name: str | None 
 
 # Elementwise prims
 
-#: where torch's function does not do what the prim says: (prim, kinds of dtype) → kernel
+#: where torch has no function, or one that does not do what the prim says: prim → kinds of dtype, kernel
 _KERNEL_FOR: dict[str, tuple[str, str]] = {
+    **{row.name: (row.takes, row.name) for row in ROWS if not row.torch},
     "add": ("c", "add_complex"),
     "sub": ("c", "sub_complex"),
-    "cbrt": ("f", "cbrt"),
     "conj": ("iuf", "positive"),
     "floor_divide": ("iu", "floor_divide"),
     "fmod": ("iu", "fmod"),
     "gcd": ("iu", "gcd"),
     "heaviside": ("f", "heaviside"),
     "lcm": ("iu", "lcm"),
-    "popcount": ("iu", "popcount"),
     "positive": ("iufc", "positive"),
     "pow": ("iu", "power"),
     "remainder": ("iu", "remainder"),
     "sign": ("f", "sign"),
-    "spacing": ("f", "spacing"),
 }
 _FLOAT_KERNEL_FOR = {"remainder": "float_remainder"}
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tnp.core.elementwise_table import ROWS
+
 __all__ = ["libdevice"]
 
 
@@ -48,21 +50,13 @@ def _erfinv(y: float) -> float:
     return x
 
 
-_NAMES = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
-    "atan2": "arctan2", "pow": "power",
-}  # fmt: skip
+def _one_by_one(function: Callable[..., float]) -> Callable[..., Any]:
+    return np.vectorize(function, otypes=[float])
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: getattr(np, _NAMES.get(name, name))
-    for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "exp",
-        "exp2", "expm1", "floor", "fmod", "hypot", "log", "log10", "log1p", "log2", "nextafter", "pow", "rint", "sin",
-        "sinh", "sqrt", "tan", "tanh", "trunc",
-    )
-}  # fmt: skip
-_FUNCTIONS |= {
-    name: np.vectorize(f, otypes=[float])
-    for name, f in (("erf", math.erf), ("erfc", math.erfc), ("erfinv", _erfinv), ("lgamma", _lgamma))
+    row.c: getattr(np, row.numpy) if row.numpy else _one_by_one(getattr(math, row.c)) for row in ROWS if row.c
 }
+_FUNCTIONS |= {"erfinv": _one_by_one(_erfinv), "lgamma": _one_by_one(_lgamma)}
 
 libdevice = SimpleNamespace(**{name: _on_blocks(f) for name, f in _FUNCTIONS.items()})

@@ -14,6 +14,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import ROWS
 from tnp.core.proxies import TensorProxy
 
 __all__ = [
@@ -32,13 +33,10 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     # one argument
     ("abs", "if", "tl.abs({a})"),
     ("abs", "bu", "{a}"),
-    *((name, "f", f"libdevice.{name}({{a}})") for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "exp2",
-        "expm1", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh",
-    )),
-    *((name, "f", f"libdevice.{name}({{a}})") for name in ("ceil", "floor", "trunc")),
+    # C's functions, by their names in the table of operations, and one that only libdevice has
+    *((row.name, "f", f"libdevice.{row.c}({{a}}{', {b}' * (row.nargs - 1)})") for row in ROWS if row.c),
+    ("erfinv", "f", "libdevice.erfinv({a})"),
     *((name, "biu", "{a}") for name in ("ceil", "floor", "trunc")),
-    ("round", "f", "libdevice.rint({a})"),
     ("bitwise_not", "i", "~{a}"),
     ("bitwise_not", "u", "({a} ^ {ones})"),
     ("bitwise_not", "b", "({a} == 0)"),
@@ -81,9 +79,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("minimum", "f", "tl.where(({a} <= {b}) | ({a} != {a}), {a}, {b})"),
     ("fmax", "f", "tl.where(({a} >= {b}) | ({b} != {b}), {a}, {b})"),
     ("fmin", "f", "tl.where(({a} <= {b}) | ({b} != {b}), {a}, {b})"),
-    *((name, "f", f"libdevice.{name}({{a}}, {{b}})") for name in (
-        "atan2", "copysign", "fmod", "hypot", "nextafter", "pow",
-    )),
     ("heaviside", "f", "tl.where({a} != {a}, {a}, tl.where({a} == 0, {b}, ({a} > 0).to({dtype})))"),
     *((name, "f", f"{name}({{a}}, {{b}})") for name in ("logaddexp", "logaddexp2", "remainder")),
     ("floor_divide", "f", "floor_divide_{bits}({a}, {b})"),

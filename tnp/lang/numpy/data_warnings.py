@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tnp.core import clang, sizes
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.effects import Effect
 from tnp.lang.numpy.operands import as_array
@@ -97,18 +97,18 @@ def _nanquantile(result: Any, a: Any, q: Any, axis: Any = None, *args: Any, **kw
     return _order_statistic(a, axis)
 
 
-def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | None:
-    """How many elements of each line are taken; ``None`` if the shape said that when the program was traced."""
+def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | int:
+    """How many elements of each line are taken; a number if the shape says that."""
     if where is not NoValue and where is not True:
         mask = clang.broadcast_to(as_array(where), a.shape)
         return _function("sum")(mask, axis)
     count = sizes.product([a.shape[d] for d in reduced_dims(a, axis)])
-    return None if isinstance(count, int) else as_array(count)
+    return count if isinstance(count, int) else as_array(count)
 
 
 def _mean(result: Any, a: Any, axis: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any) -> Warned:
     count = _count(as_array(a), axis, where)
-    return None if count is None else (_MEAN, _some(_function("equal")(count, 0)))
+    return None if isinstance(count, int) else (_MEAN, _some(_function("equal")(count, 0)))
 
 
 def _average(result: Any, a: Any, axis: Any = None, weights: Any = None, *args: Any, **kwargs: Any) -> Warned:
@@ -120,7 +120,10 @@ def _var(
     where: Any = NoValue, correction: Any = NoValue, **kwargs: Any,
 ) -> Warned:  # fmt: skip
     count = _count(as_array(a), axis, where)
-    return None if count is None else (_FREEDOM, _some(_function("less_equal")(count, ddof_of(ddof, correction))))
+    taken_off = ddof_of(ddof, correction)
+    if isinstance(count, int) and not isinstance(taken_off, NumberProxy):
+        return None
+    return _FREEDOM, _some(_function("less_equal")(as_array(count), taken_off))
 
 
 #: by the id of a symbol: of its result and its arguments, what is warned of

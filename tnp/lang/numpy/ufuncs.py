@@ -16,9 +16,11 @@ import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name
 from tnp.core.errors import NeedsEager
 from tnp.core.printing import name_of, register_printer
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.numpy.dtypes import resolve_ufunc, result_of, to_numpy_dtype, weak_type
 from tnp.lang.numpy.elementwise import only_where, ufunc_out
@@ -211,12 +213,10 @@ def _parity(a: TensorProxy, dims: tuple[int, ...]) -> TensorProxy:
 
 #: of a ufunc: the reduction of an array in the result's dtype, the combination of two values, the neutral element
 _REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Any]] = {
-    "add": (prims.sum, clang.add, 0),
-    "multiply": (prims.prod, clang.mul, 1),
-    "maximum": (prims.amax, clang.maximum, None),
-    "minimum": (prims.amin, clang.minimum, None),
-    "logical_and": (prims.all, clang.logical_and, True),
-    "logical_or": (prims.any, clang.logical_or, False),
+    **{
+        by_name[row.combines].numpy: (prims.registry[row.name], getattr(clang, row.combines), row.neutral)
+        for row in REDUCTIONS
+    },
     "logical_xor": (_parity, clang.logical_xor, False),
 }
 #: the same, on bool arrays only
@@ -264,10 +264,7 @@ def reduce(
 
 #: of a ufunc: its running value along a dimension
 _SCANS = {
-    "add": prims.cumsum,
-    "multiply": prims.cumprod,
-    "maximum": prims.cummax,
-    "minimum": prims.cummin,
+    **{by_name[row.combines].numpy: prims.registry[row.scan] for row in REDUCTIONS if row.scan},
     "logical_and": prims.cummin,
     "logical_or": prims.cummax,
 }

@@ -1,9 +1,8 @@
-"""torch's elementwise functions: a table of those that are one core function each, and the compositions.
+"""torch's elementwise functions: those that are one core function each, and the compositions.
 
-A row of :data:`UNARY` and :data:`BINARY` names torch's function (as a function, a method, and in ``torch.special``), the
-core function that computes it, the kinds of dtype that it takes after promotion, and how operands promote: ``"same"`` as
-``torch.result_type`` says, ``"float"`` with integers as the default floating dtype, ``"bool"`` as ``"same"``, but the
-result is bool. Operands of other kinds are left to torch.
+The former come from the rows of :mod:`tnp.core.elementwise_table` that name a function of torch: under its name as a
+function, a method, and in ``torch.special``. Operands promote as ``torch.result_type`` says. Those of kinds that a function
+does not take after that are left to torch.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 
 from tnp.core import clang, dtypes, prims
+from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
@@ -31,73 +31,26 @@ from tnp.lang.torch.registry import torchsymbol
 
 __all__: list[str] = []
 
-#: name, core function, kinds of dtype, promotion, other names
-# fmt: off
-UNARY: tuple[tuple[str, str, str, str, str], ...] = (
-    ("abs",         "abs",         "iufc",  "same",  "absolute"),
-    ("acos",        "acos",        "f",     "float", "arccos"),
-    ("acosh",       "acosh",       "f",     "float", "arccosh"),
-    ("asin",        "asin",        "f",     "float", "arcsin"),
-    ("asinh",       "asinh",       "f",     "float", "arcsinh"),
-    ("atan",        "atan",        "f",     "float", "arctan"),
-    ("atanh",       "atanh",       "f",     "float", "arctanh"),
-    ("bitwise_not", "bitwise_not", "biu",   "same",  ""),
-    ("ceil",        "ceil",        "iuf",   "same",  ""),
-    ("cos",         "cos",         "f",     "float", ""),
-    ("cosh",        "cosh",        "f",     "float", ""),
-    ("digamma",     "digamma",     "f",     "float", "psi"),
-    ("erf",         "erf",         "f",     "float", ""),
-    ("erfc",        "erfc",        "f",     "float", ""),
-    ("erfinv",      "erfinv",      "f",     "float", ""),
-    ("exp",         "exp",         "f",     "float", ""),
-    ("exp2",        "exp2",        "f",     "float", ""),
-    ("expm1",       "expm1",       "f",     "float", ""),
-    ("floor",       "floor",       "iuf",   "same",  ""),
-    ("isfinite",    "isfinite",    "biufc", "bool",  ""),
-    ("isinf",       "isinf",       "biufc", "bool",  ""),
-    ("isnan",       "isnan",       "biufc", "bool",  ""),
-    ("lgamma",      "lgamma",      "f",     "float", "gammaln"),
-    ("log",         "log",         "f",     "float", ""),
-    ("log10",       "log10",       "f",     "float", ""),
-    ("log1p",       "log1p",       "f",     "float", ""),
-    ("log2",        "log2",        "f",     "float", ""),
-    ("logical_not", "logical_not", "biufc", "bool",  ""),
-    ("neg",         "neg",         "iufc",  "same",  "negative"),
-    ("reciprocal",  "reciprocal",  "f",     "float", ""),
-    ("rsqrt",       "rsqrt",       "f",     "float", ""),
-    ("sin",         "sin",         "f",     "float", ""),
-    ("sinh",        "sinh",        "f",     "float", ""),
-    ("sqrt",        "sqrt",        "f",     "float", ""),
-    ("tan",         "tan",         "f",     "float", ""),
-    ("tanh",        "tanh",        "f",     "float", ""),
-    ("trunc",       "trunc",       "iuf",   "same",  "fix"),
-)
-
-BINARY: tuple[tuple[str, str, str, str, str], ...] = (
-    ("atan2",       "atan2",       "f",     "float", "arctan2"),
-    ("bitwise_and", "bitwise_and", "biu",   "same",  "__and__"),
-    ("bitwise_or",  "bitwise_or",  "biu",   "same",  "__or__"),
-    ("bitwise_xor", "bitwise_xor", "biu",   "same",  "__xor__"),
-    ("copysign",    "copysign",    "f",     "float", ""),
-    ("eq",          "eq",          "biufc", "bool",  "__eq__"),
-    ("fmax",        "fmax",        "biuf",  "same",  ""),
-    ("fmin",        "fmin",        "biuf",  "same",  ""),
-    ("ge",          "ge",          "biuf",  "bool",  "greater_equal __ge__"),
-    ("gt",          "gt",          "biuf",  "bool",  "greater __gt__"),
-    ("hypot",       "hypot",       "f",     "same",  ""),
-    ("le",          "le",          "biuf",  "bool",  "less_equal __le__"),
-    ("logaddexp",   "logaddexp",   "f",     "same",  ""),
-    ("logaddexp2",  "logaddexp2",  "f",     "same",  ""),
-    ("logical_and", "logical_and", "biufc", "bool",  ""),
-    ("logical_or",  "logical_or",  "biufc", "bool",  ""),
-    ("logical_xor", "logical_xor", "biufc", "bool",  ""),
-    ("lt",          "lt",          "biuf",  "bool",  "less __lt__"),
-    ("maximum",     "maximum",     "biuf",  "same",  ""),
-    ("minimum",     "minimum",     "biuf",  "same",  ""),
-    ("mul",         "mul",         "biufc", "same",  "multiply __mul__ __rmul__"),
-    ("ne",          "ne",          "biufc", "bool",  "not_equal __ne__"),
-)
-# fmt: on
+#: torch's functions of the table that are defined below, or in :mod:`~tnp.lang.torch.shape`: not just their core function
+_COMPOSED = frozenset((
+    "add", "bitwise_left_shift", "bitwise_right_shift", "conj_physical", "floor_divide", "fmod", "gcd", "heaviside", "lcm",
+    "nextafter", "positive", "pow", "remainder", "round", "sgn", "signbit", "square", "sub", "true_divide",
+))  # fmt: skip
+#: the kinds of dtype that torch's function takes, where they are not the core function's
+_KINDS = {
+    "abs": "iufc", "reciprocal": "f",
+    **dict.fromkeys(("ceil", "floor", "trunc"), "iuf"),
+    **dict.fromkeys(("fmax", "fmin", "maximum", "minimum", "ge", "gt", "le", "lt"), "biuf"),
+}  # fmt: skip
+#: functions of two arguments that compute integers in the default floating dtype
+_IN_FLOATS = ("atan2", "copysign")
+_OTHER_NAMES = {
+    "abs": "absolute", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
+    "atanh": "arctanh", "digamma": "psi", "lgamma": "gammaln", "neg": "negative", "trunc": "fix", "atan2": "arctan2",
+    "bitwise_and": "__and__", "bitwise_or": "__or__", "bitwise_xor": "__xor__", "eq": "__eq__",
+    "ge": "greater_equal __ge__", "gt": "greater __gt__", "le": "less_equal __le__", "lt": "less __lt__",
+    "mul": "multiply __mul__ __rmul__", "ne": "not_equal __ne__",
+}  # fmt: skip
 
 ELEMENTWISE = (OpTags.ELEMENTWISE,)
 
@@ -109,33 +62,28 @@ def _checked(xs: list[Any], kinds: str, name: str) -> list[Any]:
     return xs
 
 
-def _unary(name: str, op: str, kinds: str, promotion: str, others: str) -> Symbol:
-    function = getattr(clang, op)
+def _symbol_of(row: Row) -> Symbol:
+    """torch's function of a row: integers of a floating function of one argument are computed in the default floating dtype."""
+    name, function = row.torch, getattr(clang, row.name)
+    # Mathematical functions of complex numbers are left to torch.
+    kinds = _KINDS.get(name, "f" if row.takes == "fc" else row.takes)
+    floating = name in _IN_FLOATS or (row.nargs == 1 and kinds == "f" and row.result != "bool")
 
-    def meta(input: Any) -> TensorProxy:
+    def unary(input: Any) -> TensorProxy:
         tensor_only(input)
-        xs = promote(input, floating=promotion == "float")
-        return function(*_checked(xs, kinds, name))
+        return function(*_checked(promote(input, floating=floating), kinds, name))
 
-    meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of each element."
-    return torchsymbol(name, *others.split(), method=op, tags=ELEMENTWISE)(meta)
+    def binary(input: Any, other: Any) -> TensorProxy:
+        return function(*_checked(promote(input, other, floating=floating), kinds, name))
 
-
-def _binary(name: str, op: str, kinds: str, promotion: str, others: str) -> Symbol:
-    function = getattr(clang, op)
-
-    def meta(input: Any, other: Any) -> TensorProxy:
-        xs = promote(input, other, floating=promotion == "float")
-        return function(*_checked(xs, kinds, name))
-
-    meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of elements that broadcast."
-    return torchsymbol(name, *others.split(), method=op, tags=ELEMENTWISE)(meta)
+    meta = unary if row.nargs == 1 else binary
+    meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of each element, or of elements that broadcast."
+    return torchsymbol(name, *_OTHER_NAMES.get(name, "").split(), method=row.name, tags=ELEMENTWISE)(meta)
 
 
-for _row in UNARY:
-    globals()[_row[0]] = _unary(*_row)
-for _row in BINARY:
-    globals()[_row[0]] = _binary(*_row)
+for _row in ROWS:
+    if _row.torch and _row.torch not in _COMPOSED:
+        globals()[_row.torch] = _symbol_of(_row)
 
 
 # Arithmetic

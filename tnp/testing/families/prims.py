@@ -18,6 +18,8 @@ from tnp.capture import active
 from tnp.core import dtypes, prims
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import Symbol
 from tnp.testing.arrays import make_array, special_values, variants
 from tnp.testing.opinfo import OpInfo, SampleInput, opinfos
@@ -460,6 +462,27 @@ def cumulative_samples(dtype: DType) -> Iterator[SampleInput]:
         yield SampleInput(np.array([1.0, np.nan, 3.0, -np.inf], dtype.name), 0)
 
 
+def reduction_samples(dtype: DType) -> Iterator[SampleInput]:
+    for a in variants(make_array((3, 5), dtype=dtype)):
+        for dims in ((0,), (1,), (0, 1)):
+            yield SampleInput(a, dims)
+
+
+def reductions() -> Iterator[OpInfo]:
+    """Those of the table, and their running forms, against the methods of NumPy's ufuncs."""
+    for row in REDUCTIONS:
+        ufunc = getattr(np, by_name[row.combines].numpy)
+        for name, reference, samples, takes in (
+            (row.name, lambda a, dims, f=ufunc: f.reduce(a, axis=dims, dtype=a.dtype), reduction_samples, row.takes),
+            (row.scan, lambda a, dim, f=ufunc: f.accumulate(a, axis=dim, dtype=a.dtype), cumulative_samples, row.scan_takes),
+        ):  # fmt: skip
+            if name:
+                kinds = tuple(
+                    d for d in (dtypes.bool8, *ORDERED) if d.kind in takes and (d.kind == "b") == (takes == "b")
+                )
+                yield prim_info(name, reference, samples, kinds)
+
+
 def topk_samples(dtype: DType) -> Iterator[SampleInput]:
     for a in variants(make_array((4, 7), dtype=dtype)):
         for k, dim, largest in ((0, 1, True), (3, 1, True), (2, 0, False), (7, 1, False)):
@@ -511,8 +534,7 @@ def var_samples(dtype: DType) -> Iterator[SampleInput]:
 
 opinfos.add(
     "prims",
-    prim_info("cummax", lambda a, dim: np.maximum.accumulate(a, axis=dim), cumulative_samples, ORDERED),
-    prim_info("cummin", lambda a, dim: np.minimum.accumulate(a, axis=dim), cumulative_samples, ORDERED),
+    *reductions(),
     prim_info("topk", topk_reference, topk_samples, ORDERED),
     prim_info("sort", sort_reference, sort_samples, ORDERED),
     prim_info("argsort", argsort_reference, sort_samples, ORDERED),

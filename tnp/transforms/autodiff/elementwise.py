@@ -1,8 +1,8 @@
-"""Derivatives of elementwise operations: a table, as the operations are.
+"""Derivatives of elementwise operations: two tables, as the operations are one.
 
-:data:`DERIVATIVES` has for each operation the partial derivative by each argument, from the result and the arguments. Numbers stand for
-constant ones; the cotangent is multiplied by the complex conjugate. :data:`SINGULAR` are the operations whose derivatives are infinite
-or NaN somewhere: a cotangent of 0 stays 0 there (:func:`~tnp.transforms.autodiff.ops.times`).
+They have for each operation the partial derivative by each argument, from the result and the arguments. Numbers stand for constant
+ones; the cotangent is multiplied by the complex conjugate. :data:`SINGULAR` has the operations whose derivatives are infinite or NaN
+somewhere: a cotangent of 0 stays 0 there (:func:`~tnp.transforms.autodiff.ops.times`). :data:`DERIVATIVES` has the others.
 """
 
 from __future__ import annotations
@@ -91,30 +91,42 @@ def _trigamma(x: TensorProxy) -> TensorProxy:
 
 # fmt: off
 DERIVATIVES: dict[str, tuple[Derivative, ...]] = {
-    "acos":      (lambda out, x: clang.neg(clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x))))),),
-    "acosh":     (lambda out, x: clang.reciprocal(clang.mul(clang.sqrt(clang.sub(x, 1)), clang.sqrt(clang.add(x, 1)))),),
     "add":       (lambda out, a, b: 1, lambda out, a, b: 1),
-    "asin":      (lambda out, x: clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x)))),),
     "asinh":     (lambda out, x: clang.reciprocal(clang.sqrt(clang.add(clang.square(x), 1))),),
     "atan":      (lambda out, x: _reciprocal_square(x, 1),),
-    "atan2":     (lambda out, y, x: clang.div(x, _sum_of_squares(y, x)),
-                  lambda out, y, x: clang.neg(clang.div(y, _sum_of_squares(y, x)))),
-    "atanh":     (lambda out, x: _reciprocal_square(x, -1),),
-    "cbrt":      (lambda out, x: clang.reciprocal(clang.mul(clang.square(out), 3)),),
     "copysign":  (lambda out, a, b: clang.mul(clang.sign(_array(a, out)), clang.sign(out)), lambda out, a, b: 0),
     "cos":       (lambda out, x: clang.neg(clang.sin(x)),),
-    "cosh":      (lambda out, x: clang.sinh(x),),
     "digamma":   (lambda out, x: _trigamma(_array(x, out)),),
     "erf":       (lambda out, x: clang.mul(clang.exp(clang.neg(clang.square(x))), 2 / math.sqrt(math.pi)),),
     "erfc":      (lambda out, x: clang.mul(clang.exp(clang.neg(clang.square(x))), -2 / math.sqrt(math.pi)),),
-    "erfinv":    (lambda out, x: clang.mul(clang.exp(clang.square(out)), math.sqrt(math.pi) / 2),),
-    "exp":       (lambda out, x: out,),
-    "exp2":      (lambda out, x: clang.mul(out, _LOG2),),
-    "expm1":     (lambda out, x: clang.exp(x),),
     "fmax":      (_half_where_equal(lambda a, b: clang.logical_or(clang.gt(a, b), clang.ne(b, b))),
                   _half_where_equal(lambda a, b: clang.logical_or(clang.gt(b, a), clang.ne(a, a)))),
     "fmin":      (_half_where_equal(lambda a, b: clang.logical_or(clang.lt(a, b), clang.ne(b, b))),
                   _half_where_equal(lambda a, b: clang.logical_or(clang.lt(b, a), clang.ne(a, a)))),
+    "maximum":   (_half_where_equal(lambda a, b: clang.gt(a, b)), _half_where_equal(lambda a, b: clang.gt(b, a))),
+    "minimum":   (_half_where_equal(lambda a, b: clang.lt(a, b)), _half_where_equal(lambda a, b: clang.lt(b, a))),
+    "mul":       (lambda out, a, b: b, lambda out, a, b: a),
+    "neg":       (lambda out, x: -1,),
+    "positive":  (lambda out, x: 1,),
+    "sin":       (lambda out, x: clang.cos(x),),
+    "square":    (lambda out, x: clang.mul(x, 2),),
+    "sub":       (lambda out, a, b: 1, lambda out, a, b: -1),
+    "tanh":      (lambda out, x: clang.sub(1, clang.square(out)),),
+}
+
+SINGULAR: dict[str, tuple[Derivative, ...]] = {
+    "acos":      (lambda out, x: clang.neg(clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x))))),),
+    "acosh":     (lambda out, x: clang.reciprocal(clang.mul(clang.sqrt(clang.sub(x, 1)), clang.sqrt(clang.add(x, 1)))),),
+    "asin":      (lambda out, x: clang.reciprocal(clang.sqrt(clang.sub(1, clang.square(x)))),),
+    "atan2":     (lambda out, y, x: clang.div(x, _sum_of_squares(y, x)),
+                  lambda out, y, x: clang.neg(clang.div(y, _sum_of_squares(y, x)))),
+    "atanh":     (lambda out, x: _reciprocal_square(x, -1),),
+    "cbrt":      (lambda out, x: clang.reciprocal(clang.mul(clang.square(out), 3)),),
+    "cosh":      (lambda out, x: clang.sinh(x),),
+    "erfinv":    (lambda out, x: clang.mul(clang.exp(clang.square(out)), math.sqrt(math.pi) / 2),),
+    "exp":       (lambda out, x: out,),
+    "exp2":      (lambda out, x: clang.mul(out, _LOG2),),
+    "expm1":     (lambda out, x: clang.exp(x),),
     "fmod":      (lambda out, a, b: 1, lambda out, a, b: clang.neg(clang.trunc(clang.div(a, b)))),
     "hypot":     (lambda out, a, b: clang.div(a, out), lambda out, a, b: clang.div(b, out)),
     "lgamma":    (lambda out, x: clang.digamma(x),),
@@ -124,29 +136,15 @@ DERIVATIVES: dict[str, tuple[Derivative, ...]] = {
     "log2":      (lambda out, x: clang.reciprocal(clang.mul(x, _LOG2)),),
     "logaddexp": (lambda out, a, b: clang.exp(clang.sub(a, out)), lambda out, a, b: clang.exp(clang.sub(b, out))),
     "logaddexp2": (lambda out, a, b: clang.exp2(clang.sub(a, out)), lambda out, a, b: clang.exp2(clang.sub(b, out))),
-    "maximum":   (_half_where_equal(lambda a, b: clang.gt(a, b)), _half_where_equal(lambda a, b: clang.gt(b, a))),
-    "minimum":   (_half_where_equal(lambda a, b: clang.lt(a, b)), _half_where_equal(lambda a, b: clang.lt(b, a))),
-    "mul":       (lambda out, a, b: b, lambda out, a, b: a),
-    "neg":       (lambda out, x: -1,),
-    "positive":  (lambda out, x: 1,),
     "pow":       (_pow_base, _pow_exponent),
     "reciprocal": (lambda out, x: clang.neg(clang.square(out)),),
     "remainder": (lambda out, a, b: 1, lambda out, a, b: clang.neg(clang.floor(clang.div(a, b)))),
     "rsqrt":     (lambda out, x: clang.mul(clang.div(out, x), -0.5),),
-    "sin":       (lambda out, x: clang.cos(x),),
     "sinh":      (lambda out, x: clang.cosh(x),),
     "sqrt":      (lambda out, x: clang.div(0.5, out),),
-    "square":    (lambda out, x: clang.mul(x, 2),),
-    "sub":       (lambda out, a, b: 1, lambda out, a, b: -1),
     "tan":       (lambda out, x: clang.add(clang.square(out), 1),),
-    "tanh":      (lambda out, x: clang.sub(1, clang.square(out)),),
 }
 # fmt: on
-
-SINGULAR = frozenset(
-    ("acos", "acosh", "asin", "atan2", "atanh", "cbrt", "exp", "exp2", "expm1", "cosh", "sinh", "fmod", "hypot", "log", "log10",
-     "log1p", "log2", "logaddexp", "logaddexp2", "lgamma", "pow", "reciprocal", "remainder", "rsqrt", "sqrt", "tan", "erfinv")
-)  # fmt: skip
 
 #: operations that are constant between their jumps
 ZERO = ("ceil", "floor", "floor_divide", "heaviside", "round", "spacing", "trunc")
@@ -187,9 +185,7 @@ def _dtype_beside(x: NumberProxy, g: TensorProxy) -> dtypes.DType:
     return dtypes.complex_counterpart(g.dtype) if x.python_type is complex and g.dtype.kind != "c" else g.dtype
 
 
-def _rule_of(name: str, derivatives: tuple[Derivative, ...]) -> Callable[..., Any]:
-    singular = name in SINGULAR
-
+def _rule_of(derivatives: tuple[Derivative, ...], singular: bool) -> Callable[..., Any]:
     def pull(g: TensorProxy, out: Any, *xs: Any) -> Any:
         arrays = operands_as_arrays(g, xs)
         result = out if isinstance(out, TensorProxy) else clang.convert(out, g.dtype)
@@ -198,9 +194,10 @@ def _rule_of(name: str, derivatives: tuple[Derivative, ...]) -> Callable[..., An
     return pull
 
 
-for _name, _derivatives in DERIVATIVES.items():
-    assert len(_derivatives) == by_name[_name].nargs
-    rule(prims.registry[_name])(_rule_of(_name, _derivatives))
+for _table in (DERIVATIVES, SINGULAR):
+    for _name, _derivatives in _table.items():
+        assert len(_derivatives) == by_name[_name].nargs
+        rule(prims.registry[_name])(_rule_of(_derivatives, _table is SINGULAR))
 
 
 @rule(prims.div)

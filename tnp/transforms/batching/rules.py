@@ -10,6 +10,7 @@ from typing import Any
 
 from tnp.core import clang, dtypes, prims
 from tnp.core.proxies import TensorProxy
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, batch_rules
 
@@ -129,18 +130,15 @@ def _convert(walk: Walk, b: BoundSymbol, a: Any, dtype: Any) -> Any:
 # Reductions
 
 
-@batch_rule(prims.sum, prims.prod, prims.amax, prims.amin, prims.any, prims.all, prims.var)
+@batch_rule(*(prims.registry[row.name] for row in REDUCTIONS), prims.var)
 def _reduce(walk: Walk, b: BoundSymbol, a: Any, dims: Any, **options: Any) -> Any:
     return Batched(b.sym(a.array, _next(dims), **options))
 
 
 @batch_rule(
+    *(prims.registry[row.scan] for row in REDUCTIONS if row.scan),
     prims.argmax,
     prims.argmin,
-    prims.cumsum,
-    prims.cumprod,
-    prims.cummax,
-    prims.cummin,
     prims.sort,
     prims.argsort,
     prims.rfft,

@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.body import Body
@@ -20,9 +21,9 @@ __all__ = ["SLOT_BYTES", "Accumulator", "combine_pairwise", "make_accumulator"]
 #: the most that one accumulator takes
 SLOT_BYTES = 32
 
-_SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "amax", "cummin": "amin"}
-#: what is accumulated in the order of elements: every partial result is one
-_IN_ORDER = {"cumsum": "add", "cumprod": "mul"}
+_SCANS = {row.scan: row.name for row in REDUCTIONS if row.scan}
+#: what is accumulated in the order of elements, since every partial result is one, by the prim; extremes are the same in any order
+_IN_ORDER = {row.scan: row.combines for row in REDUCTIONS if row.scan and row.neutral is not None}
 #: what the same element may be accumulated in twice
 _IDEMPOTENT = {"amax", "amin", "any", "all"}
 

@@ -8,6 +8,7 @@ from typing import Any
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
 from tnp.core.proxies import TensorProxy
+from tnp.core.reduction_table import REDUCTIONS, Reduction
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program import blas
@@ -157,14 +158,17 @@ def _rows_added(p: Program, name: str, x: Array, dims: Sequence[int], dtype: DTy
     )
 
 
-def _reduction(name: str) -> None:
+def _reduction(row: Reduction) -> None:
+    name, word = row.name, row.combines
+
     @rule(name)
     def run(p: Program, out: TensorProxy, a: Array, dims: Sequence[int]) -> Array:
-        if name in ("amax", "amin"):
+        if a.dtype.bits == 16 and a.dtype.kind == "f" and name not in ("sum", "prod", "amax", "amin"):
+            raise Refused(f"{name} of {a.dtype}, of which NumPy rounds each step")
+        if row.neutral is None:
             for d in dims:
                 if a.shape[d].low < 1:
                     ok = p.less(ZERO, a.shape[d])
-                    word = "maximum" if name == "amax" else "minimum"
                     p.check(
                         ok, lambda: ValueError(f"zero-size array to reduction operation {word} which has no identity")
                     )
@@ -176,8 +180,8 @@ def _reduction(name: str) -> None:
         return _reduced(p, a, dims, out.dtype, lambda x, fixed: _accumulate(p, name, x, dims, fixed))
 
 
-for _name in ("sum", "prod", "amax", "amin", "any", "all"):
-    _reduction(_name)
+for _row in REDUCTIONS:
+    _reduction(_row)
 
 
 def _arg_reduction(name: str, comparison: str) -> None:
@@ -269,8 +273,9 @@ def _cumulative(name: str, operation: str) -> None:
         return made
 
 
-for _name, _operation in (("cumsum", "add"), ("cumprod", "mul"), ("cummax", "maximum"), ("cummin", "minimum")):
-    _cumulative(_name, _operation)
+for _row in REDUCTIONS:
+    if _row.scan:
+        _cumulative(_row.scan, _row.combines)
 
 
 @rule("matmul")

@@ -133,7 +133,7 @@ def cost(name: str, dtype: DType) -> int:
     """About how many additions an operation takes."""
     if dtype.kind in "iu" and name == "pow":
         return 20
-    one = _COSTS.get(name, 20 if name in vectormath.FUNCTIONS else 1)
+    one = _COSTS.get(name, 20 if name in by_name and by_name[name].c in vectormath.FUNCTIONS else 1)
     if dtype.kind != "c":
         return one
     return {"abs": 20, "mul": 6, "square": 6, "div": 20}.get(name, 100 if name in NEED_LIBM else 3 * one)

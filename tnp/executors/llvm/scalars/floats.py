@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tnp.core.elementwise_table import ROWS
 from tnp.executors.llvm import vectormath
 from tnp.executors.llvm.scalars.elementary import call
 from tnp.executors.llvm.scalars.elementary.powers import sum_of_squares
@@ -100,7 +101,7 @@ def _power(a: Register, b: Register) -> Register:
 
 
 FLOATS: dict[str, Callable[..., Any]] = {
-    **{name: _function(name) for name in vectormath.FUNCTIONS},
+    **{row.name: _function(row.c) for row in ROWS if row.c in vectormath.FUNCTIONS},
     **SPECIAL,
     "abs": _magnitude,
     "add": lambda a, b: a + b,

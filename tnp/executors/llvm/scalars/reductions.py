@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 from tnp.core import dtypes
 from tnp.core.dtypes import DType
+from tnp.core.reduction_table import REDUCTIONS
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.scalars.complexes import COMPLEXES
 from tnp.executors.llvm.scalars.conversions import NARROW
+from tnp.executors.llvm.scalars.floats import FLOATS
 from tnp.executors.llvm.scalars.integers import BOOLS, INTEGERS
 from tnp.executors.llvm.scalars.registers import (
     Register,
@@ -40,13 +42,13 @@ class Reducer:
     combine: Combine
 
 
-#: the prims that combine two values
-_PRIMS = {"sum": "add", "prod": "mul", "amax": "maximum", "amin": "minimum", "any": "logical_or", "all": "logical_and"}
+_ROWS = {row.name: row for row in REDUCTIONS}
 
 
 def _identity(name: str, dtype: DType) -> Value:
-    if name in ("sum", "any", "prod", "all"):
-        return constant(name in ("prod", "all"), dtype)
+    neutral = _ROWS[name].neutral
+    if neutral is not None:
+        return constant(neutral, dtype)
     sign = -1 if name == "amax" else 1
     if dtype.kind == "c":
         return constant(complex(sign * math.inf, sign * math.inf), dtype)
@@ -75,7 +77,11 @@ def _floating(name: str, dtype: DType) -> Combine:
         function = "maximum" if name == "amax" else "minimum"
         return intrinsic(function, Register(code, a, dtype), Register(code, b, dtype)).text
 
-    return accumulate if name in ("sum", "prod") else extreme
+    def combine(code: Code, a: Value, b: Value) -> Value:
+        made: Register = FLOATS[_ROWS[name].combines](Register(code, a, dtype), Register(code, b, dtype))
+        return made.text
+
+    return accumulate if name in ("sum", "prod") else extreme if name in ("amax", "amin") else combine
 
 
 def _complex(name: str, dtype: DType) -> Combine:
@@ -83,17 +89,17 @@ def _complex(name: str, dtype: DType) -> Combine:
     if name == "sum":
         add = _floating("sum", part)
         return lambda code, a, b: (add(code, a[0], b[0]), add(code, a[1], b[1]))
-    rule = COMPLEXES[_PRIMS[name]]
+    rule = COMPLEXES[_ROWS[name].combines]
     return lambda code, a, b: value_of(rule(complex_of(code, a, dtype), complex_of(code, b, dtype)))
 
 
 def _exact(name: str, dtype: DType) -> Combine:
-    rule = (BOOLS if dtype.kind == "b" else INTEGERS)[_PRIMS[name]]
+    rule = (BOOLS if dtype.kind == "b" else INTEGERS)[_ROWS[name].combines]
     return lambda code, a, b: rule(Register(code, a, dtype), Register(code, b, dtype)).text
 
 
 def reducer(name: str, dtype: DType) -> Reducer:
-    """The reduction of ``dtype`` values by ``sum``, ``prod``, ``amax``, ``amin``, ``any`` or ``all``."""
+    """The reduction of ``dtype`` values by a row of the table of reductions."""
     if name in ("any", "all"):
         dtype = dtypes.bool8
     elif dtype in NARROW:

@@ -17,7 +17,7 @@ from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, is_scalar_like, promote, static_int
+from tnp.lang.numpy.operands import as_array, axes, is_scalar_like, listed, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.reductions import NoValue, dtype_by_example
 from tnp.lang.numpy.registry import Out, alias, npmethod, npproperty, npsymbol
@@ -177,7 +177,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     ``varargs`` are distances, or the coordinates of the points, one for each axis.
     """
     f = as_array(f)
-    dims = axes(f.ndim, axis)
+    dims = axes(f.ndim, listed(axis))
     order = static_int(edge_order, "edge_order")
     check(order <= 2, lambda: "'edge_order' greater than 2 not supported")
     if order < 1:

@@ -45,6 +45,7 @@ from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
 from tnp.core.check import enabled
 from tnp.core.errors import InternalError
 from tnp.runtime import disk_cache, locks
+from tnp.runtime.quiet import quiet
 
 __all__ = ["has_hooks", "rewrite"]
 
@@ -581,7 +582,8 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
         with_places(module)
     flags = f.__code__.co_flags & _FUTURE_FLAGS
     try:
-        compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
+        with quiet():
+            compiled = compile(module, f.__code__.co_filename, "exec", flags=flags, dont_inherit=True)
     except (SyntaxError, ValueError, TypeError) as error:
         if enabled() and not has_places:
             raise InternalError(f"{f.__name__} cannot be compiled with hooks: {error}") from error

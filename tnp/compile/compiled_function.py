@@ -530,14 +530,14 @@ def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any
 
 
 def _needs_eager_behind(error: BaseException) -> NeedsEager | None:
-    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``."""
+    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``, or NumPy, in its place."""
     seen: set[int] = set()
     behind: BaseException | None = error
     while behind is not None and id(behind) not in seen:
         if isinstance(behind, NeedsEager):
             return behind
         seen.add(id(behind))
-        behind = behind.__context__
+        behind = behind.__cause__ or behind.__context__
     return None
 
 

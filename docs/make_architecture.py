@@ -43,7 +43,7 @@ ROOMS = (
     Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core lang"),
     Room("capture/objects", "stand-ins for objects and classes of the user's: attributes, identity", "capture core"),
     Room("capture/control_flow", "loops and branches as operations", "capture core lang"),
-    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang"),
+    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang runtime"),
     Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core lang"),
     Room("capture/libraries", "what tracing has to know of NumPy, PyTorch and CuPy", "capture core lang runtime"),
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),

@@ -407,3 +407,16 @@ def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(mo
         gc.set_threshold(1, 2, 3)  # what the program sets, stays
     assert gc.get_threshold() == (1, 2, 3)
     gc.set_threshold(*before)
+
+
+def test_source_that_compilers_warn_of(tmp_path):
+    """Python warned when the file was compiled; that tnp reads it again is not heard, and no error where warnings are errors."""
+    file = tmp_path / "odd.py"
+    file.write_text('def f(x):\n    while x.sum() < 9:\n        x = x * 2 if x is not 1 else "\\d"\n    return x\n')
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(file.read_text(), str(file), "exec"), names)
+    f = tnp.jit(names["f"], strict=True)  # compiled, and so rewritten
+    np.testing.assert_array_equal(f(np.ones(3)), np.full(3, 4.0))
+    assert "while" in str(tnp.last_traces(f)[0])

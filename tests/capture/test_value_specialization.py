@@ -394,3 +394,16 @@ def test_questions_about_lengths_in_functions_without_source(name):
     scope = {"np": np}
     exec(WITHOUT_SOURCE[name], scope)
     run(scope["program"], *arrays([1.0, -1.0, 2.0, 3.0], [0.0, 3.0, 3.0, 7.0], [5.0, 0.5, 4.0, 1.0]))
+
+
+@pytest.mark.filterwarnings("default::tnp.EagerFallbackWarning")
+def test_numpy_raises_an_error_of_its_own_where_too_many_values_are_asked_for():
+    """A library stores traced values in an array: NumPy asks for a float, and says that it got a sequence."""
+    optimize = pytest.importorskip("scipy.optimize")
+
+    def f(x):
+        return optimize.minimize(lambda c: ((c - x) ** 2).sum(), x0=0.5, method="Nelder-Mead").x
+
+    x = np.array([1.0, 2.0])
+    with pytest.warns(tnp.EagerFallbackWarning, match="values have been asked for"):
+        np.testing.assert_array_equal(tnp.jit(f)(x), f(x))

@@ -22,6 +22,7 @@ import numpy as np
 
 from tnp.capture.libraries import cupy
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
@@ -253,7 +254,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "objects of classes written in Python, and `SimpleNamespace`: each attribute when it is read or assigned",
         "input",
-        lambda x: is_plain_object(x) and not _is_more_than_attributes(x),
+        lambda x: is_plain_object(x) and not says_another_class(x) and not _is_more_than_attributes(x),
         lambda i, x, s: i.lift_instance(x, i.prologue.let(s), constant_numbers=is_library_class(type(x))),
     ),
     Row("everything else", "foreign", lambda x: True, lambda i, x, s: i.lift_foreign(x, i.prologue.let(s))),

@@ -46,7 +46,7 @@ from tnp.core.errors import (
     user_stack_level,
 )
 from tnp.core.trace import Trace
-from tnp.runtime import locks, logs
+from tnp.runtime import locks, logs, signals
 from tnp.runtime.gc_tuning import relaxed_gc
 
 __all__ = ["Jitted", "programs_behind"]
@@ -321,7 +321,7 @@ class Jitted:
         prologue.moves_arrays = "cupy" in (self._executors.listed or ())
         answers = self._answers(form, values)
         try:
-            with relaxed_gc():
+            with relaxed_gc(), signals.heard():
                 acquired = self._captured(form, values, prologue, answers)
                 with while_compiling():
                     made = compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs)
@@ -346,6 +346,8 @@ class Jitted:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
+            if signals.of_handler(error) is not None:
+                raise
             needed = _needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
@@ -530,14 +532,14 @@ def _apply(apply: Callable[..., Any], function: Callable[..., Any], *values: Any
 
 
 def _needs_eager_behind(error: BaseException) -> NeedsEager | None:
-    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``."""
+    """What tracing raised before code of the user's, in a ``finally`` that it came through, raised ``error``, or NumPy, in its place."""
     seen: set[int] = set()
     behind: BaseException | None = error
     while behind is not None and id(behind) not in seen:
         if isinstance(behind, NeedsEager):
             return behind
         seen.add(id(behind))
-        behind = behind.__context__
+        behind = behind.__cause__ or behind.__context__
     return None
 
 

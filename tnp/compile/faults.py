@@ -14,6 +14,7 @@ from tnp.core.errors import (
     NoExecutorError,
     TraceError,
 )
+from tnp.runtime import signals
 
 __all__ = ["REPORT", "is_certain", "located", "passed_on", "passed_through", "text_of", "while_compiling"]
 
@@ -44,9 +45,10 @@ def text_of(error: BaseException) -> str:
 
 
 def passed_on(error: Exception) -> bool:
-    """Whether an error of a program that runs is the caller's to see as it is: that there is no memory may hold at another time."""
+    """Whether an error of a program that runs is the caller's to see as it is: that there is no memory may hold at another time, and a
+    signal's handler raises what it raises anywhere."""
     no_memory = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)  # PyTorch's, and CuPy's
-    return no_memory or isinstance(error, _OWN_WORDS)
+    return no_memory or isinstance(error, _OWN_WORDS) or signals.of_handler(error) is not None
 
 
 def passed_through(function: Any, error: Exception) -> bool:

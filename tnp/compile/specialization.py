@@ -18,6 +18,7 @@ from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.speculation.value_specialization import Asked
 from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
 from tnp.lang.numpy import opaque
+from tnp.runtime import signals
 from tnp.runtime.quiet import quiet
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class Question:
             value = self.answer(values)
         except LateGuardFailed:
             raise
-        except Exception:  # the program's own error, which is raised where it stands
+        except Exception as error:  # the program's own error, which is raised where it stands
+            if signals.of_handler(error) is not None:
+                raise
             return family.run_eagerly(*values)
         if value is MISS:
             return MISS

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
-from tnp.runtime import locks
+from tnp.runtime import locks, signals
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -161,7 +161,7 @@ def get_executor(name: str) -> Executor | None:
                 with locks.importing:
                     importlib.import_module(own.module)
             except (ImportError, OSError) as error:  # the package is there, but what it is linked with is not
-                if own.needs is None:
+                if own.needs is None or signals.of_handler(error) is not None:
                     raise
                 raise ExtensionError(
                     f"the executor {name!r} cannot be loaded: its package {own.needs} raised {error!r}"

@@ -10,6 +10,18 @@ import pytest
 import tnp
 from tests.lang.numpy.test_functions import EXECUTORS, X, check
 
+# Casts
+
+
+def test_interp_at_complex_numbers():
+    function = lambda z: np.interp(z, [0.0, 2.0], [1.0, 5.0])  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        check(function, np.complex128(1 + 1j), eagerly="complex values to real ones")
+    with pytest.raises(TypeError, match="Cannot cast"):
+        tnp.jit(function)(np.array([1 + 1j]))
+
+
 # Ranges are progressions, however long
 
 

@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from tnp.capture.objects.twins import class_attribute
 from tnp.core.errors import NeedsEager
 
 if TYPE_CHECKING:
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["Foreign", "holds_foreign", "real_value", "source_of"]
+__all__ = ["Foreign", "holds_foreign", "real_value", "says_another_class", "source_of"]
+
+
+#: what gives an object's class, unless its class has something else in its place
+_OWN_CLASS = object.__dict__["__class__"]
 
 
 class Foreign:
@@ -30,6 +35,8 @@ class Foreign:
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__class__":  # the prologue checks it
+            if says_another_class(real_value(self)):
+                refuse(self, "asks for the class of")
             return type(real_value(self))
         refuse(self, f"reads {name!r} of")
 
@@ -38,6 +45,17 @@ class Foreign:
 
     def __delattr__(self, name: str) -> None:
         refuse(self, f"deletes {name!r} of")
+
+
+def says_another_class(x: Any) -> bool:
+    """Whether an object gives out another class than its own as ``__class__``, as mocks and proxies do, or none."""
+    kind = type(x)
+    if kind.__getattribute__ is object.__getattribute__ and class_attribute(kind, "__class__") is _OWN_CLASS:
+        return False
+    try:
+        return x.__class__ is not kind
+    except Exception:  # what the user's code raises
+        return True
 
 
 def real_value(x: Foreign) -> Any:

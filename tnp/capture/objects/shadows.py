@@ -80,7 +80,8 @@ def is_plain_object(value: Any) -> bool:
         return False
     if not kind.__flags__ & (1 << 9):  # Py_TPFLAGS_HEAPTYPE: made by a class statement
         return False
-    return not _has_hidden_state(kind) and (hasattr(value, "__dict__") or hasattr(kind, "__slots__"))
+    # hasattr(value, "__dict__") would run a `__getattribute__` of the user's
+    return not _has_hidden_state(kind) and (kind.__dictoffset__ != 0 or hasattr(kind, "__slots__"))
 
 
 @functools.lru_cache(1_000)

@@ -14,6 +14,8 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
+from tnp.runtime.quiet import quiet
+
 __all__ = ["tree_from_block", "tree_from_file"]
 
 
@@ -32,7 +34,8 @@ def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
     indented = lines[first - 1][:1] in (" ", "\t")
     before = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
     try:
-        (statement,) = ast.parse(before + "".join(block)).body
+        with quiet():  # the source was compiled before, and warned of what is odd in it
+            (statement,) = ast.parse(before + "".join(block)).body
     except (SyntaxError, ValueError):
         return None
     if isinstance(statement, ast.If):
@@ -81,7 +84,8 @@ def tree_from_file(f: types.FunctionType) -> Any:
 @functools.lru_cache(maxsize=32)
 def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse(source)
+        with quiet():
+            return ast.parse(source)
     except SyntaxError:
         return None
 

@@ -17,6 +17,7 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
+from tnp.runtime import signals
 
 __all__ = [
     "BREAK",
@@ -195,6 +196,8 @@ class Trial:
                 raise Failure(reason.reason) from None
             except Exception as error:
                 region.undo()
+                if signals.of_handler(error) is not None:
+                    raise
                 self.tracer.unbound_reads += isinstance(error, NameError)
                 raise Failure(f"tracing it raised {error!r}") from None
             except BaseException:

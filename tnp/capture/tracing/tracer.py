@@ -310,7 +310,11 @@ class Tracer:
             try:
                 values = map_proxies(lambda p: known.get(p.name, p), (args, kwargs))
                 return symbol(*values[0], **values[1])
-            except NeedsValue:
+            except NeedsValue as another:
+                array = another.array
+                if array is not None and array.name not in known:
+                    known[array.name] = self._known_elements(another, array, flat_proxies((args, kwargs)), seen)
+                    continue
                 if not asked:
                     raise
                 a = asked.pop(0)
@@ -320,12 +324,15 @@ class Tracer:
     def _known_elements(
         self, needed: NeedsValue, array: TensorProxy, operands: list[Any], seen: dict[str, TracedArray]
     ) -> Any:
-        """The elements of a short array that an operation needs to know, where it is one of its operands, and once."""
+        """The elements of a short array that an operation needs to know, where it is one of its operands, and once: a tuple, or
+        a tuple of tuples."""
         a = seen.get(array.name)
-        (n,) = array.shape
-        if a is None or type(n) is not int or n > _MOST_KNOWN or sum(p is array for p in operands) != 1:
+        known = sizes.is_known(array.shape) and 0 < array.ndim <= 2 and array.numel <= _MOST_KNOWN
+        if a is None or not known or sum(p is array for p in operands) != 1:
             raise needed
-        return tuple(int(a[i]) for i in range(n))
+        if array.ndim == 1:
+            return tuple(int(a[i]) for i in range(array.shape[0]))
+        return tuple(tuple(int(a[i, j]) for j in range(array.shape[1])) for i in range(array.shape[0]))
 
     def _call_with_sizes(
         self, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], seen: dict[str, TracedArray], needed: NeedsEager

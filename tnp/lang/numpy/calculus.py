@@ -17,7 +17,7 @@ from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise as _elementwise
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, is_scalar_like, promote, static_int
+from tnp.lang.numpy.operands import as_array, axes, check_real, is_scalar_like, listed, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.reductions import NoValue, dtype_by_example
 from tnp.lang.numpy.registry import Out, alias, npmethod, npproperty, npsymbol
@@ -177,7 +177,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: Any = 1) -> An
     ``varargs`` are distances, or the coordinates of the points, one for each axis.
     """
     f = as_array(f)
-    dims = axes(f.ndim, axis)
+    dims = axes(f.ndim, listed(axis))
     order = static_int(edge_order, "edge_order")
     check(order <= 2, lambda: "'edge_order' greater than 2 not supported")
     if order < 1:
@@ -230,6 +230,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """The values at ``x`` of the polygon through the points ``(xp, fp)``; ``left`` and ``right`` beyond its ends."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     for v in (x, xp):
+        if v.scalar:
+            check_real(v, dtypes.float64)
         check(v.dtype.kind != "c", lambda: "Cannot cast array data from complex128 to float64", TypeError)
     kind = dtypes.complex128 if fp.dtype.kind == "c" else dtypes.float64
     x, xp, fp = clang.convert(x, dtypes.float64), clang.convert(xp, dtypes.float64), clang.convert(fp, kind)

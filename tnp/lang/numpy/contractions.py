@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import dtype_argument, resolve_ufunc, result_dtype, to_dtype, to_numpy_dtype, weak_type
-from tnp.lang.numpy.operands import as_array, check_order, check_real, static_int
+from tnp.lang.numpy.operands import as_array, check_order, check_real, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 
@@ -212,6 +212,7 @@ def kron(a: Any, b: Any) -> TensorProxy:
 
 
 def _axes_of(x: Any) -> list[int]:
+    x = listed(x)
     return [static_int(d) for d in x] if isinstance(x, (tuple, list)) else [static_int(x)]
 
 
@@ -221,7 +222,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> TensorProxy:
 
     Raises ``ValueError`` if the lengths of the dimensions differ.
     """
-    a, b = _operands(a, b)
+    (a, b), axes = _operands(a, b), listed(axes)
     if isinstance(axes, (tuple, list)):
         left, right = (_axes_of(x) for x in axes)
     else:
@@ -270,6 +271,7 @@ def _from_sublists(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     """The form ``einsum(a, [0, 1], b, [1, 2], [0, 2])`` as subscripts and arrays."""
 
     def letters(sublist: Any) -> str:
+        sublist = listed(sublist)
         check(
             isinstance(sublist, (list, tuple)),
             lambda: "the subscripts for each operand must be a list or a tuple",

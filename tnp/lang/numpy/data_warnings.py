@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tnp.core import clang, sizes
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy.effects import Effect
-from tnp.lang.numpy.operands import as_array
+from tnp.lang.numpy.operands import as_array, axes
 from tnp.lang.numpy.reductions import NoValue, ddof_of, reduced_dims
 from tnp.lang.numpy.registry import by_id, npsymbol
 
@@ -85,6 +86,9 @@ def _order_statistic(a: Any, axis: Any) -> Warned:
     a = as_array(a)
     if a.dtype.kind not in "fc":
         return None
+    if isinstance(axis, TensorProxy) and axis.ndim:
+        raise NeedsEager("it takes an order statistic of what is not NaN along axes that an array holds")
+    axis = None if axis is None else axes(a.ndim, axis)
     # One line after the other warns.
     return _ALL_NAN, _function("sum")(_function("equal")(_numbers(a, axis), 0))
 

@@ -16,7 +16,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, is_number
 from tnp.lang.numpy.creation import cpu_device
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, static_int
+from tnp.lang.numpy.operands import as_array, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import Out, language, npsymbol
 
@@ -160,7 +160,7 @@ def _shape_and_axes(a: TensorProxy, s: Any, axes: Any, *, to_real: bool = False)
     if axes is None:
         dims = list(range(a.ndim)) if s is None else list(range(-len(s), 0))
     else:
-        dims = [static_int(d) for d in axes]
+        dims = [static_int(d) for d in listed(axes)]
     dims = [one_axis(a.ndim, d) for d in dims]
     if not dims:
         raise NeedsEager("an FFT over no axes is not compiled")
@@ -256,7 +256,7 @@ def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
 def _rolled(x: Any, axes: Any, shift: Callable[[int], int]) -> TensorProxy:
     a = as_array(x)
     check(a.ndim > 0, lambda: "the spectrum is a number", NeedsOpaque)
-    for d in range(a.ndim) if axes is None else [static_int(d) for d in _listed(axes)]:
+    for d in range(a.ndim) if axes is None else [static_int(d) for d in _several(listed(axes))]:
         dim = one_axis(a.ndim, d)
         (n,) = sizes.concrete(a.shape[dim : dim + 1], "a shift")
         by = shift(n) % n if n else 0
@@ -266,7 +266,7 @@ def _rolled(x: Any, axes: Any, shift: Callable[[int], int]) -> TensorProxy:
     return a
 
 
-def _listed(x: Any) -> Sequence[Any]:
+def _several(x: Any) -> Sequence[Any]:
     return x if isinstance(x, (tuple, list)) else (x,)
 
 

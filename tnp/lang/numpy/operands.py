@@ -25,6 +25,7 @@ __all__ = [
     "check_order",
     "check_real",
     "is_scalar_like",
+    "listed",
     "normalize_operand",
     "promote",
     "static_axis",
@@ -193,7 +194,7 @@ def promote(*xs: Any) -> list[TensorProxy]:
 
 
 def static_int(x: Any, what: str = "an integer") -> int:
-    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for an array."""
+    """``x`` as an int that the trace depends on. Raises ``TypeError`` if it is none, ``NeedsValue`` for a 0-d array."""
     if isinstance(x, TensorProxy) and x.dtype.kind in "iu" and x.ndim == 0:
         trace = current_trace()
         known = trace.scalar_values.get(x.name) if trace is not None else None
@@ -204,6 +205,13 @@ def static_int(x: Any, what: str = "an integer") -> int:
         return int(x.__index__())
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def listed(x: Any) -> Any:
+    """``x`` where a function takes an integer or a sequence of them. Raises ``NeedsValue`` for an array of several."""
+    if isinstance(x, TensorProxy) and x.ndim and x.dtype.kind in "iu":
+        raise NeedsValue("an array of axes or lengths is known only when the program runs", array=x)
+    return x
 
 
 def check_real(a: TensorProxy | np.generic, dtype: DType) -> None:

@@ -19,8 +19,8 @@ from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import Symbol
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import result_of
-from tnp.lang.numpy.operands import as_array
-from tnp.lang.numpy.reductions import NoValue, keeps_dims, reduced_dims, with_kept_dims
+from tnp.lang.numpy.operands import as_array, axes, listed
+from tnp.lang.numpy.reductions import NoValue, keeps_dims, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
 
 __all__ = [
@@ -39,7 +39,7 @@ MAX_QUANTILES = 64
 
 def lines(a: TensorProxy, axis: Any) -> tuple[TensorProxy, tuple[int, ...]]:
     """``a`` with the dimensions that ``axis`` names merged into a last one, and these dimensions."""
-    dims = reduced_dims(a, axis)
+    dims = axes(a.ndim, listed(axis))
     rest = [d for d in range(a.ndim) if d not in dims]
     moved = clang.transpose(a, [*rest, *sorted(dims)])
     length = sizes.product([a.shape[d] for d in dims])

@@ -11,7 +11,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
-from tnp.lang.numpy.operands import as_array, as_array_with, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -86,7 +86,7 @@ def ravel(a: Any, order: str = "C") -> TensorProxy:
 def transpose(a: Any, axes: Any = None) -> TensorProxy:
     """Dimensions reversed, or in the given order."""
     a = as_array(a)
-    order = tuple(range(a.ndim))[::-1] if axes is None else normalized_axes(a.ndim, axes)
+    order = tuple(range(a.ndim))[::-1] if axes is None else normalized_axes(a.ndim, listed(axes))
     check(len(order) == a.ndim, lambda: "axes don't match array")
     return clang.transpose(a, order)
 
@@ -117,7 +117,7 @@ def swapaxes(a: Any, axis1: Any, axis2: Any) -> TensorProxy:
 def moveaxis(a: Any, source: Any, destination: Any) -> TensorProxy:
     """Dimensions ``source`` moved to ``destination``, the others in order around them."""
     a = as_array(a)
-    of, to = normalized_axes(a.ndim, source), normalized_axes(a.ndim, destination)
+    of, to = normalized_axes(a.ndim, listed(source)), normalized_axes(a.ndim, listed(destination))
     check(
         len(of) == len(to),
         lambda: "`source` and `destination` arguments must have the same number of elements",
@@ -199,7 +199,7 @@ def flip(m: Any, axis: Any = None) -> TensorProxy:
     if m.ndim == 0 and not m.scalar:
         m = prims.clone(m)
         m.scalar = True
-    return clang.flip(m, range(m.ndim) if axis is None else normalized_axes(m.ndim, axis))
+    return clang.flip(m, range(m.ndim) if axis is None else normalized_axes(m.ndim, listed(axis)))
 
 
 @npsymbol(returns="view")
@@ -221,7 +221,7 @@ def flipud(m: Any) -> TensorProxy:
 @npsymbol(returns="view")
 def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
     """Rotated by ``k`` quarter turns in the plane of ``axes``, from the first towards the second."""
-    m = as_array(m)
+    m, axes = as_array(m), listed(axes)
     check(len(axes) == 2, lambda: "len(axes) must be 2.")
     first, second = (static_int(x) for x in axes)
     check(first != second and abs(first - second) != m.ndim, lambda: "Axes must be different.")
@@ -239,7 +239,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
 @npsymbol(returns="array")
 def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
-    a = as_array(a)
+    a, shift, axis = as_array(a), listed(shift), listed(axis)
     if axis is None:
         return clang.reshape(_rolled(clang.reshape(a, (-1,)) if a.ndim != 1 else a, _total(shift), 0), a.shape)
     dims = [one_axis(a.ndim, d) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
@@ -269,8 +269,6 @@ def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
 
 def _rolled_by_value(a: TensorProxy, shift: TensorProxy, dim: int) -> TensorProxy:
     """A shift that only the run knows: positions are taken modulo the length."""
-    if shift.ndim:
-        raise NeedsEager("np.roll by an array of shifts needs their values")
     (length,) = sizes.concrete((a.shape[dim],), "np.roll")
     if length == 0:
         return a

@@ -18,7 +18,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy, pyval
 from tnp.lang.numpy.contractions import conjugated, summed
-from tnp.lang.numpy.operands import as_array, promote, static_int
+from tnp.lang.numpy.operands import as_array, listed, promote, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
@@ -273,7 +273,7 @@ def sliding_window_view(
     """The windows of that shape along ``axis`` (default: all axes), as new last dimensions of a read-only view."""
     if writeable:
         raise NeedsEager("a writeable sliding_window_view is not compiled")
-    a = as_array(x)
+    a, window_shape, axis = as_array(x), listed(window_shape), listed(axis)
     lengths = [static_int(n) for n in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,))]
     check(all(n >= 0 for n in lengths), lambda: "`window_shape` cannot contain negative values")
     if axis is None:

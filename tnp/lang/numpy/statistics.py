@@ -15,7 +15,7 @@ from tnp.core.proxies import TensorProxy, is_number
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import reductions
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, axes, promote, static_int
+from tnp.lang.numpy.operands import as_array, axes, listed, promote, static_int
 from tnp.lang.numpy.quantiles import Quantiles, lines, middle_mean, quantile_function, quantile_of, scalar_unless_kept
 from tnp.lang.numpy.reductions import NoValue, keeps_dims, sum_of, with_kept_dims
 from tnp.lang.numpy.registry import npsymbol
@@ -60,10 +60,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
     Raises ``ZeroDivisionError`` at run time for weights that sum to zero.
     """
-    a = as_array(a)
+    a, axis = as_array(a), listed(axis)
     dims = axes(a.ndim, axis)
     if weights is None:
-        mean = reductions.mean(a, axis, keepdims=keepdims)
+        mean = reductions.mean(a, dims, keepdims=keepdims)
         count = sizes.product([a.shape[d] for d in dims])
         check(
             0 not in [n for n in mean.shape if type(n) is int],

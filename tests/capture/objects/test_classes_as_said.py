@@ -1,0 +1,82 @@
+"""Objects that say that they are of another class than their own: mocks, proxies, stand-ins for packages that are not here."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import tnp
+from tests.flow_checks import same_as_eager
+
+
+class Missing:
+    """What raises when it is used, in the place of a package; its class does not."""
+
+    def __getattribute__(self, name):
+        if name == "__class__":
+            return type(None)
+        raise ImportError("there is no such package")
+
+
+class Rates:
+    high = 3.0
+
+
+class Proxy:
+    def __init__(self, inner):
+        object.__setattr__(self, "inner", inner)
+
+    def __getattribute__(self, name):
+        return getattr(object.__getattribute__(self, "inner"), name)
+
+
+class Property:
+    high = 2.0
+
+    @property
+    def __class__(self):
+        return Rates
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: mock.Mock(spec=Rates, high=4.0),
+        lambda: mock.MagicMock(spec=int),
+        lambda: Proxy(Rates()),
+        Property,
+        Missing,
+    ],
+)
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_the_class_that_is_said_is_the_class(make):
+    made = make()
+
+    def of_argument(x, it):
+        return (
+            x,
+            isinstance(it, Rates),
+            isinstance(it, (int, type(None))),
+            it.__class__ is Rates,
+            type(it).__name__,
+        )
+
+    def of_global(x):
+        return x + isinstance(made, Rates), made is None
+
+    same_as_eager(of_argument, lambda: (np.ones(2), made))
+    same_as_eager(of_global, lambda: (np.ones(2),))
+
+
+@pytest.mark.filterwarnings("ignore::tnp.EagerFallbackWarning")
+def test_what_is_not_used_is_not_asked():
+    """Attributes of the object raise, so nothing but its place in the dict may be looked at."""
+    exporters = {"plain": lambda x: x + 1, "other": Missing()}
+
+    def f(x, kind):
+        return exporters[kind](x) if kind in exporters else x
+
+    g = tnp.jit(f, strict=True)
+    np.testing.assert_array_equal(g(np.ones(2), "plain"), np.full(2, 2.0))
+    with pytest.raises(TypeError):
+        tnp.jit(f)(np.ones(2), "other")

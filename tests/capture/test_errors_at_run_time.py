@@ -128,3 +128,45 @@ def test_what_is_found_for_some_numbers_holds_for_those_alone(f):
         call(5)
         assert_same(call(2), x * 2)
     assert tnp.cache_info(jitted).misses == 2
+
+
+def stored_after_an_index(a, b):
+    b[np.argmax(b)] = 1
+    a **= 2
+
+
+def product_for_nothing(a, b):
+    a + a.item(0) * a.item(0)
+
+
+def divided_for_nothing(a, b):
+    if b.sum():
+        int(b[0, 0]) % 0
+
+
+def written_then_unknown_attribute(a, b):
+    if a.item(0) > 2:
+        v = -1.5
+        a[:] = 0
+    else:
+        v = a
+    return v.argsort()
+
+
+@pytest.mark.parametrize(
+    "f", [stored_after_an_index, product_for_nothing, divided_for_nothing, written_then_unknown_attribute]
+)
+def test_what_raises_raises_where_it_stands(f):
+    jitted = tnp.jit(f)
+    for first in (3, 1, 3, 2**62, 3):
+        found = []
+        for g in (f, jitted):
+            a, b = np.array([first, 2]), np.arange(8.0).reshape(4, 2)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+                try:
+                    outcome = g(a, b)
+                except Exception as error:
+                    outcome = repr(error)
+            found.append(repr((outcome, a, b)))
+        assert found[1] == found[0]

@@ -406,3 +406,40 @@ def test_lists_that_are_too_deep():
     for f in (one, whole):
         check(f, SQUARE, error=ValueError)
     check(fits, SQUARE)
+
+
+@pytest.mark.parametrize("value", [-5, 0, 2**62])
+def test_numbers_that_a_dtype_does_not_hold_compare(value):
+    def f(small, big):
+        if big.any():
+            if (small > big.item(0)).any():
+                small[0] = 7
+            else:
+                small[1] = big[1] != small[0]
+        return small == big.item(0)
+
+    for dtype in ("uint8", "int16", "uint32", "uint64"):
+        check(f, np.array([1, 2], dtype), np.array([value, 1]))
+
+
+@pytest.mark.parametrize("value", [3, 2**63, 2**64 - 1])
+def test_integers_of_uint64_as_arrays(value):
+    check(lambda x: np.append(x, x.item()), np.array([value], "uint64"))
+    check(lambda x: np.abs(x.item() + 1), np.array([value], "uint64"))
+
+
+def test_views_of_what_is_not_written_stay_views():
+    def f(a, b):
+        _, columns = np.broadcast_arrays(a, b)
+        np.negative(a, out=a)
+        return columns
+
+    a, b = np.ones((5, 1)), np.arange(4.0)
+    assert np.shares_memory(tnp.jit(f, strict=True)(a, b), b)
+
+
+def test_powers_in_place_that_are_refused():
+    def f(a):
+        a **= a
+
+    check(f, np.array([3, 2, -1])[::-1], error=ValueError)

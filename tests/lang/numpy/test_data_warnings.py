@@ -150,3 +150,43 @@ def test_what_else_numpy_warns_of(function):
 
         jitted = tnp.jit(function)
         assert messages(jitted) == messages(jitted) == messages(function)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, mask: x[mask].mean(),
+        lambda x, mask: x[mask].std(ddof=1),
+        lambda x, mask: x.compress(mask).var(),
+        lambda x, mask: np.average(x[mask]),
+        lambda x, mask: np.nanmean(x[mask]),
+        lambda x, mask: x[None][:, mask].mean(0),
+        lambda x, mask: x[None][:, mask].mean(1),
+        lambda x, mask: np.var(x, ddof=int(mask.sum())),
+    ],
+)
+def test_sizes_that_only_the_program_knows(f):
+    for dtype in ("float64", "uint16"):
+        for mask in ([True, True], [False, True], [False, False]):
+            check(f, np.ones(2, dtype), np.array(mask))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.cumprod(x, dtype="uint16"),
+        lambda x: x.sum(dtype="f4"),
+        lambda x: np.trace(x[None], dtype="f8"),
+        lambda x: int(np.complex64(1)),
+        lambda x: x.real.sum() if x.any() else int(np.complex64(1)),
+        lambda x: complex(0, x[:0].real.mean()),
+    ],
+)
+def test_each_call_warns(f):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        expected = said(f, np.array([1 + 1j, 2]))
+    jitted = tnp.jit(f)
+    for _ in range(3):
+        result, messages = said(jitted, np.array([1 + 1j, 2]))
+        assert (result, [m for m in messages if "runs eagerly" not in m]) == expected

@@ -166,7 +166,10 @@ def _takes_all(*args: Any, where: Any = True, **kwargs: Any) -> bool:
 
 
 #: functions that are better run as what they consist of, where this says so
-_IN_PARTS = {"matmul": _is_one_product_each, **dict.fromkeys(("average", "mean", "std", "var"), _takes_all)}
+_IN_PARTS = {
+    "matmul": _is_one_product_each,
+    **dict.fromkeys(("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var"), _takes_all),
+}
 #: functions that warn of what is in the data, which the program does itself
 _QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))
 _quiet = Namespace("quiet", "from tnp.executors.numpy import quiet")

@@ -50,10 +50,8 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
     if isinstance(x, NumberProxy):
         if dtype is not None:
             check_fits(x, dtype)
-        elif x.python_type is int and (intervals.bounds(x)[1] or 0) > _INT64_MAX:
-            raise NeedsEager(
-                "it makes an array of an integer of uint64, which NumPy makes one of int64 or of uint64, as its value is"
-            )
+        if dtype is None or dtype is dtypes.int64:
+            _check_default_integer(x)
         return clang.convert(x, dtypes.dtype_of_number(x.python_type) if dtype is None else dtype)
     if isinstance(x, range):
         return _progression(range(*map(int, (x.start, x.stop, x.step))), dtype)
@@ -71,6 +69,11 @@ def as_array(x: Any, dtype: DType | None = None) -> TensorProxy:
         own = clang.full((), x.item(), dtype=result_of(x.dtype))
         return own if dtype is None else clang.convert(own, dtype)
     raise NeedsEager(f"it makes an array of a {type(x).__name__}")
+
+
+def _check_default_integer(x: NumberProxy) -> None:
+    if x.python_type is int and (intervals.bounds(x)[1] or 0) > _INT64_MAX:
+        raise NeedsEager("it makes an array of an integer of uint64, whose dtype NumPy chooses by its value")
 
 
 def beyond(x: Any, dtype: DType) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
 from tnp.core.trace import Trace
 from tnp.executors import registry
@@ -49,7 +50,7 @@ class ExecutorSelection:
         if self.listed is None:
             kinds = {p.device.devicetype.value for p in tensors}
             named += [e for e in registry.get_device_executors(sorted(kinds - {"cpu"})) if e not in named]
-        if trace.numpy_kind != "numpy":  # arrays of that kind are among the arguments
+        if USER_KIND.of(trace) != "numpy":  # arrays of that kind are among the arguments
             own = registry.resolve(registry.executors_of_device("cuda") or ())
             named = [*(named if self.listed is not None else ()), *(e for e in own if e not in named)]
         behind = self.behind({p.lang.name for p in tensors})

@@ -14,13 +14,17 @@ from tnp.core.context import current_trace
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsValue
+from tnp.core.metadata import Metadata
 from tnp.core.sizes import Shape
 
 if TYPE_CHECKING:
     from tnp.core.intervals import Linear
     from tnp.core.languages import Language
 
-__all__ = ["Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
+__all__ = ["ASK", "Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
+
+#: of a number that is known only when the program runs, how to get the value, which the trace is then for: while it is acquired
+ASK: Metadata[Callable[[NumberProxy], bool | int | float | complex] | None] = Metadata(lambda: None, inherited=False)
 
 
 class Proxy:
@@ -95,9 +99,9 @@ class NumberProxy(Proxy):
         """
         trace = current_trace()
         if self.value is None:
-            if trace is not None and trace.ask is not None:
-                asked: bool | int | float | complex = trace.ask(self)
-                return asked
+            ask = None if trace is None else ASK.of(trace)
+            if ask is not None:
+                return ask(self)
             raise NeedsValue(f"the number {self.name} is known only when the program runs")
         if trace is not None:
             trace.depend_on_value(self)

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tnp.core import metadata
 from tnp.core.context import current_trace, state
 from tnp.core.errors import user_location
+from tnp.core.metadata import Metadata
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol
 
@@ -59,20 +61,8 @@ class Trace:
         self.row_major: set[str] = set()
         #: results that the caller may not write through
         self.read_only: set[str] = set()
-        #: the kind of array that values of the NumPy language are to the user: ``"numpy"``, or ``"cupy"`` where such arrays are given
-        self.numpy_kind = "numpy"
-        #: arguments that are ndarrays or NumPy's scalars whatever that kind is
-        self.host_arrays: set[str] = set()
-        #: values that were computed while gradients were off: no derivative goes through them
-        self.detached: set[str] = set()
-        #: of values that belong to functions which are checkpointed, whether a way back may compute them again, whatever that costs
-        self.repeats: dict[str, bool] = {}
-        #: whether it is the way forward of a step of training, so that parameters are others at the next call
-        self.trains = False
-        #: executors that refused an operation and said why: executor, operation, reason, where; of all traces of a program
-        self.refusals: list[tuple[str, str, str, Any]] = []
-        #: of a number that is known only when the program runs, how to get the value, which the trace is then for (while it is acquired)
-        self.ask: Callable[[NumberProxy], Any] | None = None
+        #: what others know of it, by their keys
+        self.metadata: dict[Metadata[Any], Any] = {}
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added
@@ -93,10 +83,7 @@ class Trace:
         new.number_definitions = other.number_definitions
         new.row_major = other.row_major
         new.read_only = other.read_only
-        new.numpy_kind, new.host_arrays = other.numpy_kind, other.host_arrays
-        new.detached, new.repeats = other.detached, other.repeats
-        new.trains = other.trains
-        new.refusals = other.refusals
+        new.metadata = metadata.inherited(other)
         new._names, new._counters = other._names, other._counters
         new._shares_names = other._shares_names = True
         return new
@@ -206,8 +193,8 @@ class Trace:
         return trace_source(self, self._context())
 
     def _context(self) -> dict[str, Any]:
-        """What printers begin with: operations may print otherwise in training (``__trains__``)."""
-        return {"__trains__": True} if self.trains else {}
+        """What printers begin with."""
+        return metadata.printed(self)
 
     def python_context(self) -> dict[str, Any]:
         """The names that the printed program uses and that its imports do not give."""

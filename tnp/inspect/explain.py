@@ -8,7 +8,7 @@ from tnp.api import jitted_behind, programs_of
 from tnp.core.errors import UserLocation
 from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
-from tnp.transforms.claim import FusedSymbol
+from tnp.transforms.claim import REFUSALS, FusedSymbol
 
 __all__ = ["OPAQUE", "Explanation", "explain"]
 
@@ -79,7 +79,7 @@ def _claims(traces: list[Trace]) -> list[str]:
         if b.sym.executor is not None:
             counts[b.sym.executor.name] = counts.get(b.sym.executor.name, 0) + 1
     lines = ["executors: " + (", ".join(f"{k} {v}" for k, v in counts.items()) or "none needed")]
-    refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in t.refusals)
+    refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in REFUSALS.of(t))
     for executor, operation, reason, location in refusals:
         where = f" at {location}" if isinstance(location, UserLocation) else ""
         lines.append(f"{executor} refused {operation}: {reason}{where}")

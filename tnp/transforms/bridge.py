@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, Symbol, map_proxies
@@ -24,12 +25,12 @@ Conversions = Mapping[tuple[str, str], Symbol]
 
 def kind_for_user(a: TensorProxy, trace: Trace) -> str:
     """The kind of array that the user holds: the language's own."""
-    return "torch" if a.lang.name == "torch" else trace.numpy_kind
+    return "torch" if a.lang.name == "torch" else USER_KIND.of(trace)
 
 
 def _given_kind(a: TensorProxy, trace: Trace) -> str:
     """The kind of an argument."""
-    return "numpy" if a.name in trace.host_arrays else kind_for_user(a, trace)
+    return "numpy" if a.name in HOST_ARRAYS.of(trace) else kind_for_user(a, trace)
 
 
 def kind_of(bsym: BoundSymbol, a: TensorProxy, trace: Trace) -> str:

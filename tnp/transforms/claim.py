@@ -15,6 +15,7 @@ from tnp.core import languages
 from tnp.core.context import state
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
+from tnp.core.metadata import Metadata
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow, map_bodies, through
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
@@ -23,7 +24,21 @@ from tnp.runtime import logs
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import common_subexpressions, may_raise, unread
 
-__all__ = ["Fusable", "FusedSymbol", "Update", "blame_extension", "claim", "fuses", "is_view", "opaque_function_of"]
+__all__ = [
+    "REFUSALS",
+    "Fusable",
+    "FusedSymbol",
+    "Update",
+    "blame_extension",
+    "claim",
+    "fuses",
+    "is_view",
+    "opaque_function_of",
+]
+
+
+#: executors that refused an operation and said why: executor, operation, reason, where
+REFUSALS: Metadata[list[tuple[str, str, str, Any]]] = Metadata(list)
 
 
 class Fusable(BoundSymbol):
@@ -199,7 +214,7 @@ class _Claims:
             return
         if bsym.subsymbols:
             _tell(bsym, None, refused.names)
-            self.new.refusals += refused.reasons
+            REFUSALS.of(self.new).extend(refused.reasons)
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -213,7 +228,7 @@ class _Claims:
     def _taken(self, bsym: BoundSymbol, executor: Any, refused: _Refused) -> None:
         """Logs who took an operation; why others did not is kept."""
         _tell(bsym, executor, refused.names)
-        self.new.refusals += refused.reasons + refused.of_fusers
+        REFUSALS.of(self.new).extend(refused.reasons + refused.of_fusers)
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tnp.core import languages, prims
+from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import in_bodies, is_control_flow, stored
@@ -203,7 +204,8 @@ def _singly(
     """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
     alone = Trace.like(trace)
     alone.value_guards, alone.row_major = {}, set()
-    alone.numpy_kind, alone.host_arrays = "numpy", set()
+    USER_KIND.put(alone, "numpy")
+    HOST_ARRAYS.put(alone, set())
     first = group[0]
     ours = first.fuser.array_kind if isinstance(first, Fusable) else None
     given = {p.name: _in_library(p, ours, alone) for p in inputs}

@@ -13,6 +13,7 @@ from typing import Any
 from tnp.core import languages, prims, sizes, views
 from tnp.core.activity import add_dependents, add_sources, is_differentiable
 from tnp.core.errors import GradientError, NeedsEager
+from tnp.core.gradient_marks import DETACHED, IS_TRAINING, RECOMPUTABLE
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace, tracing
@@ -74,7 +75,7 @@ class Partition:
             self._may_repeat,
         )
         names = {p.name for p in inputs}
-        add_dependents(self.joint.forward, names, trace.detached)
+        add_dependents(self.joint.forward, names, DETACHED.of(trace))
         #: what is saved and depends on the inputs
         self.dependent = [
             p for p in self.saved if isinstance(p, TensorProxy) and is_differentiable(p) and p.name in names
@@ -128,7 +129,7 @@ class Partition:
         """Whether a statement of the program may be run again on the way back."""
         if any(p.name in self.pinned for p in b.flat_outputs):
             return False
-        said = [x for p in b.flat_outputs if (x := self.trace.repeats.get(p.name)) is not None]
+        said = [x for p in b.flat_outputs if (x := RECOMPUTABLE.of(self.trace).get(p.name)) is not None]
         if not said:
             return is_cheap(b)
         return all(said) and _is_repeatable(b) and not b.has_tag_inside(OpTags.LATE_GUARD)
@@ -181,7 +182,7 @@ def partition(trace: Trace, requiring: set[str]) -> Partition | None:
     results = [*flat_proxies(trace.output), *(p for b in trace.body if _stores(b) for p in b.flat_inputs)]
     unique = {p.name: p for p in results}
     names = set(requiring)
-    add_dependents(trace.body, names, trace.detached)
+    add_dependents(trace.body, names, DETACHED.of(trace))
     _check_views(trace, names)
     arguments = {p.name for p in trace.args}
     outputs = [
@@ -222,7 +223,7 @@ def _check_views(trace: Trace, names: set[str]) -> None:
         if not any(p.name in found or p.name in names for p in b.flat_inputs) or OpTags.DETACHES in b.sym.tags:
             continue
         made = [p for p in b.flat_outputs if is_differentiable(p)]
-        if all(p.name in trace.detached for p in made):
+        if all(p.name in DETACHED.of(trace) for p in made):
             if OpTags.VIEW in b.sym.tags and _is_view(b):
                 found.update(p.name for p in made)
         elif any(p.name in found for p in b.flat_inputs):
@@ -241,7 +242,7 @@ def _views_of_arguments(trace: Trace, requiring: set[str]) -> list[BoundSymbol]:
         if OpTags.VIEW not in b.sym.tags or OpTags.DETACHES in b.sym.tags or b.sym.language is None:
             continue
         is_known = all(p.name in names or (p.name in arguments and not isinstance(p, TensorProxy)) for p in given)
-        if is_known and given and _is_view(b) and not any(p.name in trace.detached for p in made):
+        if is_known and given and _is_view(b) and not any(p.name in DETACHED.of(trace) for p in made):
             names.update(p.name for p in made)
             found.append(b)
     return found
@@ -280,7 +281,7 @@ def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[Bou
     """A trace of its own, without its return."""
     new = Trace.like(names)
     new.name = name
-    new.trains = True
+    IS_TRAINING.put(new, True)
     new.args = list(args)
     new.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in new.args]
     new.bound_symbols += bsyms
@@ -297,7 +298,7 @@ def _reached(trace: Trace, inputs: Sequence[TensorProxy], outputs: Sequence[Tens
     found: dict[str, set[str]] = {p.name: set() for p in inputs}
     for out in outputs:
         sources = {out.name}
-        add_sources(trace.body, sources, trace.detached)
+        add_sources(trace.body, sources, DETACHED.of(trace))
         for name in sources & found.keys():
             found[name].add(out.name)
     return found

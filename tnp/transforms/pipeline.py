@@ -7,6 +7,7 @@ from copy import copy
 from typing import Any
 
 from tnp.core import check
+from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
@@ -114,7 +115,7 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     done: dict[str, Any] = {}
 
     def finish(p: Any) -> Any:
-        if not isinstance(p, TensorProxy) or p.lang.name != "numpy" or trace.numpy_kind != "numpy":
+        if not isinstance(p, TensorProxy) or p.lang.name != "numpy" or USER_KIND.of(trace) != "numpy":
             return p  # CuPy has no scalars of its own
         if p.name not in trace.read_only and (p.ndim or p.name in finished):
             return p

@@ -27,6 +27,7 @@ from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree
+from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
@@ -290,10 +291,10 @@ class Inputs:
         e = source.expression
         kind = ArrayKind(value.dtype, value.shape, value.strides)
         self.prologue.guard_array(source, kind, value.flags.c_contiguous)
-        if self.trace.numpy_kind != "numpy" and not self.prologue.moves_arrays:
+        if USER_KIND.of(self.trace) != "numpy" and not self.prologue.moves_arrays:
             raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
         proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
-        self.trace.host_arrays.add(proxy.name)
+        HOST_ARRAYS.of(self.trace).add(proxy.name)
         strides: Strides = ROW_MAJOR
         if not value.flags.c_contiguous:
             whole = not any(s % value.itemsize for s in value.strides)
@@ -331,7 +332,7 @@ class Inputs:
         kind = self.prologue.constant(type(value), "type")
         self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
         proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
-        self.trace.host_arrays.add(proxy.name)
+        HOST_ARRAYS.of(self.trace).add(proxy.name)
         self._add(proxy, source)
         handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
         self._scalars[proxy.name] = (value, source)

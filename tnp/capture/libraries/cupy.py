@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.guards.prologue import Extent
+from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
 from tnp.lang import numpy as lnp
@@ -41,7 +42,7 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
     known = inputs.known_array(value, source)
     if known is not None:
         return known
-    if inputs.trace.host_arrays and not inputs.prologue.moves_arrays:
+    if HOST_ARRAYS.of(inputs.trace) and not inputs.prologue.moves_arrays:
         raise NeedsEager(f"{source.description} is an array of CuPy's beside ndarrays")
     prologue, e, what = inputs.prologue, source.expression, source.description
     try:
@@ -58,7 +59,7 @@ def lift(inputs: Inputs, value: Any, source: Source) -> Any:
         prologue.guard(f"{current}() != {value.device.id}", f"{what} is not on the current device")
         raise NeedsEager(f"{what} is on device {value.device.id}, which is not the current one")
     prologue.guard(f"{current}() == {value.device.id}", f"{what} is on the current device")
-    inputs.trace.numpy_kind = "cupy"
+    USER_KIND.put(inputs.trace, "cupy")
     proxy = TensorProxy(inputs.name_of(source), shape=tuple(value.shape), dtype=dtype, lang=lnp.language)
     strides = tuple(s // value.itemsize for s in value.strides)
     repeats = any(s == 0 and n > 1 for n, s in zip(value.shape, strides))

@@ -30,8 +30,9 @@ from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, re
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import languages, prims, sizes
+from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
-from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Step
@@ -75,7 +76,7 @@ class Tracer:
         self.trace = trace
         #: the values that Python has to know
         self.asking = Asking(self, answers)
-        trace.ask = lambda number: self.asking.value(number, "Python")
+        ASK.put(trace, lambda number: self.asking.value(number, "Python"))
         #: how many functions are being differentiated: what is asked for would be a constant to them
         self.differentiating = 0
         self.inputs = inputs
@@ -262,7 +263,7 @@ class Tracer:
             self.store_updated(args[0], result)
             return None
         warned = lnp.DATA_WARNINGS.get(symbol.id)
-        if warned is not None and self.trace.numpy_kind == "numpy":
+        if warned is not None and USER_KIND.of(self.trace) == "numpy":
             self.warn_of_data(warned(result, *proxies, **keywords))
         if info is None:
             made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)

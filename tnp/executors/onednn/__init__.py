@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from tnp.core.gradient_marks import IS_TRAINING
 from tnp.core.trace import Trace
 from tnp.executors.base import OperatorExecutor
 from tnp.executors.onednn.chains import chained, has_convolutions
@@ -48,7 +49,7 @@ class OneDNN(OperatorExecutor):
         return _missing()
 
     def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
-        if trace.trains or not has_convolutions(trace):
+        if IS_TRAINING.of(trace) or not has_convolutions(trace):
             return trace
         if not torch.backends.mkldnn.enabled or _missing() is not None:
             return trace

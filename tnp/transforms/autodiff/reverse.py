@@ -20,6 +20,7 @@ from tnp.core.activity import add_dependents, is_differentiable
 from tnp.core.context import current_trace
 from tnp.core.devices import DeviceType
 from tnp.core.errors import GradientError
+from tnp.core.gradient_marks import DETACHED
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, device_of
 from tnp.transforms.autodiff.replay import live
@@ -509,7 +510,7 @@ class Program:
         ``seeds`` are values and their cotangents. What computes the result is recorded in the current trace, maybe in a body inside the
         one that the program is in. Raises :class:`GradientError` for operations on the way that have no gradient.
         """
-        active = active_names(self.bound_symbols, (p.name for p in inputs), self.trace.detached)
+        active = active_names(self.bound_symbols, (p.name for p in inputs), DETACHED.of(self.trace))
         reverse = Reverse(active, {}, once=once, made=made)
         if once:
             reverse.see_writes(self.bound_symbols)

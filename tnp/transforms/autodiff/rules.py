@@ -27,7 +27,7 @@ from tnp.core.context import current_trace, registrations
 from tnp.core.errors import ExtensionError, GradientError
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies, id_of
-from tnp.transforms.claim import opaque_function_of
+from tnp.transforms.claim import REFUSALS, opaque_function_of
 
 if TYPE_CHECKING:
     from tnp.transforms.autodiff.reverse import Reverse
@@ -161,7 +161,7 @@ def rule_of_executor(bsym: BoundSymbol) -> Interleaved | None:
             return Interleaved(found.grad_transform)
         trace, reason = current_trace(), getattr(answer, "reason", None)
         if trace is not None and reason is not None:
-            trace.refusals.append((executor.name, bsym.sym.qualified_name, reason, bsym.location))
+            REFUSALS.of(trace).append((executor.name, bsym.sym.qualified_name, reason, bsym.location))
     return None
 
 

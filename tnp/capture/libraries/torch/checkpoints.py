@@ -1,6 +1,6 @@
 """``torch.utils.checkpoint``: functions whose values are not saved, but computed again on the way back.
 
-The function is a part of the trace like any other. :attr:`Trace.repeats` says of its values that the way back may compute them again,
+The function is a part of the trace like any other. :data:`tnp.core.gradient_marks.RECOMPUTABLE` says of its values that the way back may compute them again,
 and of its results that it may not, so that the choice of what is saved leaves out the first and begins with the second. What the function draws is saved: that is what torch has by winding its
 generator back. What eager's second run of the function would change once more (a moving average, a counter) a program would change
 once, so that such functions run eagerly.
@@ -18,6 +18,7 @@ from torch.utils.checkpoint import checkpoint, checkpoint_sequential, noop_conte
 from tnp.capture import active
 from tnp.capture.objects.shadows import stored_attributes
 from tnp.core.errors import NeedsEager
+from tnp.core.gradient_marks import RECOMPUTABLE
 from tnp.core.symbol import BoundSymbol, OpTags
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _checkpoint(
     names = {p.name for b in (*made, *_inside(made)) for p in b.flat_outputs}
     results: dict[str, Any] = {}
     tracer.value(result, results)
-    tracer.trace.repeats.update((name, name not in results) for name in names)
+    RECOMPUTABLE.of(tracer.trace).update((name, name not in results) for name in names)
     return result
 
 

@@ -2,7 +2,7 @@
 
 The trace of a program of which arguments require gradients is differentiated as a whole after it is traced
 (:mod:`tnp.compile.aot_autograd`). What has to be noted meanwhile is what the trace does not show: what was computed under
-``torch.no_grad()`` (:attr:`Trace.detached`), and writes that mean something else to autograd than "from now on this value".
+``torch.no_grad()`` (:data:`tnp.core.gradient_marks.DETACHED`), and writes that mean something else to autograd than "from now on this value".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from tnp.capture.tracing.traced_values import serials
 from tnp.core.activity import add_dependents
 from tnp.core.errors import NeedsEager
+from tnp.core.gradient_marks import DETACHED
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags, flat_proxies
 from tnp.lang.torch import autocast
@@ -178,7 +179,7 @@ class Gradients:
             raise NeedsEager("it turns gradients off in a loop or a branch")
         for b in bsyms:
             given = {p.name for p in b.flat_inputs}
-            self.tracer.trace.detached.update(p.name for p in b.flat_outputs if p.name not in given)
+            DETACHED.of(self.tracer.trace).update(p.name for p in b.flat_outputs if p.name not in given)
 
     # Who requires a gradient
 
@@ -198,7 +199,7 @@ class Gradients:
             for p in b.flat_outputs
             if all(p.name != q.name for q in b.flat_inputs)
         }
-        detached = trace.detached | off
+        detached = DETACHED.of(trace) | off
         names, count = self._known
         if count > len(trace.bound_symbols):  # some of them have been undone
             names, count = set(), 0
@@ -223,7 +224,7 @@ class Gradients:
         """Notes that the results of the call that was just recorded depend on its arguments as told."""
         if depend is not None:
             results = [p for p in self.tracer.trace.statements[-1].flat_outputs if isinstance(p, TensorProxy)]
-            self.tracer.trace.detached.update(p.name for p, d in zip(results, depend, strict=True) if not d)
+            DETACHED.of(self.tracer.trace).update(p.name for p, d in zip(results, depend, strict=True) if not d)
 
     def viewed(self, a: TracedArray, bsyms: list[BoundSymbol]) -> None:
         """Notes whether ``a``, a view that ``bsyms`` made, is one of which autograd does not know."""

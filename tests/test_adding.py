@@ -21,17 +21,17 @@ PAGE = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
 #: ``1. `file`, after `line`: …`` or ``1. A new file `name` in `folder`: …``, and the lines that go there
 STEP = re.compile(
     r"^\d\. (?:`(?P<file>[^`]+)`, (?P<where>after|before|in place of) `(?P<anchor>[^`]+)`|"
-    r"A new file `(?P<name>[^`]+)` in `(?P<folder>[^`]+)`).*?^   ```python\n(?P<text>.*?)^   ```$",
+    r"A new file `(?P<name>[^`]+)` in `(?P<folder>[^`]+)`).*?^   ```(?:python)?\n(?P<text>.*?)^   ```$",
     re.MULTILINE | re.DOTALL,
 )
 
 
 def steps_of(title):
-    """The steps of a checklist: as many as it has blocks of Python."""
+    """The steps of a checklist, each with a block of lines."""
     _, section = PAGE.split(f"\n### {title}\n")
     section = re.split(r"^##", section, maxsplit=1, flags=re.MULTILINE)[0]
     found = list(STEP.finditer(section))
-    assert len(found) == section.count("```python") == len(re.findall(r"^\d\. ", section, re.MULTILINE)) > 0
+    assert len(found) == section.count("   ```") // 2 == len(re.findall(r"^\d\. ", section, re.MULTILINE)) > 0
     return found
 
 
@@ -43,7 +43,7 @@ def place(lines, anchor, path):
 
 
 def do(step, tree):
-    """Changes a file below ``tree``, or makes it."""
+    """Changes a file below ``tree``, or makes it. Two empty lines part what goes before a line from it."""
     text = textwrap.dedent(step["text"])
     if step["name"]:
         path = tree / step["folder"] / step["name"]
@@ -59,7 +59,7 @@ def do(step, tree):
     if step["where"] == "in place of":
         lines[at] = indented
     else:
-        lines.insert(at + (step["where"] == "after"), indented)
+        lines.insert(at + (step["where"] == "after"), indented + "\n\n" * (step["where"] == "before"))
     path.write_text("".join(lines))
 
 

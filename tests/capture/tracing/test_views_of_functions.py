@@ -396,3 +396,20 @@ def test_an_array_and_a_reshape_of_it_are_returned_as_numpy_relates_them():
             columns, flat, rows = tnp.jit(program, executors=executors)(_matrix())
         assert not np.shares_memory(columns, flat)
         assert not np.shares_memory(columns, rows)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.complex128])
+def test_scalar_types_of_arrays(kind):
+    """``np.float64(x)`` is ``x`` itself where that is an array of this dtype, and a new array of another."""
+
+    def f(x):
+        y = kind(x)
+        y *= 2
+        return y, kind(x) is x
+
+    for x in (np.ones(3), np.arange(4.0)[::2], np.ones((2, 1))):
+        expected, actual = x.copy(), x.copy()
+        result, same = tnp.jit(f, strict=True)(actual)
+        np.testing.assert_array_equal(result, f(expected)[0])
+        np.testing.assert_array_equal(actual, expected)
+        assert (result is actual) == same == (kind is np.float64)

@@ -294,6 +294,8 @@ class Runtime(ControlFlow):
         if issubclass(cls, (np.number, np.bool)) and not kwargs and (is_traced(args) or not args):
             if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
                 raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
+            if len(args) == 1 and not kwargs and type(args[0]) is TracedArray and args[0].shape_:
+                return active.current().call(lnp.asarray, (args[0], cls), {})  # the array itself if it has the dtype
             return active.current().call(lnp.scalar_of, (cls, *args), kwargs)
         if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
             raise NeedsEager(f"it makes a {cls.__name__} of an array")

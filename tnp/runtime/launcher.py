@@ -41,12 +41,11 @@ __all__ = [
     "POLL_DECLARED",
     "RECORD_WORDS",
     "REFUSED",
-    "CtypesLauncher",
     "Input",
     "Launcher",
     "Output",
     "Spec",
-    "make_ctypes_launcher",
+    "check_spec",
     "make_launcher",
 ]
 
@@ -373,7 +372,7 @@ class _State(tuple[Any, ...]):
     __slots__ = ()
 
 
-def _check(spec: Spec) -> None:
+def check_spec(spec: Spec) -> None:
     """Raises ``ValueError`` for a specification that does not make sense."""
     if spec.single and len(spec.outputs) != 1:
         raise ValueError("single=True needs exactly one output")
@@ -441,7 +440,7 @@ class Launcher:
         ``owner`` is kept as long as the builtin: what the kernel's machine code belongs to. Raises ``ValueError`` for a
         specification that does not make sense, ``Unavailable`` for one with too many inputs and outputs.
         """
-        _check(spec)
+        check_spec(spec)
         if len(spec.inputs) + len(spec.outputs) > MAX_SLOTS:
             raise Unavailable(f"more than {MAX_SLOTS} inputs and outputs")
         with _lock:
@@ -518,94 +517,3 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
 def make_launcher(name: str, slow: Callable[..., Any]) -> Launcher:
     """A launcher that calls ``slow`` until a kernel is installed; raises ``Unavailable``."""
     return Launcher(name, slow)
-
-
-class CtypesLauncher:
-    """The same in Python, for interpreters without a native launcher."""
-
-    def __init__(self, name: str, slow: Callable[..., Any]) -> None:
-        self.name = name
-        #: what is called now; a list, so that the function does not need the launcher to stay
-        self._installed: list[Callable[..., Any]] = []
-
-        def function(*args: Any, installed: list[Callable[..., Any]] = self._installed) -> Any:
-            return (installed[-1] if installed else slow)(*args)
-
-        function.__name__ = function.__qualname__ = name
-        self._slow = slow
-        self.function: Callable[..., Any] = function
-
-    def install(self, spec: Spec, kernel_address: int, release_gil: bool = False, *, owner: Any = None) -> None:
-        """As :meth:`Launcher.install`."""
-        _check(spec)
-        prototype = (ctypes.CFUNCTYPE if release_gil else ctypes.PYFUNCTYPE)(ctypes.c_int64, ctypes.c_void_p)
-        self._installed.append(functools.partial(_call, spec, prototype(kernel_address), self._slow, owner))
-
-
-#: how numbers lie in a slot
-_NUMBERS = {"int": np.int64, "bool": np.int64, "float": np.float64, "complex": np.complex128}
-
-
-def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owner: Any, *args: Any) -> Any:
-    """What the native function does; ``owner`` is only kept."""
-    if len(args) != len(spec.inputs) or not all(map(_fits, spec.inputs, args)):
-        return slow(*args)
-    data = [a if x.kind == "array" else _number(x, a) for x, a in zip(spec.inputs, args)]
-    try:
-        for x in spec.outputs:
-            if x.kind == "input":
-                data.append(data[x.index])
-            else:
-                data.append(np.ndarray(x.shape, x.dtype, strides=x.strides) if x.kind == "array" else _number(x, 0))
-    except (MemoryError, ValueError):
-        return slow(*args)
-    slots = (ctypes.c_void_p * (len(data) + RECORD_WORDS))(*[a.ctypes.data for a in data])
-    code = kernel(slots)
-    if code == FAILED:
-        return slow(*args, ctypes.addressof(slots))
-    if code:
-        return slow(*args)
-    results = [_result(x, a, args) for x, a in zip(spec.outputs, data[len(args) :])]
-    return results[0] if spec.single else tuple(results)
-
-
-def _number(x: Input | Output, value: Any) -> np.ndarray:
-    """A slot's 16 bytes, as an array without dimensions that ``value`` is written to."""
-    dtype = np.dtype(_NUMBERS.get(x.kind, x.dtype))
-    number = np.zeros(2, np.int64).view(np.int8)[: dtype.itemsize].view(dtype).reshape(())
-    number[()] = value
-    return number
-
-
-def _fits(x: Input, arg: Any) -> bool:
-    """Whether ``arg`` is what ``x`` says."""
-    if x.kind == "scalar":
-        return type(arg) is np.dtype(x.dtype).type
-    if type(arg) is not INPUT_KINDS[x.kind][1]:
-        return False
-    if x.kind == "int":
-        return x.low <= arg <= x.high
-    if x.kind != "array":
-        return True
-    strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
-    usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
-    return (
-        arg.shape == tuple(x.shape)
-        and strides_fit
-        and usable
-        and (arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact))
-    )
-
-
-def _result(x: Output, data: np.ndarray, args: Sequence[Any]) -> Any:
-    """The output ``x``, which the kernel wrote to ``data``."""
-    if x.kind == "input":
-        return args[x.index]
-    if x.kind == "array":
-        return data
-    return data[()] if x.kind == "scalar" else INPUT_KINDS[x.kind][1](data[()])
-
-
-def make_ctypes_launcher(name: str, slow: Callable[..., Any]) -> CtypesLauncher:
-    """As :func:`make_launcher`, for every interpreter."""
-    return CtypesLauncher(name, slow)

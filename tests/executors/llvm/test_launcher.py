@@ -11,8 +11,9 @@ import weakref
 import numpy as np
 import pytest
 
+from tnp.runtime.ctypes_launcher import make_ctypes_launcher
 from tnp.runtime.engine import Unavailable, compile_ir
-from tnp.runtime.launcher import Input, Output, Spec, _foreign, make_ctypes_launcher, make_launcher
+from tnp.runtime.launcher import Input, Output, Spec, _foreign, make_launcher
 
 MAKERS = [make_ctypes_launcher] if _foreign() else [make_launcher, make_ctypes_launcher]
 

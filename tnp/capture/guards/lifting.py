@@ -13,12 +13,12 @@ import re
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tnp.capture.contract import is_compiled_array, is_compiled_function, row_of
+from tnp.capture.guards.lifted_container import LiftedContainer
 from tnp.capture.guards.prologue import ArrayKind, Extent, Prologue, Source, disjoint
 from tnp.capture.libraries.base import library_of_value
 from tnp.capture.objects.foreign import Foreign
@@ -44,44 +44,6 @@ __all__ = ["Inputs"]
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
 
 
-@dataclass(frozen=True)
-class _Lifted:
-    """A container made for the program in place of one that it was given, and what it held then."""
-
-    made: Any
-    contents: list[Any]
-    source: Source
-    kind: type
-    #: the container that the program was given
-    real: Any
-
-    def changed(self) -> bool:
-        """Whether the program changed it."""
-        if isinstance(self.made, (list, tuple)):
-            now: Any = self.made
-        elif type(self.made) is dict:
-            now = [*self.made, *self.made.values()]
-        elif type(self.made) is set:
-            return self.made != set(self.contents)
-        else:
-            now = pytree.flatten(self.made)[0]
-        return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
-
-    def restore(self) -> None:
-        """Takes back what the program did to it, on trial."""
-        if not self.changed():
-            return
-        if type(self.made) is dict:
-            half = len(self.contents) // 2
-            self.made.clear()
-            self.made.update(zip(self.contents[:half], self.contents[half:]))
-        elif type(self.made) is set:
-            self.made.clear()
-            self.made.update(self.contents)
-        elif isinstance(self.made, list):
-            self.made[:] = self.contents
-
-
 class Inputs:
     """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""
 
@@ -96,7 +58,7 @@ class Inputs:
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
-        self.containers: list[_Lifted] = []
+        self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
         self.same: dict[int, Any] = {}
         #: of a default: it, and what the program got in its place
@@ -170,7 +132,7 @@ class Inputs:
         self.prologue.guard(condition, f"{source.description} is {value!r}")
         made = type(value)(value)
         if type(value) is set:
-            self.containers.append(_Lifted(made, list(value), source, set, value))
+            self.containers.append(LiftedContainer(made, list(value), source, set, value))
         return made
 
     def lift_foreign(self, value: Any, source: Source) -> Any:
@@ -402,7 +364,7 @@ class Inputs:
         made += [self.lift(v, source.item(i)) for i, v in enumerate(value)]
         if isinstance(value, tuple):
             made = type(value)(*made) if hasattr(value, "_fields") else tuple(made)
-        self.containers.append(_Lifted(made, list(made), source, type(value), value))
+        self.containers.append(LiftedContainer(made, list(made), source, type(value), value))
         return made
 
     def _lift_dict(self, value: dict[Any, Any], source: Source) -> dict[Any, Any]:
@@ -417,7 +379,7 @@ class Inputs:
             key = self._key(k)
             lifted = k if type(k) in _PLAIN_KEYS else self._lift_key(k, Source(key, f"a key of {source.description}"))
             made[lifted] = self.lift(v, Source(f"{e}[{key}]", f"{source.description}[{k!r}]"))
-        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, value))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, value))
         return made
 
     def _lift_key(self, key: Any, source: Source) -> Any:
@@ -426,7 +388,7 @@ class Inputs:
 
     def watch(self, made: dict[Any, Any], source: Source, real: Any = None) -> None:
         """Sees to it that a program that changes a dict made for it runs eagerly."""
-        self.containers.append(_Lifted(made, [*made, *made.values()], source, dict, real))
+        self.containers.append(LiftedContainer(made, [*made, *made.values()], source, dict, real))
 
     def lift_node(self, value: Any, source: Source) -> Any:
         """A container that optree takes apart."""
@@ -449,7 +411,7 @@ class Inputs:
         ]
         made = unflatten(metadata, items)
         self._by_identity[id(value)] = (value, made, source.expression)
-        self.containers.append(_Lifted(made, items, source, type(value), value))
+        self.containers.append(LiftedContainer(made, items, source, type(value), value))
         return made
 
     def _key(self, key: Any) -> str:

@@ -41,7 +41,7 @@ from tnp.capture.control_flow.definite_assignment import hook_unsure_names
 from tnp.capture.control_flow.liveness import PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, function_definition, statements_in, walk, with_places
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
-from tnp.capture.rewrite.source_ast import tree_from_block, tree_from_file
+from tnp.capture.rewrite.source_ast import _as_list, _is_part, _outline, _private_names, tree_from_block, tree_from_file
 from tnp.core.check import enabled
 from tnp.core.errors import InternalError
 from tnp.runtime import disk_cache, locks
@@ -533,30 +533,6 @@ def _tree(f: types.FunctionType, private: dict[str, str]) -> Any:
     return None
 
 
-def _is_part(code: types.CodeType, other: types.CodeType) -> bool:
-    """Whether ``other`` takes what ``code`` takes, and has its names and more."""
-    count = code.co_argcount + code.co_kwonlyargcount
-    return (
-        code.co_varnames[:count] == other.co_varnames[:count]
-        and count == other.co_argcount + other.co_kwonlyargcount
-        and set(code.co_varnames) <= set(other.co_varnames)
-        and set(code.co_names) <= set(other.co_names)
-    )
-
-
-def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
-    """What codes of one source have in common, wherever it stands in a file."""
-    constants = [
-        _outline(c, private) if isinstance(c, types.CodeType) else repr(c).rpartition("<locals>.")[2]
-        for c in code.co_consts
-    ]
-    return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
-
-
-def _as_list(x: Any) -> list[Any]:
-    return x if isinstance(x, list) else [x]
-
-
 def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> types.CodeType | None:
     """The code of ``node``, a tree of ``f`` that may have been changed, with the closure variables of ``f`` and the runtime.
     ``has_places``: every node in it has its place in the source."""
@@ -595,19 +571,6 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
     if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
         return None
     return inner.replace(co_name=f.__code__.co_name)
-
-
-def _private_names(code: types.CodeType) -> dict[str, str]:
-    """``__name`` → ``_Class__name``, for the names that Python has mangled in ``code``."""
-    found: dict[str, str] = {}
-    for name in code.co_names:
-        cls, _, rest = name.partition("__")
-        if cls.startswith("_") and len(cls) > 1 and rest and not rest.endswith("__"):
-            found[f"__{rest}"] = name
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found.update(_private_names(constant))
-    return found
 
 
 _FUTURE_FLAGS = 0

@@ -99,3 +99,40 @@ def _place(span: tuple[Any, Any, Any, Any]) -> Any:
 def _span(node: ast.expr) -> tuple[Any, Any, int, Any]:
     """Where an expression stands, as :meth:`code.co_positions` says it."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _is_part(code: types.CodeType, other: types.CodeType) -> bool:
+    """Whether ``other`` takes what ``code`` takes, and has its names and more."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    return (
+        code.co_varnames[:count] == other.co_varnames[:count]
+        and count == other.co_argcount + other.co_kwonlyargcount
+        and set(code.co_varnames) <= set(other.co_varnames)
+        and set(code.co_names) <= set(other.co_names)
+    )
+
+
+def _outline(code: types.CodeType, private: dict[str, str]) -> tuple[Any, ...]:
+    """What codes of one source have in common, wherever it stands in a file."""
+    constants = [
+        _outline(c, private) if isinstance(c, types.CodeType) else repr(c).rpartition("<locals>.")[2]
+        for c in code.co_consts
+    ]
+    return code.co_name, [private.get(n, n) for n in code.co_names], code.co_varnames, constants
+
+
+def _as_list(x: Any) -> list[Any]:
+    return x if isinstance(x, list) else [x]
+
+
+def _private_names(code: types.CodeType) -> dict[str, str]:
+    """``__name`` → ``_Class__name``, for the names that Python has mangled in ``code``."""
+    found: dict[str, str] = {}
+    for name in code.co_names:
+        cls, _, rest = name.partition("__")
+        if cls.startswith("_") and len(cls) > 1 and rest and not rest.endswith("__"):
+            found[f"__{rest}"] = name
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found.update(_private_names(constant))
+    return found

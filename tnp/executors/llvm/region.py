@@ -17,7 +17,7 @@ from tnp.executors.llvm.graph import Graph, Node
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
-from tnp.runtime import engine, launcher, locks, logs, threads
+from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
@@ -54,7 +54,7 @@ class NativeRegion:
         try:
             self.launcher: Any = launcher.make_launcher(name, self._slow)
         except Unavailable:
-            self.launcher = launcher.make_ctypes_launcher(name, self._slow)
+            self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._slow)
 
     def describe(self) -> list[str]:
         """In lines of text, what was compiled."""

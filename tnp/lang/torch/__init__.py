@@ -16,6 +16,7 @@ from tnp.lang.torch.registry import by_id, language, symbol_of
 #: the modules that define functions, in an order in which each can use those before it
 FAMILIES = (
     "elementwise",
+    "selecting",
     "shape",
     "joining",
     "creation",

@@ -13,10 +13,11 @@ from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
-from tnp.lang.torch.elementwise import clamp, sigmoid, true_divide
+from tnp.lang.torch.elementwise import sigmoid, true_divide
 from tnp.lang.torch.operands import dimension, float_dtype, known, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import language, torchsymbol
+from tnp.lang.torch.selecting import clamp
 from tnp.lang.torch.shape import detach
 
 __all__ = ["batch_norm_in_training", "dropout_mask", "dropped", "floating", "log_softmax_along"]

@@ -11,11 +11,11 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import OpTags
 from tnp.lang.torch.contractions import matmul
 from tnp.lang.torch.creation import from_sequence
-from tnp.lang.torch.elementwise import isclose
 from tnp.lang.torch.indexing import lined, nothing_of
 from tnp.lang.torch.operands import float_dtype, known, static_int, tensor_only
 from tnp.lang.torch.reductions import reduced
 from tnp.lang.torch.registry import torchsymbol
+from tnp.lang.torch.selecting import isclose
 
 __all__: list[str] = []
 

@@ -17,11 +17,10 @@ from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import OpTags, Symbol
-from tnp.lang.torch.dtypes import default_dtype, result_dtype, to_torch_dtype
+from tnp.lang.torch.dtypes import result_dtype
 from tnp.lang.torch.operands import (
     as_tensor,
     float_dtype,
-    known,
     operands_in,
     promote,
     static_int,
@@ -55,7 +54,7 @@ _OTHER_NAMES = {
 ELEMENTWISE = (OpTags.ELEMENTWISE,)
 
 
-def _checked(xs: list[Any], kinds: str, name: str) -> list[Any]:
+def of_kinds(xs: list[Any], kinds: str, name: str) -> list[Any]:
     for x in xs:
         if isinstance(x, TensorProxy) and x.dtype.kind not in kinds:
             raise NeedsOpaque(f"{name} of {x.dtype}")
@@ -71,10 +70,10 @@ def _symbol_of(row: Row) -> Symbol:
 
     def unary(input: Any) -> TensorProxy:
         tensor_only(input)
-        return function(*_checked(promote(input, floating=floating), kinds, name))
+        return function(*of_kinds(promote(input, floating=floating), kinds, name))
 
     def binary(input: Any, other: Any) -> TensorProxy:
-        return function(*_checked(promote(input, other, floating=floating), kinds, name))
+        return function(*of_kinds(promote(input, other, floating=floating), kinds, name))
 
     meta = unary if row.nargs == 1 else binary
     meta.__name__, meta.__doc__ = name, f"``torch.{name}`` of each element, or of elements that broadcast."
@@ -98,7 +97,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
     """``input + alpha * other``."""
     if alpha != 1 and is_number(other):
         raise NeedsOpaque("a multiple of a number")
-    return clang.add(*_checked(promote(input, _scaled(other, alpha)), "biufc", "add"))
+    return clang.add(*of_kinds(promote(input, _scaled(other, alpha)), "biufc", "add"))
 
 
 @torchsymbol("sub", "subtract", "__sub__", method="sub", tags=ELEMENTWISE)
@@ -108,7 +107,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
         raise NeedsOpaque("a multiple of a number")
     if any((x.dtype.kind if isinstance(x, TensorProxy) else "") == "b" for x in (input, other)):
         raise NeedsOpaque("a difference of bools")
-    return clang.sub(*_checked(promote(input, _scaled(other, alpha)), "iufc", "sub"))
+    return clang.sub(*of_kinds(promote(input, _scaled(other, alpha)), "iufc", "sub"))
 
 
 @torchsymbol("rsub", "__rsub__", tags=ELEMENTWISE)
@@ -120,7 +119,7 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> TensorProxy:
 @torchsymbol("true_divide", "__truediv__", method="div", tags=ELEMENTWISE)
 def true_divide(input: Any, other: Any) -> TensorProxy:
     """``input / other``, in a floating dtype."""
-    return clang.div(*_checked(promote(input, other, floating=True), "fc", "div"))
+    return clang.div(*of_kinds(promote(input, other, floating=True), "fc", "div"))
 
 
 @torchsymbol("div", "divide", tags=ELEMENTWISE)
@@ -130,7 +129,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
         return true_divide(input, other)
     if rounding_mode == "floor":
         return floor_divide(input, other)
-    a, b = _checked(_divisible(input, other), "iuf", "div")
+    a, b = of_kinds(_divisible(input, other), "iuf", "div")
     dtype = next(x.dtype for x in (a, b) if isinstance(x, TensorProxy))
     if dtype.kind == "f":
         return clang.trunc(clang.div(a, b))
@@ -161,20 +160,20 @@ def _divisible(input: Any, other: Any) -> list[Any]:
 @torchsymbol("floor_divide", "__floordiv__", method="floor_divide", tags=ELEMENTWISE)
 def floor_divide(input: Any, other: Any) -> TensorProxy:
     """``input // other``, rounded down."""
-    return clang.floor_divide(*_checked(_divisible(input, other), "iuf", "floor_divide"))
+    return clang.floor_divide(*of_kinds(_divisible(input, other), "iuf", "floor_divide"))
 
 
 @torchsymbol("remainder", "__mod__", method="remainder", tags=ELEMENTWISE)
 def remainder(input: Any, other: Any) -> TensorProxy:
     """``input % other``, with the sign of ``other``."""
-    return clang.remainder(*_checked(_divisible(input, other), "iuf", "remainder"))
+    return clang.remainder(*of_kinds(_divisible(input, other), "iuf", "remainder"))
 
 
 @torchsymbol("fmod", tags=ELEMENTWISE)
 def fmod(input: Any, other: Any) -> TensorProxy:
     """The remainder with the sign of ``input``."""
     tensor_only(input)
-    return clang.fmod(*_checked(_divisible(input, other), "iuf", "fmod"))
+    return clang.fmod(*of_kinds(_divisible(input, other), "iuf", "fmod"))
 
 
 @torchsymbol("pow", "__pow__", method="pow", tags=ELEMENTWISE)
@@ -190,7 +189,7 @@ def pow(input: Any, exponent: Any) -> TensorProxy:
         return clang.square(base) if exponent == 2 else clang.pow(base, power)
     if kind in "iu" and isinstance(exponent, TensorProxy):
         return _integer_power(*clang.broadcast(as_tensor(base, power.dtype), power))
-    return clang.pow(*_checked([base, power], "f", "pow"))
+    return clang.pow(*of_kinds([base, power], "f", "pow"))
 
 
 def _integer_power(a: TensorProxy, b: TensorProxy) -> TensorProxy:
@@ -206,7 +205,7 @@ def _integer_power(a: TensorProxy, b: TensorProxy) -> TensorProxy:
 def square(input: Any) -> TensorProxy:
     """``input * input``; of bools in int64."""
     tensor_only(input)
-    return clang.square(*_checked(promote(input, 2)[:1], "iufc", "square"))
+    return clang.square(*of_kinds(promote(input, 2)[:1], "iufc", "square"))
 
 
 @torchsymbol("float_power", tags=ELEMENTWISE)
@@ -229,7 +228,7 @@ def positive(input: Any) -> TensorProxy:
 @torchsymbol("frac", tags=ELEMENTWISE)
 def frac(input: Any) -> TensorProxy:
     """What is behind the point, with the sign of the number."""
-    (a,) = _checked([input], "f", "frac")
+    (a,) = of_kinds([input], "f", "frac")
     return clang.sub(a, clang.trunc(a))
 
 
@@ -239,7 +238,7 @@ def sign(input: Any) -> TensorProxy:
     tensor_only(input)
     if input.dtype.kind == "b":
         return input
-    (a,) = _checked([input], "iuf", "sign")
+    (a,) = of_kinds([input], "iuf", "sign")
     return clang.where(clang.isnan(a), 0, clang.sign(a)) if a.dtype.kind == "f" else clang.sign(a)
 
 
@@ -252,7 +251,7 @@ def sgn(input: Any) -> TensorProxy:
 @torchsymbol("signbit", tags=ELEMENTWISE)
 def signbit(input: Any) -> TensorProxy:
     """Whether the sign is negative, that of a zero included."""
-    (a,) = _checked([as_tensor(input)], "biuf", "signbit")
+    (a,) = of_kinds([as_tensor(input)], "biuf", "signbit")
     if a.dtype.kind == "f":
         return clang.signbit(a)
     return clang.lt(a, 0) if a.dtype.kind == "i" else clang.full_like(a, False, dtype=dtypes.bool8)
@@ -263,7 +262,7 @@ def round(input: Any, *, decimals: Any = 0) -> TensorProxy:
     """The nearest integer, the even one of two."""
     tensor_only(input)
     places = static_int(decimals)
-    (a,) = _checked([input], "iuf" if places == 0 else "f", "round")
+    (a,) = of_kinds([input], "iuf" if places == 0 else "f", "round")
     if places == 0:
         return clang.round(a) if a.dtype.kind == "f" else a
     if a.dtype.bits == 16 or not -22 <= places <= 22:  # 10 ** 22 is the last power that a float64 holds
@@ -276,40 +275,40 @@ def round(input: Any, *, decimals: Any = 0) -> TensorProxy:
 @torchsymbol("deg2rad", tags=ELEMENTWISE)
 def deg2rad(input: Any) -> TensorProxy:
     """Degrees as radians."""
-    return clang.mul(*_checked(promote(input, floating=True), "f", "deg2rad"), math.pi / 180)
+    return clang.mul(*of_kinds(promote(input, floating=True), "f", "deg2rad"), math.pi / 180)
 
 
 @torchsymbol("rad2deg", tags=ELEMENTWISE)
 def rad2deg(input: Any) -> TensorProxy:
     """Radians as degrees."""
-    return clang.mul(*_checked(promote(input, floating=True), "f", "rad2deg"), 180 / math.pi)
+    return clang.mul(*of_kinds(promote(input, floating=True), "f", "rad2deg"), 180 / math.pi)
 
 
 @torchsymbol("isneginf", tags=ELEMENTWISE)
 def isneginf(input: Any) -> TensorProxy:
     """Whether it is minus infinity."""
-    (a,) = _checked([as_tensor(input)], "biuf", "isneginf")
+    (a,) = of_kinds([as_tensor(input)], "biuf", "isneginf")
     return clang.eq(a, -math.inf) if a.dtype.kind == "f" else clang.full_like(a, False, dtype=dtypes.bool8)
 
 
 @torchsymbol("isposinf", tags=ELEMENTWISE)
 def isposinf(input: Any) -> TensorProxy:
     """Whether it is plus infinity."""
-    (a,) = _checked([as_tensor(input)], "biuf", "isposinf")
+    (a,) = of_kinds([as_tensor(input)], "biuf", "isposinf")
     return clang.eq(a, math.inf) if a.dtype.kind == "f" else clang.full_like(a, False, dtype=dtypes.bool8)
 
 
 @torchsymbol("isreal", tags=ELEMENTWISE)
 def isreal(input: Any) -> TensorProxy:
     """Whether the imaginary part is zero."""
-    (a,) = _checked([as_tensor(input)], "biuf", "isreal")
+    (a,) = of_kinds([as_tensor(input)], "biuf", "isreal")
     return clang.full_like(a, True, dtype=dtypes.bool8)
 
 
 @torchsymbol("sigmoid", "expit", tags=ELEMENTWISE)
 def sigmoid(input: Any) -> TensorProxy:
     """``1 / (1 + exp(-input))``."""
-    (a,) = _checked(promote(input, floating=True), "f", "sigmoid")
+    (a,) = of_kinds(promote(input, floating=True), "f", "sigmoid")
     return clang.reciprocal(clang.add(clang.exp(clang.neg(a)), 1))
 
 
@@ -327,7 +326,7 @@ def xlog1py(input: Any, other: Any) -> TensorProxy:
 
 def _times_log(input: Any, other: Any, log: Any) -> TensorProxy:
     dtype = float_dtype(result_dtype(input, other))
-    a, b = clang.broadcast(*(as_tensor(x, dtype) for x in _checked([input, other], "biuf", "xlogy")))
+    a, b = clang.broadcast(*(as_tensor(x, dtype) for x in of_kinds([input, other], "biuf", "xlogy")))
     product = clang.mul(a, log(b))
     return clang.where(clang.isnan(b), b, clang.where(clang.eq(a, 0), 0.0, product))
 
@@ -335,7 +334,7 @@ def _times_log(input: Any, other: Any, log: Any) -> TensorProxy:
 @torchsymbol(torch.special.entr, tags=ELEMENTWISE)
 def entr(input: Any) -> TensorProxy:
     """``-x * log(x)``; 0 at 0, minus infinity below."""
-    (a,) = _checked(promote(input, floating=True), "f", "entr")
+    (a,) = of_kinds(promote(input, floating=True), "f", "entr")
     inside = clang.where(clang.gt(a, 0), clang.neg(clang.mul(a, clang.log(a))), -math.inf)
     return clang.where(clang.isnan(a), a, clang.where(clang.eq(a, 0), 0.0, inside))
 
@@ -343,14 +342,14 @@ def entr(input: Any) -> TensorProxy:
 @torchsymbol(torch.special.ndtr, tags=ELEMENTWISE)
 def ndtr(input: Any) -> TensorProxy:
     """The area under the standard normal distribution up to ``input``."""
-    (a,) = _checked(promote(input, floating=True), "f", "ndtr")
+    (a,) = of_kinds(promote(input, floating=True), "f", "ndtr")
     return clang.mul(clang.erfc(clang.mul(a, -math.sqrt(0.5))), 0.5)
 
 
 @torchsymbol("sinc", tags=ELEMENTWISE)
 def sinc(input: Any) -> TensorProxy:
     """``sin(πx) / (πx)``, 1 at 0."""
-    (a,) = _checked(promote(input, floating=True), "f", "sinc")
+    (a,) = of_kinds(promote(input, floating=True), "f", "sinc")
     scaled = clang.mul(a, math.pi)
     return clang.where(clang.eq(a, 0), 1.0, clang.div(clang.sin(scaled), scaled))
 
@@ -361,7 +360,7 @@ def heaviside(input: Any, values: Any) -> TensorProxy:
     tensor_only(input, values)
     if input.dtype is not values.dtype:
         raise NeedsOpaque("heaviside of two dtypes")
-    a, v = clang.broadcast(*_checked([input, values], "biuf", "heaviside"))
+    a, v = clang.broadcast(*of_kinds([input, values], "biuf", "heaviside"))
     if a.dtype.kind == "f":
         return clang.heaviside(a, v)
     if a.dtype.kind == "b":
@@ -373,21 +372,21 @@ def heaviside(input: Any, values: Any) -> TensorProxy:
 def nextafter(input: Any, other: Any) -> TensorProxy:
     """The next number after ``input`` towards ``other``."""
     tensor_only(input, other)
-    return clang.nextafter(*_checked(promote(input, other), "f", "nextafter"))
+    return clang.nextafter(*of_kinds(promote(input, other), "f", "nextafter"))
 
 
 @torchsymbol("gcd", tags=ELEMENTWISE)
 def gcd(input: Any, other: Any) -> TensorProxy:
     """The greatest common divisor."""
     tensor_only(input, other)
-    return clang.gcd(*_checked(promote(input, other), "iu", "gcd"))
+    return clang.gcd(*of_kinds(promote(input, other), "iu", "gcd"))
 
 
 @torchsymbol("lcm", tags=ELEMENTWISE)
 def lcm(input: Any, other: Any) -> TensorProxy:
     """The least common multiple."""
     tensor_only(input, other)
-    return clang.lcm(*_checked(promote(input, other), "iu", "lcm"))
+    return clang.lcm(*of_kinds(promote(input, other), "iu", "lcm"))
 
 
 def _shift(name: str, operator: str) -> None:
@@ -395,7 +394,7 @@ def _shift(name: str, operator: str) -> None:
                  tags=ELEMENTWISE)  # fmt: skip
     def shift(input: Any, other: Any) -> TensorProxy:
         """Shifted by a number of bits; by one that the dtype has not, all of them are shifted out."""
-        a, b = _checked(promote(input, other), "iu", name)
+        a, b = of_kinds(promote(input, other), "iu", name)
         if not isinstance(b, TensorProxy) and not (type(b) is int and 0 <= b < a.dtype.bits):
             raise NeedsOpaque("a shift by a number that is not known, or large")
         return getattr(clang, name.removeprefix("bitwise_"))(a, b)
@@ -408,151 +407,10 @@ _shift("bitwise_right_shift", "__rshift__")
 # Choices
 
 
-@torchsymbol("where")
-def where(condition: Any, input: Any, other: Any) -> TensorProxy:
-    """``input`` where ``condition`` holds, else ``other``."""
-    tensor_only(condition)
-    if condition.dtype.kind != "b":
-        raise NeedsOpaque("a condition that is not bool")
-    dtype = result_dtype(input, other)
-    return clang.where(condition, *(as_tensor(x, dtype) for x in (input, other)))
-
-
-@torchsymbol("clamp", "clip")
-def clamp(input: Any, min: Any = None, max: Any = None) -> TensorProxy:
-    """At least ``min`` and at most ``max``."""
-    tensor_only(input)
-    limits = [x for x in (min, max) if x is not None]
-    if not limits or any(isinstance(x, float) and x != x for x in limits):
-        raise NeedsOpaque("no limits, or NaN for one")
-    dtype = result_dtype(input, *limits)
-    if dtype.kind in "bc":
-        raise NeedsOpaque(f"clamp of {dtype}")
-    result = clang.convert(input, dtype)
-    if min is not None:
-        result = clang.maximum(*operands_in(dtype, result, min))
-    return result if max is None else clang.minimum(*operands_in(dtype, result, max))
-
-
-def _are_bools(*xs: Any) -> bool:
-    return all(isinstance(x, TensorProxy) and x.dtype.kind == "b" for x in xs)
-
-
-@torchsymbol("clamp_min")
-def clamp_min(input: Any, min: Any) -> TensorProxy:
-    """At least ``min``."""
-    return clang.maximum(*clang.broadcast(input, min)) if _are_bools(input, min) else clamp(input, min)
-
-
-@torchsymbol("clamp_max")
-def clamp_max(input: Any, max: Any) -> TensorProxy:
-    """At most ``max``."""
-    return clang.minimum(*clang.broadcast(input, max)) if _are_bools(input, max) else clamp(input, None, max)
-
-
-@torchsymbol("masked_fill")
-def masked_fill(input: Any, mask: Any, value: Any) -> TensorProxy:
-    """``value`` where ``mask`` holds, in the dtype of ``input``."""
-    tensor_only(input, mask)
-    if mask.dtype.kind != "b" or (isinstance(value, TensorProxy) and value.ndim):
-        raise NeedsOpaque("a mask that is not bool")
-    if input.dtype.kind == "b" and is_number(value):
-        value = bool(known(value))
-    if result_dtype(input, value) is not input.dtype:
-        raise NeedsOpaque("a value of another kind")
-    return clang.where(mask, as_tensor(value, input.dtype), input)
-
-
-@torchsymbol("nan_to_num")
-def nan_to_num(input: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> TensorProxy:
-    """NaN and the infinities replaced, by default by 0 and the largest and least finite numbers."""
-    tensor_only(input)
-    (a,) = _checked([input], "biuf", "nan_to_num")
-    if a.dtype.kind != "f":
-        return a
-    limits = torch.finfo(getattr(torch, a.dtype.name))
-    a = clang.where(clang.isnan(input), 0.0 if nan is None else nan, a)
-    a = clang.where(clang.eq(input, math.inf), limits.max if posinf is None else posinf, a)
-    return clang.where(clang.eq(input, -math.inf), limits.min if neginf is None else neginf, a)
-
-
-@torchsymbol("lerp")
-def lerp(input: Any, end: Any, weight: Any) -> TensorProxy:
-    """``input + weight * (end - input)``, computed from the nearer end."""
-    tensor_only(input, end)
-    w = as_tensor(weight, input.dtype)
-    a, b, w = clang.broadcast(*_checked([input, end, w], "f", "lerp"))
-    if a.dtype is not b.dtype:
-        raise NeedsOpaque("lerp of two dtypes")
-    way = clang.sub(b, a)
-    near = clang.lt(clang.abs(w), 0.5)
-    return clang.where(
-        near, clang.add(a, clang.mul(w, way)), clang.sub(b, clang.mul(way, clang.sub(clang.full_like(w, 1), w)))
-    )
-
-
-@torchsymbol("addcmul")
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
-    """``input + value * tensor1 * tensor2``."""
-    a, b, c = _checked(promote(input, tensor1, tensor2), "iuf", "addcmul")
-    if result_dtype(input, tensor1, tensor2).kind != "f" and type(known(value)) is not int:
-        raise NeedsOpaque("a factor that is rounded")
-    if any(isinstance(x, TensorProxy) and x.dtype.kind == "f" and x.dtype.bits == 16 for x in (a, b, c)):
-        raise NeedsOpaque("halves, which torch rounds once")
-    b, c = as_tensor(b), as_tensor(c)
-    return clang.add(a, clang.mul(clang.mul(b, value) if value != 1 else b, c))
-
-
-@torchsymbol("addcdiv")
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> TensorProxy:
-    """``input + value * tensor1 / tensor2``."""
-    a, b, c = _checked(promote(input, tensor1, tensor2), "f", "addcdiv")
-    b, c = as_tensor(b), as_tensor(c)
-    return clang.add(a, clang.mul(clang.div(b, c), value) if value != 1 else clang.div(b, c))
-
-
-@torchsymbol("isclose")
-def isclose(input: Any, other: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False) -> TensorProxy:
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
-    tensor_only(input, other)
-    a, b = clang.broadcast(*_checked([input, other], "biuf", "isclose"))
-    if a.dtype is not b.dtype:
-        raise NeedsOpaque("isclose of two dtypes")
-    rtol, atol = known(rtol), known(atol)
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero")
-    close = clang.eq(a, b)
-    if a.dtype.kind != "f":
-        if rtol == 0 and atol == 0:
-            return close
-        a, b = (clang.convert(x, default_dtype()) for x in (a, b))
-    elif equal_nan:
-        close = clang.logical_or(close, clang.logical_and(clang.isnan(a), clang.isnan(b)))
-    distance = clang.abs(clang.sub(a, b))
-    allowed = clang.add(clang.abs(clang.mul(b, rtol)), atol)
-    near = clang.logical_and(clang.isfinite(distance), clang.le(distance, allowed))
-    return clang.logical_or(close, near)
-
-
-@torchsymbol("fill")
-def fill(input: Any, value: Any) -> TensorProxy:
-    """A value everywhere, in the dtype of the tensor."""
-    tensor_only(input)
-    number = as_tensor(value)
-    if number.ndim or (number.dtype.kind == "c" and input.dtype.kind != "c") or not is_number(value):
-        raise NeedsOpaque("a value that is a tensor")
-    if input.dtype.kind in "iu":
-        limits, value = torch.iinfo(to_torch_dtype(input.dtype)), known(value)
-        if type(value) is float or not limits.min <= value <= limits.max:
-            raise NeedsOpaque("a value that may not fit")
-        value = int(value)
-    return clang.full_like(input, bool(known(value)) if input.dtype.kind == "b" else value)
-
-
 @torchsymbol("logit", tags=ELEMENTWISE)
 def logit(input: Any, eps: Any = None) -> TensorProxy:
     """``log(input / (1 - input))``."""
-    (a,) = _checked(promote(input, floating=True), "f", "logit")
+    (a,) = of_kinds(promote(input, floating=True), "f", "logit")
     one = clang.full_like(a, 1)
     if eps is not None:
         low = clang.full_like(a, eps)
@@ -571,7 +429,7 @@ def ldexp(input: Any, other: Any) -> TensorProxy:
 @torchsymbol("angle", tags=ELEMENTWISE)
 def angle(input: Any) -> TensorProxy:
     """π for negative numbers, 0 for others, NaN for NaN."""
-    (a,) = _checked(promote(input, floating=True), "f", "angle")
+    (a,) = of_kinds(promote(input, floating=True), "f", "angle")
     return clang.where(clang.isnan(a), a, clang.where(clang.lt(a, 0), math.pi, clang.full_like(a, 0)))
 
 

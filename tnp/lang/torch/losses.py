@@ -12,10 +12,10 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
 from tnp.lang.torch.activations import floating, log_softmax_along
-from tnp.lang.torch.elementwise import clamp_min
 from tnp.lang.torch.operands import dimensions, float_dtype, known, tensor_only
 from tnp.lang.torch.reductions import reduced, vector_norm
 from tnp.lang.torch.registry import torchsymbol
+from tnp.lang.torch.selecting import clamp_min
 
 __all__: list[str] = []
 

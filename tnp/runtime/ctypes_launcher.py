@@ -77,7 +77,7 @@ def _fits(x: Input, arg: Any) -> bool:
     if type(arg) is not INPUT_KINDS[x.kind][1]:
         return False
     if x.kind == "int":
-        return x.low <= arg <= x.high
+        return bool(x.low <= arg <= x.high)
     if x.kind != "array":
         return True
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING
 from tnp.executors.llvm.code import Code
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.body import Body, Part
-from tnp.executors.llvm.emit.loops import (
-    ROW_BLOCKS,
-    ROWS,
-    Columns,
-    accumulators_in,
-    emit_ending,
-    emit_group,
-    emit_stage,
-    runs_of,
-)
+from tnp.executors.llvm.emit.columns import ROWS, Columns
+from tnp.executors.llvm.emit.loops import ROW_BLOCKS, accumulators_in, emit_ending, emit_group, emit_stage, runs_of
 from tnp.executors.llvm.emit.parts import CHUNK, even_length, part_of
 from tnp.executors.llvm.graph import Reduction
 from tnp.executors.llvm.index import Var

@@ -77,7 +77,10 @@ registrations.listeners.append(_forget)
 
 
 class Jitted:
-    """A function compiled by tnp; called as the function itself. Made by :func:`jit`."""
+    """A function compiled by tnp; called as the function itself. Made by :func:`jit`.
+
+    It has many methods: the steps from a call to a result, in the order in which fewer and fewer calls come to them.
+    """
 
     __slots__ = (
         "__dict__",

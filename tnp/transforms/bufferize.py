@@ -69,7 +69,10 @@ def bufferize(trace: Trace, operations: Mapping[str, MemoryOperations], executor
 
 
 class Pass:
-    """The pass on one trace, or on the body of a loop or a branch."""
+    """The pass on one trace, or on the body of a loop or a branch.
+
+    It has many methods: one to plan and one to emit each way of writing in place, which share whose memory each value looks at.
+    """
 
     def __init__(
         self,

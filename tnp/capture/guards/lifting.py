@@ -45,7 +45,10 @@ _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial
 
 
 class Inputs:
-    """The inputs of one trace: handles by identity, storages, and the prologue that fetches them."""
+    """The inputs of one trace: handles by identity, storages, and the prologue that fetches them.
+
+    It has many methods: one for each kind of value that the capture contract names, whose rows are the functions that call them.
+    """
 
     tracer: Tracer
 

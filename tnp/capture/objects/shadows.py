@@ -259,6 +259,28 @@ def _is_objects_own(kind: type, name: str) -> bool:
     return getattr(kind, name) is getattr(object, name)
 
 
+def _class_or_own_attribute(shadow: Any, kind: type, name: str, descriptor: Any) -> Any:
+    """What a shadow of an object of the class ``kind``, which has ``descriptor`` for that name, gives for an attribute."""
+    shadowed = _state(shadow)
+    found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
+        _instance_attribute(shadowed.real, name)
+    )  # fmt: skip
+    lifted = shadowed.in_part(name) if found is MISSING and descriptor is MISSING else MISSING
+    if lifted is not MISSING:
+        return lifted
+    if found is MISSING:
+        if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
+            getter = user_method(descriptor, "__get__")
+            if getter is not None:
+                return shadowed.get_by(getter, descriptor, name, shadow)
+            if descriptor is not MISSING and not _is_known_descriptor(descriptor):
+                raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
+            shadowed.guard_code(name, descriptor)
+            return object.__getattribute__(shadow, name)
+        found = descriptor  # data of the class
+    return shadowed.lifted(found, name)
+
+
 def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
     looks_up_itself = not _is_objects_own(kind, "__getattribute__") and type not in kind.__mro__
     if kind is types.SimpleNamespace:
@@ -283,23 +305,7 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         descriptor = class_attribute(kind, name)
         if looks_up_itself and not isinstance(descriptor, CODE_TYPES) and not name.startswith("__"):
             return shadowed.look_up(name)
-        found = MISSING if _is_data_descriptor(descriptor) and type(descriptor) is not types.MemberDescriptorType else (
-            _instance_attribute(shadowed.real, name)
-        )  # fmt: skip
-        lifted = shadowed.in_part(name) if found is MISSING and descriptor is MISSING else MISSING
-        if lifted is not MISSING:
-            return lifted
-        if found is MISSING:
-            if descriptor is MISSING or hasattr(type(descriptor), "__get__") or name.startswith("__"):
-                getter = user_method(descriptor, "__get__")
-                if getter is not None:
-                    return shadowed.get_by(getter, descriptor, name, self)
-                if descriptor is not MISSING and not _is_known_descriptor(descriptor):
-                    raise NeedsEager(f"{shadowed.source.description}.{name} is made by a {type(descriptor).__name__}")
-                shadowed.guard_code(name, descriptor)
-                return object.__getattribute__(self, name)
-            found = descriptor  # data of the class
-        return shadowed.lifted(found, name)
+        return _class_or_own_attribute(self, kind, name, descriptor)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
         shadowed = _state(self)

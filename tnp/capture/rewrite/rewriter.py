@@ -87,7 +87,10 @@ class _Names:
 class _Rewriter(Transformer):
     """Puts the hooks in. ``local`` are names that the function binds, so that they are not loaded through a hook;
     ``outer`` are names of the outside that it binds; ``private`` maps ``__name`` to ``_Class__name``, as a class body
-    would."""
+    would.
+
+    It has many methods: one for each class of Python's syntax tree that gets hooks.
+    """
 
     def __init__(self, local: set[str], outer: set[str], private: dict[str, str]) -> None:
         super().__init__()

@@ -113,7 +113,10 @@ def _setter(name: str) -> Callable[[Any, Any], None]:
 
 
 class TracedArray:
-    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``."""
+    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``.
+
+    It has many methods: those that Python and the libraries call on arrays.
+    """
 
     __slots__ = (
         "__weakref__",

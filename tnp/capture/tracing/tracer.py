@@ -70,7 +70,10 @@ def is_traced(x: Any) -> bool:
 
 
 class Tracer:
-    """One trace being made: its inputs, and the meaning of operations on its handles."""
+    """One trace being made: its inputs, and the meaning of operations on its handles.
+
+    It has many methods: one for each way in which a program uses a handle, which handles and hooks call.
+    """
 
     def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False, answers: Answers | None = None) -> None:
         self.trace = trace

@@ -103,6 +103,11 @@ def emit(kernel: Kernel, name: str, strides: Mapping[Node, Sequence[int]]) -> La
 
 
 class _Emitter:
+    """The text of one kernel.
+
+    It has many methods: one for each part of a kernel's text, which share what is written so far.
+    """
+
     def __init__(self, kernel: Kernel, name: str, strides: Mapping[Node, Sequence[int]]) -> None:
         self.kernel = kernel
         self.name = name

@@ -112,7 +112,10 @@ class _Mode(TorchFunctionMode):
 
 
 class TorchLibrary(OpaqueCalls, Library):
-    """torch."""
+    """PyTorch.
+
+    It has many methods: those of :class:`~tnp.capture.libraries.base.Library`, which the tracer calls.
+    """
 
     # Functions
 

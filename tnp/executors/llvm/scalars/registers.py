@@ -103,7 +103,10 @@ def known_float(text: str) -> float | None:
 
 
 class Register:
-    """A value of a real dtype. Comparisons give bools; integers divide and shift as LLVM does, not as NumPy."""
+    """A value of a real dtype. Comparisons give bools; integers divide and shift as LLVM does, not as NumPy.
+
+    It has many methods: one for each of Python's operators.
+    """
 
     __slots__ = ("code", "dtype", "text")
     __hash__ = None  # type: ignore[assignment]

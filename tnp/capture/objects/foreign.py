@@ -49,7 +49,7 @@ class Foreign:
 
 def says_another_class(x: Any) -> bool:
     """Whether an object gives out another class than its own as ``__class__``, as mocks and proxies do, or none."""
-    kind = type(x)
+    kind: Any = type(x)
     if kind.__getattribute__ is object.__getattribute__ and class_attribute(kind, "__class__") is _OWN_CLASS:
         return False
     try:

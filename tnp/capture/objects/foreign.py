@@ -49,9 +49,8 @@ class Foreign:
 
 def says_another_class(x: Any) -> bool:
     """Whether an object gives out another class than its own as ``__class__``, as mocks and proxies do, or none."""
-    kind = type(x)
-    lookup: Any = kind.__getattribute__
-    if lookup is object.__getattribute__ and class_attribute(kind, "__class__") is _OWN_CLASS:
+    kind: Any = type(x)
+    if kind.__getattribute__ is object.__getattribute__ and class_attribute(kind, "__class__") is _OWN_CLASS:
         return False
     try:
         return x.__class__ is not kind

@@ -422,7 +422,7 @@ class Pass:
             return
         (root,) = self.roots[destination.name]
         for stale in self.live_after(root, i, b.output.name):
-            if stale != destination.name and stale not in self.names and self.producer.get(stale, i) < i:
+            if stale not in self.names and self.producer.get(stale, i) < i:
                 old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
                 assert isinstance(old, TensorProxy)
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
@@ -489,7 +489,8 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     """Whether a view has more elements than what it looks at, or might have. NumPy writes to no broadcast array, be it empty."""
     if sizes.is_known(view.shape) and sizes.is_known(source.shape):
-        return math.prod(max(n, 1) for n in view.shape) > math.prod(max(n, 1) for n in source.shape)
+        count = math.prod(view.shape)
+        return count > math.prod(source.shape) or (count == 0 and view.shape != source.shape)
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 

@@ -29,7 +29,15 @@ def writes_in_branches(x, y):
     return np.sum(x)
 
 
-@pytest.mark.parametrize("f", (writes_before_it_may_raise, writes_in_branches))
+def writes_twice_before_a_loop(x, y):
+    np.add.at(y, 0, 0.4)
+    np.multiply(y, x, out=y)
+    for _ in range(10):
+        y * y  # what is read in a loop is stored before
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("f", (writes_before_it_may_raise, writes_in_branches, writes_twice_before_a_loop))
 @pytest.mark.parametrize("executors", (None, ["numpy"]))
 def test_what_a_gradient_reads_is_not_yet_overwritten(f, executors):
     def inner(x, y, weight):
@@ -50,14 +58,16 @@ def _slope(f, x, direction, step=1e-6):
 
 
 @pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy_prims"]))
-def test_an_empty_broadcast_array_is_not_written_to(executors):
-    def f(x):
-        total = np.full(0, x[0])
-        for i in range(12):
-            total *= i
-        return total
+def test_a_scalar_is_no_place_to_compute_into(executors):
+    def f(x, a):
+        y = x * 2
+        z = y[0] + 1
+        y[0, None] = np.add(y[0, None], a)
+        return y, z
 
-    assert_same(tnp.jit(f, executors=executors)(X), f(X))
+    assert_same(tnp.jit(f, executors=executors)(X, X[:1]), f(X, X[:1]))
+    found = tnp.jit(tnp.grad(lambda x: np.sum(x[0, None]) + np.sum(x * x)), executors=executors)(X)
+    np.testing.assert_allclose(found, 2 * X + [1, 0, 0, 0])
 
 
 # Lengths that are known only when the program runs
@@ -141,3 +151,22 @@ def an_empty_part_of_what_overflows(x):
 @pytest.mark.parametrize("f", (spread_of_one, an_empty_part_of_what_overflows))
 def test_what_a_result_does_not_depend_on_has_no_infinite_cotangent(f):
     np.testing.assert_allclose(tnp.grad(f)(X), [_slope(f, X, d) for d in np.eye(4)], rtol=1e-5, atol=1e-8)
+
+
+# What else they were wrong on
+
+
+def stores_a_number_in_a_branch(x):
+    y, number = x[1:] * 1, x.sum().item()
+    if y.sum() > 0:
+        y[0] = number
+    return np.sum(y * y)
+
+
+def singular(x):
+    return np.linalg.det(np.outer(x[:3], x[1:]) + 1) + np.linalg.det(np.outer(x[:2], x[2:]))
+
+
+@pytest.mark.parametrize("f", (stores_a_number_in_a_branch, singular))
+def test_against_differences(f):
+    check_gradients(f, [X])

@@ -78,7 +78,12 @@ def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
         results: list[Any] = []
 
         def make() -> list[Any]:
-            results.extend(zeros_for(wanted[k]) if given[k] is None else given[k] for k in reached)
+            for k in reached:
+                h = zeros_for(wanted[k]) if given[k] is None else given[k]
+                if h.scalar:  # the other side's may be none
+                    h = prims.clone(h)
+                    h.scalar = False
+                results.append(h)
             return []
 
         zeros = make_body((), make)

@@ -9,7 +9,12 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, carried_with_inits, carrying_bodies, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["add_dependents", "add_sources", "is_differentiable", "sources_of_round"]
+__all__ = ["add_dependents", "add_sources", "is_differentiable", "is_empty", "sources_of_round"]
+
+
+def is_empty(p: Proxy) -> bool:
+    """Whether a value has no elements: nothing depends on it, and zeros for it would be multiplied by what may be infinite."""
+    return isinstance(p, TensorProxy) and any(isinstance(n, int) and n == 0 for n in p.shape)
 
 
 def is_differentiable(p: Any) -> bool:

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from tnp.core.errors import TraceCheckError
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
@@ -125,9 +125,13 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
         if bsym.subsymbols and bsym.sym.executor is None and p.name not in inner:
             raise TraceCheckError(f"{p.name} comes out of\n{bsym}\nbut of none of its subsymbols")
         defined[p.name] = p.type_string()
-        for d in p.shape if isinstance(p, TensorProxy) else ():
-            if type(d) is not int:
-                defined.setdefault(d.name, _SIZE)  # type: ignore[union-attr]
+        _define_sizes(p, defined)
+
+
+def _define_sizes(p: Proxy, defined: dict[str, str]) -> None:
+    for d in p.shape if isinstance(p, TensorProxy) else ():
+        if type(d) is not int:
+            defined.setdefault(d.name, _SIZE)  # type: ignore[union-attr]
 
 
 def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:
@@ -137,6 +141,7 @@ def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:
         if inner.get(p.name, _SIZE) != _SIZE:
             raise TraceCheckError(f"the body's argument {p.name} is defined before, in\n{trace}")
         inner[p.name] = p.type_string()
+        _define_sizes(p, inner)
     for b in body.bound_symbols:
         _check_one(b, inner, trace)
     for q in flat_proxies(body.results):

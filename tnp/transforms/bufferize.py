@@ -11,7 +11,7 @@ result that may or may not be a view has several.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -253,7 +253,7 @@ class Pass:
         """Lets the producer of an update's value write into the update's target, where nothing can tell."""
         update = self.bsyms[i]
         target, value = update.args[0], update.args[1]
-        # A 0-d place (``x[1] += …``) is no array to write to: NumPy gives scalars for it.
+        # A 0-d place (``x[1] += …``) is no array to write to: NumPy gives scalars for it. So it is on the way to another (``x[1, None]``).
         if not isinstance(value, TensorProxy) or value.dtype is not target.dtype or value.ndim == 0:
             return
         if update.sym.name != "update":
@@ -272,18 +272,20 @@ class Pass:
         at = update.args[2] if len(update.args) > 2 else None
         if at is not None and any(self.producer.get(p.name, -1) > j for p in update.flat_inputs[2:]):
             return
-        if sizes.shapes_equal(self._region(target, at).shape, value.shape) is not True:
+        if not self._is_place(target, at, value):
             return
         if target.name in self.producer and self.producer[target.name] > j:
             return
         plan.forwards[j] = i
 
-    def _region(self, target: TensorProxy, at: Any) -> TensorProxy:
-        if at is None:
-            return target
-        with tracing(Trace.like(self.trace)), language_context(target.lang):
-            made: TensorProxy = at(target)
-            return made
+    def _is_place(self, target: TensorProxy, at: Path | None, value: TensorProxy) -> bool:
+        """Whether what ``at`` selects of ``target`` has the shape of ``value``, and nothing on the way there is 0-d."""
+        scratch = Trace.like(self.trace)
+        with tracing(scratch), language_context(target.lang):
+            place = target if at is None else at(target)
+        made = [p for b in _leaves(scratch.bound_symbols) for p in b.flat_outputs]
+        is_scalar = any(isinstance(p, TensorProxy) and p.ndim == 0 for p in made)
+        return not is_scalar and sizes.shapes_equal(place.shape, value.shape) is True
 
     # Writing the program
 
@@ -438,12 +440,14 @@ class Pass:
             return
         (root,) = self.roots[destination.name]
         for stale in self.live_after(root, i, b.output.name):
-            if stale != destination.name and stale not in self.names and self.producer.get(stale, i) < i:
-                old = next(p for p in self.bsyms[self.producer[stale]].flat_outputs if p.name == stale)
-                assert isinstance(old, TensorProxy)
+            if self.producer.get(stale, i) >= i:
+                continue
+            old = self.proxy_of(stale)
+            now = self.names.get(stale, old)
+            if now.name in self.members[root]:  # it has not been copied yet
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
                 operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old, self.trace)]
-                self.out.append(operations.clone.bind(old, output=kept))
+                self.out.append(operations.clone.bind(now, output=kept))
                 self.names[stale] = kept
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
 
@@ -486,6 +490,11 @@ class Pass:
         return BoundSymbol(made.sym, made.args, {**made.kwargs, "out": place}, None, made.subsymbols, made.location)
 
 
+def _leaves(bsyms: Iterable[BoundSymbol]) -> Iterator[BoundSymbol]:
+    for b in bsyms:
+        yield from _leaves(b.subsymbols) if b.subsymbols else (b,)
+
+
 def _may_view(b: BoundSymbol) -> bool:
     """Whether a result may look at an argument's memory. A subscript with arrays of indices copies."""
     if OpTags.VIEW not in b.sym.tags:
@@ -505,7 +514,8 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
     """Whether a view has more elements than what it looks at, or might have. NumPy writes to no broadcast array, be it empty."""
     if sizes.is_known(view.shape) and sizes.is_known(source.shape):
-        return math.prod(max(n, 1) for n in view.shape) > math.prod(max(n, 1) for n in source.shape)
+        count = math.prod(view.shape)
+        return count > math.prod(source.shape) or (count == 0 and view.shape != source.shape)
     return sizes.shapes_equal(view.shape, source.shape) is not True
 
 

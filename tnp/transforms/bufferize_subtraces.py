@@ -39,15 +39,16 @@ class Block:
 
     def emit(self, owner: Pass, clone: Callable[[TensorProxy], MemoryOperations]) -> BoundSymbol:
         """The statement, with carried arrays in the memory that they have; the copies that it needs go before it."""
+        inits = stored(self.original)
+        places = {init.name: owner.names.get(init.name, init) for init in inits.values()}
         for name, old in self.stale.items():
             kept = TensorProxy(owner.new.make_name("t"), like=old, lang=old.lang)
             owner.out.append(clone(old).clone.bind(owner.names.get(name, old), output=kept))
             owner.names[name] = kept
-        inits = stored(self.original)
         memory: dict[str, Any] = {}
         for name, init in inits.items():
             target = init if name in self.in_place else None
-            now = owner.names.get(init.name, init) if init.name not in self.stale else init
+            now = places[init.name]  # not the copy of what is overwritten
             # A 0-d value of the numpy executor is an immutable scalar.
             if target is None or (now.ndim == 0 and owner.roots[init.name] - owner.inputs):
                 made = TensorProxy(owner.new.make_name("t"), like=init, lang=init.lang)

@@ -60,7 +60,7 @@ class _Check:
             return Verdict("not smooth", "the value is not finite, or large")
         slopes = [self.slope(args, d) for d in self.directions(args)]
         gradient = self.run("grad", tnp.jit(tnp.grad(f, (0, 1, 2)), executors=self.executors), *self.arguments(0)[0])
-        if self.overflows() and not all(np.all(np.isfinite(g)) for g in _leaves(tuple(gradient))):
+        if self.overflows() and not _is_finite(gradient):
             return Verdict("not smooth", "it overflows on the way, where cotangents are 0 times infinity")
         both = self.call_by_call(tnp.value_and_grad(f, (0, 1, 2)))
         for d, slope in slopes:
@@ -73,10 +73,10 @@ class _Check:
         self.mapped(both)
         return Verdict("right")
 
-    def overflows(self) -> bool:
+    def overflows(self, call: int = 0) -> bool:
         try:
             with np.errstate(over="raise"):
-                self.f(*self.arguments(0)[0])
+                self.f(*self.arguments(call)[0])
         except FloatingPointError:
             return True
         return False
@@ -188,6 +188,8 @@ class _Check:
         if not np.all(np.isfinite(values)):
             raise _Stop("right", "it is not finite elsewhere")
         single = [tuple(self.run("grad, elsewhere", both, *self.arguments(k)[0])[1]) for k in range(3)]
+        if any(self.overflows(k) and not _is_finite(found) for k, found in enumerate(single)):
+            raise _Stop("right", "it overflows elsewhere")
         rest = points[0][3:]
         batched = _mapped(lambda *xs: np.stack([np.asarray(x, float) for x in xs]), *(q[:3] for q in points))
 
@@ -199,17 +201,23 @@ class _Check:
 
 
 def _mapped(function: Callable[..., Any], tree: Any, *more: Any, floats: bool = True) -> Any:
-    """A function of the arrays and floats of some tuples, in their structure."""
+    """A function of the arrays and floats of some tuples, in their structure: of a 0-d array, a 0-d array."""
     if isinstance(tree, tuple):
         return tuple(_mapped(function, *parts, floats=floats) for parts in zip(tree, *more))
     if not floats and not isinstance(tree, np.ndarray):
         return tree
     found = function(tree, *more)
+    if isinstance(tree, np.ndarray):
+        return np.asarray(found)
     return float(found) if type(tree) is float and np.ndim(found) == 0 else found
 
 
 def _leaves(tree: Any) -> list[Any]:
     return [leaf for x in tree for leaf in _leaves(x)] if isinstance(tree, tuple) else [tree]
+
+
+def _is_finite(gradient: Any) -> bool:
+    return all(np.all(np.isfinite(g)) for g in _leaves(tuple(gradient)))
 
 
 def _inner(gradient: Any, direction: Any) -> float:

@@ -14,6 +14,7 @@ A ``while`` loop runs twice: first to count its rounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from tnp.core import clang, dtypes, prims, sizes, views
@@ -33,6 +34,8 @@ __all__ = ["KEPT_BYTES"]
 
 #: loops whose carried values, once a round, are more than this many bytes keep fewer of them
 KEPT_BYTES = 64 * 2**20
+#: why a loop whose rounds change the length of an array that its way back needs has no gradient
+UNKNOWN_SHAPES = "a loop that replaces an array by others of unknown shapes has no gradient"
 #: loops of fewer rounds are not divided
 DIVIDED_ROUNDS = 16
 
@@ -75,7 +78,12 @@ def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
         results: list[Any] = []
 
         def make() -> list[Any]:
-            results.extend(zeros_for(wanted[k]) if given[k] is None else given[k] for k in reached)
+            for k in reached:
+                h = zeros_for(wanted[k]) if given[k] is None else given[k]
+                if h.scalar:  # the other side's may be none
+                    h = prims.clone(h)
+                    h.scalar = False
+                results.append(h)
             return []
 
         zeros = make_body((), make)
@@ -221,7 +229,8 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
 
     # A round backwards, from placeholders for the state that it began with.
     index = NumberProxy(trace.make_name("i"), int)
-    states = [like(a) for a in args]
+    known, own = _sizes_of_rounds(body, inits)
+    states = [like(a, known) for a in args]
     at_end = {k for k in active if g[k] is not None}
     sources = sources_of_round(body, args, at_end, without_derivative=without_derivative)
     carried = sorted(at_end & set(active))
@@ -229,7 +238,8 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     given = [zeros_for(args[k]) if g[k] is None else g[k] for k in carried]
     sums = [reverse.cotangents.get(p.name) for p in captures]
     sums = [zeros_for(p) if h is None else h for p, h in zip(captures, sums)]
-    cells: list[Any] = [like(h) for h in (*given, *sums)]
+    begun = {name: n for name, n in known.items() if not (isinstance(n, NumberProxy) and n.name in own)}
+    cells: list[Any] = [like(h, begun) for h in (*given, *sums)]
     replaced: set[int] = set()  # what no round reads, of another shape at first than after a round
 
     def one_round() -> list[Any]:
@@ -247,9 +257,9 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
         found: list[Any] = [inner.cotangents.get(states[k].name) for k in carried]
         found += [inner.cotangents[p.name] for p in captures]
         for k, h in zip(carried, found):
-            if h is None and isinstance(args[k], TensorProxy) and not sizes.is_known(args[k].shape):
-                if type(rounds) is not int or not sizes.is_known(body.results[k].shape):
-                    raise GradientError("a loop that replaces an array by others of unknown shapes has no gradient")
+            if not own.isdisjoint(_names(_sizes(states[k]))):
+                if h is not None or type(rounds) is not int or not sizes.is_known(body.results[k].shape):
+                    raise GradientError(UNKNOWN_SHAPES)
                 replaced.add(k)
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
         return stored([prims.clone(h) if h.name in _names(states) else h for h in found], cells)
@@ -258,8 +268,10 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     statements = live(scratch.bound_symbols, scratch.results, _names(list(scratch.args)))
     read = {p.name for b in statements for p in b.flat_inputs} | {p.name for p in flat_proxies(scratch.results)}
     needed = [k for k, s in enumerate(states) if s.name in read]
+    if not own.isdisjoint(read.union(*(_names(_sizes(states[k])) for k in needed))):
+        raise GradientError(UNKNOWN_SHAPES)
 
-    forward, stacks = _keeping(loop, rounds, [args[k] for k in needed], done)
+    forward, stacks = _keeping(loop, rounds, {args[k].name: states[k] for k in needed}, done)
 
     def unpacked() -> list[Any]:
         for k, stack in zip(needed, stacks):
@@ -278,12 +290,35 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     return forward
 
 
+def _sizes_of_rounds(body: Body, inits: list[Any]) -> tuple[dict[str, Any], set[str]]:
+    """What the sizes in the shapes of carried arrays are in a round: those that the arrays begin with, if each round keeps them, and
+    otherwise new ones, whose names are in the second set."""
+    trace = current_trace()
+    assert trace is not None
+    found: dict[str, Any] = {}
+    own: set[str] = set()
+    for a, r, x in zip(body.args[1:], body.results, inits):
+        for n, after, before in zip(a.shape, r.shape, x.shape) if isinstance(a, TensorProxy) else ():
+            if not isinstance(n, NumberProxy) or sizes.equal(n, before) is True:
+                continue
+            if sizes.equal(n, after) is True:
+                found.setdefault(n.name, before)
+            elif n.name not in own:
+                found[n.name] = NumberProxy(trace.make_name("n"), int, bound=n.bound, low=0)
+                own.add(n.name)
+    return found, {found[name].name for name in own}
+
+
+def _sizes(x: Any) -> list[NumberProxy]:
+    return [n for n in x.shape if isinstance(n, NumberProxy)] if isinstance(x, TensorProxy) else []
+
+
 def _is_plain(start: Any, step: Any) -> bool:
     """Whether a loop's index is the number of its round."""
     return type(start) is int and type(step) is int and (start, step) == (0, 1)
 
 
-def _names(proxies: list[Any]) -> set[str]:
+def _names(proxies: Iterable[Any]) -> set[str]:
     return {p.name for p in proxies}
 
 
@@ -294,12 +329,16 @@ def _stack_dtype(x: Proxy) -> dtypes.DType:
     return {bool: dtypes.bool8, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}[x.python_type]
 
 
-def _keeping(loop: BoundSymbol, rounds: Any, kept: list[Any], done: Any) -> tuple[list[BoundSymbol], list[TensorProxy]]:
-    """The loop with what some carried values are at the beginning of each round kept in stacks, and those."""
+def _keeping(
+    loop: BoundSymbol, rounds: Any, states: dict[str, Any], done: Any
+) -> tuple[list[BoundSymbol], list[TensorProxy]]:
+    """The loop with what some carried values are at the beginning of each round kept in stacks, and those. ``states`` are placeholders for
+    them, whose shapes they have."""
     trace = current_trace()
     assert trace is not None
     start, stop, step, body, *inits = loop.args
     index, *args = body.args
+    kept = [a for a in args if a.name in states]
     counts = done is not rounds
     if not kept and not counts:
         return [loop], []
@@ -309,7 +348,7 @@ def _keeping(loop: BoundSymbol, rounds: Any, kept: list[Any], done: Any) -> tupl
             prims.empty(
                 (rounds, *(x.shape if isinstance(x, TensorProxy) else ())), device=_device(x), dtype=_stack_dtype(x)
             )
-            for x in kept
+            for x in states.values()
         ]
         stacks: list[Any] = [like(b) for b in blank]
 

@@ -96,9 +96,31 @@ def _inv(g: TensorProxy, out: TensorProxy, a: TensorProxy) -> Any:
 
 @rule(prims.det)
 def _det(g: TensorProxy, out: TensorProxy, a: TensorProxy) -> Any:
-    """``det(a) inv(a)``: of regular matrices only."""
+    """The cofactors; of large matrices ``det(a) inv(a)``, which regular ones have."""
+    if type(a.shape[-1]) is int and a.shape[-1] <= 3:
+        return clang.mul(clang.expand_dims(g, (-1, -2)), _cofactors(clang.conj(a) if a.dtype.kind == "c" else a))
     scale = clang.mul(g, clang.conj(out) if a.dtype.kind == "c" else out)
     return clang.mul(clang.expand_dims(scale, (-1, -2)), adjoint(prims.inv(a)))
+
+
+def _cofactors(a: TensorProxy) -> TensorProxy:
+    """Those of matrices of at most three rows."""
+    n = a.shape[-1]
+    if n < 2:
+        return clang.full_like(a, 1)
+
+    def at(i: int, j: int) -> TensorProxy:
+        made: TensorProxy = prims.select(prims.select(a, a.ndim - 2, i % n), a.ndim - 2, j % n)
+        return made
+
+    def cofactor(i: int, j: int) -> TensorProxy:
+        if n == 2:
+            return at(i + 1, j + 1) if i == j else clang.neg(at(i + 1, j + 1))
+        return clang.sub(clang.mul(at(i + 1, j + 1), at(i + 2, j + 2)), clang.mul(at(i + 1, j + 2), at(i + 2, j + 1)))
+
+    found = [clang.expand_dims(cofactor(i, j), (-1,)) for i in range(n) for j in range(n)]
+    made: TensorProxy = clang.reshape(prims.concatenate(found, a.ndim - 2), a.shape)
+    return made
 
 
 @rule(prims.solve)

@@ -34,11 +34,14 @@ def _extreme(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any) -> Any
 @rule(prims.var)
 def _var(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, *, correction: Any) -> Any:
     count = sizes.product([a.shape[d] for d in dims])
+    if isinstance(count, int) and count == 1:
+        return None  # of one element it is constant, where a standard deviation's cotangent is infinite
     mean = spread(clang.div(prims.sum(a, dims), count), a, dims)
     scale = clang.div(clang.mul(g, 2), _number(clang.sub(count, correction)))
     if a.dtype.kind == "c":
         scale = clang.convert(scale, a.dtype)
-    return clang.mul(spread(scale, a, dims), clang.sub(a, mean))
+    product = clang.mul if isinstance(count, int) else times
+    return product(clang.sub(a, mean), spread(scale, a, dims))
 
 
 def _number(x: Any) -> Any:

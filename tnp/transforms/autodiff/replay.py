@@ -15,10 +15,10 @@ from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 __all__ = ["like", "live", "make_body", "renamed", "replay", "rolled"]
 
 
-def like(x: Any, sizes: dict[str, Any] | None = None) -> Proxy:
-    """A new value of the kind of ``x``: what a body has for a carried one. ``sizes`` are other names for sizes in its shape."""
+def like(x: Any, lengths: dict[str, Any] | None = None) -> Proxy:
+    """A new value of the kind of ``x``: what a body has for a carried one. ``lengths`` are other sizes for those in its shape, by name."""
     if isinstance(x, TensorProxy):
-        shape = tuple((sizes or {}).get(d.name, d) if isinstance(d, NumberProxy) else d for d in x.shape)
+        shape = tuple((lengths or {}).get(d.name, d) if isinstance(d, NumberProxy) else d for d in x.shape)
         return TensorProxy(like=x, shape=shape, lang=x.lang, scalar=x.scalar)
     assert is_number(x)
     return NumberProxy(None, x.python_type if isinstance(x, NumberProxy) else type(x))
@@ -87,6 +87,8 @@ class _Values:
 
     def __init__(self, names: dict[str, Any]) -> None:
         self.names = names
+        #: sizes that begin with the body that is made
+        self.own_sizes: set[str] = set()
 
     def of(self, x: Any) -> Any:
         return map_proxies(lambda p: self.names.get(p.name, p), x)
@@ -98,14 +100,21 @@ class _Values:
             self.names[a.name] = b
             if isinstance(a, TensorProxy) and isinstance(b, TensorProxy):
                 b.scalar = a.scalar
-                self.names.update(
-                    (m.name, n) for m, n in zip(a.shape, b.shape) if isinstance(m, NumberProxy) and m is not n
-                )
+                self.bind_sizes(a, b)
+
+    def bind_sizes(self, old: Any, new: Any) -> None:
+        if isinstance(old, TensorProxy) and isinstance(new, TensorProxy):
+            self.names.update(
+                (m.name, n) for m, n in zip(old.shape, new.shape) if isinstance(m, NumberProxy) and m is not n
+            )
 
 
 def replay(body: Body, values: Sequence[Any]) -> list[Any]:
     """Records what a body does, given values for its arguments; its results. What it stores to its arguments' memory it only computes."""
-    names = _Values({a.name: v for a, v in zip(body.args, values)})
+    names = _Values({})
+    for a, v in zip(body.args, values):
+        names.names[a.name] = v
+        names.bind_sizes(a, v)
     _run(body.bound_symbols, names, {a.name for a in body.args})
     return [names.of(r) for r in body.results]
 
@@ -118,6 +127,14 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
             names.names[b.output.name] = names.of(b.args[0])
             memory.add(b.output.name)
             continue
+        if b.sym.id is prims.size.id and b.args[0].name in names.names:
+            a, dim = names.of(b.args)
+            length = a.shape[dim]
+            if getattr(length, "name", "") != b.output.name:  # another array stands here, and has its own length
+                names.names[b.output.name] = length
+                if getattr(length, "name", "") in names.own_sizes:
+                    trace.scope.append(prims.size.bind(a, dim, output=length))
+                continue
         if OpTags.EFFECT in b.sym.tags and b.sym.id is not prims.copy_.id:
             if not b.flat_outputs:
                 continue  # an assertion: it has held
@@ -150,8 +167,17 @@ def _fresh_bodies(b: BoundSymbol, names: _Values) -> list[Any]:
 def renamed(body: Body, names: dict[str, Any], shared: dict[str, Proxy] | None = None) -> Body:
     """A body that does the same with other names. ``shared`` are those of arguments that it shares with other bodies."""
     shared = {} if shared is None else shared
-    args = [shared.setdefault(a.name, like(a, names)) for a in body.args]
-    inner = _Values({**names, **{a.name: n for a, n in zip(body.args, args)}})
+    trace = current_trace()
+    assert trace is not None
+    arguments = {a.name for a in body.args}
+    own: dict[str, Any] = {}
+    for b in body.bound_symbols:
+        if b.sym.id is prims.size.id and b.args[0].name in arguments:
+            n = b.output
+            own[n.name] = shared.setdefault(n.name, NumberProxy(trace.make_name("n"), int, bound=n.bound, low=0))
+    args = [shared.setdefault(a.name, like(a, {**names, **own})) for a in body.args]
+    inner = _Values({**names, **own, **{a.name: n for a, n in zip(body.args, args)}})
+    inner.own_sizes = {n.name for n in own.values()}
 
     def make() -> list[Any]:
         _run(body.bound_symbols, inner, set())

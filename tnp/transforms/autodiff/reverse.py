@@ -16,7 +16,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from tnp.core import clang, devices, dtypes, languages, prims, sizes, views
-from tnp.core.activity import add_dependents, is_differentiable
+from tnp.core.activity import add_dependents, is_differentiable, is_empty
 from tnp.core.context import current_trace
 from tnp.core.devices import DeviceType
 from tnp.core.errors import GradientError
@@ -103,7 +103,7 @@ class Reverse:
 
     def put(self, p: Any, cotangent: TensorProxy | None) -> None:
         """Adds to the cotangent of ``p``. What comes from a number that stood for a whole array is summed."""
-        if cotangent is None or not self.needs(p):
+        if cotangent is None or not self.needs(p) or is_empty(p):
             return
         cotangent = fitting(cotangent, p)
         before = self.cotangents.get(p.name)
@@ -111,7 +111,7 @@ class Reverse:
 
     def put_at(self, p: TensorProxy, at: views.Path, cotangent: TensorProxy) -> None:
         """Adds to the cotangent of the part of ``p`` that the view ``at`` selects, whose elements are distinct."""
-        if not self.needs(p):
+        if not self.needs(p) or is_empty(cotangent):
             return
         before = self.cotangents.get(p.name)
         if before is None:
@@ -122,7 +122,7 @@ class Reverse:
 
     def put_slice(self, p: TensorProxy, starts: Sequence[int], cotangent: TensorProxy) -> None:
         """Adds to the cotangent of a slice of ``p``, of steps of 1, when that is asked for: stencils have many of them."""
-        if self.needs(p):
+        if self.needs(p) and not is_empty(cotangent):
             self.parts.setdefault(p.name, (p, []))[1].append((tuple(starts), fitting_dtype(cotangent, p)))
 
     def settle(self, name: str) -> None:

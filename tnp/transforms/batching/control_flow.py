@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import BatchError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
+from tnp.core.subtraces import stored as memory_of
 from tnp.core.symbol import BoundSymbol
 from tnp.transforms.autodiff.replay import like, make_body, renamed, stored
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, dtype_of_number
@@ -119,10 +120,20 @@ def _for_loop(walk: Walk, b: BoundSymbol) -> Any:
     index = NumberProxy(None, int)
     flags = _flags_of(walk, args, inits, lambda values: _run_body(walk, body, [index, *values]))
     carried = [_blank(walk, a) if f else like(a, walk.names) for f, a in zip(flags, args)]
+    memory = memory_of(b)
+
+    def keeps_variable(arg: Proxy, now: Proxy, result: Any) -> bool:
+        """Whether a round may bind a variable to an array of another shape, which its memory would not hold."""
+        return (
+            isinstance(now, TensorProxy)
+            and arg.name not in memory
+            and sizes.shapes_equal(now.shape, result.shape) is not True
+        )
 
     def one_round() -> list[Any]:
         found = _run_body(walk, body, [index, *_rewrap(flags, carried)])
-        return stored([_value(walk, a, x) if f else x for f, a, x in zip(flags, args, found)], carried)
+        results = [_value(walk, a, x) if f else x for f, a, x in zip(flags, args, found)]
+        return [r if keeps_variable(a, c, r) else stored([r], [c])[0] for a, c, r in zip(args, carried, results)]
 
     made = make_body([index, *carried], one_round)
     begin = [_value(walk, a, x) if f else x for f, a, x in zip(flags, args, inits)]

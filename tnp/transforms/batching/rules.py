@@ -117,6 +117,11 @@ def _full(walk: Walk, b: BoundSymbol, shape: Any, value: Any, *, device: Any, dt
 # Numbers and elements
 
 
+@batch_rule(prims.size)
+def _size(walk: Walk, b: BoundSymbol, a: Any, dim: int) -> Any:
+    return prims.size(a.array, dim % b.args[0].ndim + 1)
+
+
 @batch_rule(prims.item)
 def _item(walk: Walk, b: BoundSymbol, a: Any) -> Any:
     return Batched(clang.reshape(a.array, (walk.length,)))

@@ -80,3 +80,29 @@ def test_what_is_not_used_is_not_asked():
     np.testing.assert_array_equal(g(np.ones(2), "plain"), np.full(2, 2.0))
     with pytest.raises(TypeError):
         tnp.jit(f)(np.ones(2), "other")
+
+
+def test_a_class_that_the_program_makes():
+    """It is the program's own to change, and says where the user defined it."""
+
+    def f(x):
+        class Counter:
+            count = 0
+
+            def __init__(self, start=0):
+                self.start = start
+
+            def __rmul__(self, other):
+                Counter.count += 1
+                return self
+
+            def name(self):
+                return type(self).__qualname__
+
+        np.float64(2) * Counter()
+        function = lambda: 0  # noqa: E731
+        return x + Counter.count, Counter().name(), repr(Counter), function.__qualname__
+
+    expected, (result, *names) = f(np.ones(2)), tnp.jit(f, strict=True)(np.ones(2))
+    np.testing.assert_array_equal(result, expected[0])
+    assert names == list(expected[1:])

@@ -70,6 +70,8 @@ class Inputs:
         self.returned: dict[int, Any] = {}
         #: the function that is jitted
         self._outermost: types.FunctionType | None = None
+        #: classes that the program has made, which are its own to change; and classes that are guarded already
+        self.own_classes: set[type] = set()
         self._classes: set[type] = set()
         #: of the name of a value: the array that is the object that the program has for it
         self.array_objects: dict[str, TracedArray] = {}
@@ -325,7 +327,7 @@ class Inputs:
         """The trace holds only while a class, and what it inherits from, have the methods and other descriptors that they have;
         with ``data``, the numbers and strings, too; of ``bases`` only the methods whose names begin with "_". Python calls operators and ``super()``'s methods without asking tnp."""
         for c in kind.__mro__:
-            if c in self._classes or not is_made_by_statement(c):
+            if c in self._classes or c in self.own_classes or not is_made_by_statement(c):
                 continue
             self._classes.add(c)
             kinds = (*CODE_TYPES, *((bool, int, float, complex, str) if data else ()))

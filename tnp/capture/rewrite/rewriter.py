@@ -40,6 +40,7 @@ from tnp.capture.control_flow.deferred_return import return_what_is_raised
 from tnp.capture.control_flow.definite_assignment import hook_unsure_names
 from tnp.capture.control_flow.liveness import PREFIX
 from tnp.capture.rewrite.ast_utils import Transformer, function_definition, statements_in, walk, with_places
+from tnp.capture.rewrite.code_names import FACTORY, with_users_names
 from tnp.capture.rewrite.control_flow import rewrite_flow, thunk
 from tnp.capture.rewrite.source_ast import _as_list, _is_part, _outline, _private_names, tree_from_block, tree_from_file
 from tnp.core.check import enabled
@@ -331,7 +332,8 @@ class _Rewriter(Transformer):
         bound = {n.id for n in walk([node]) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         read = {n.id for n in _at_class_level(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if read - bound - _NAMES_OF_CLASSES <= set(dir(builtins)):
-            return node
+            name = ast.copy_location(ast.Name(node.name, ast.Load()), node)
+            return [node, ast.copy_location(ast.Expr(self._hook("made_class", node, name)), node)]
         refusal = self._hook("defines_class", node, ast.copy_location(ast.Constant(node.name), node))
         return [ast.copy_location(ast.Expr(refusal), node), node]
 
@@ -554,7 +556,7 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
         node.name = f"{PREFIX}{node.name}"  # not to bind the name by which a recursive function calls itself
         body = [node]
     free = [ast.arg(name, lineno=1, col_offset=0) for name in (RUNTIME, *f.__code__.co_freevars)]
-    factory = function_definition("__tnp_factory__", ast.arguments([], free, None, [], [], None, []), body)
+    factory = function_definition(FACTORY, ast.arguments([], free, None, [], [], None, []), body)
     factory.lineno, factory.col_offset = 1, 0
     module = ast.Module([factory], [])
     if not has_places:
@@ -573,7 +575,9 @@ def _compiled(node: Any, f: types.FunctionType, *, has_places: bool = False) -> 
         return None
     if not set(inner.co_freevars) <= {RUNTIME, *f.__code__.co_freevars}:
         return None
-    return inner.replace(co_name=f.__code__.co_name)
+    return with_users_names(inner, f.__code__.co_qualname).replace(
+        co_name=f.__code__.co_name, co_qualname=f.__code__.co_qualname
+    )
 
 
 _FUTURE_FLAGS = 0

@@ -119,6 +119,12 @@ class Runtime(ControlFlow):
         if active.running() is not None:
             raise NeedsEager(f"it defines the class {name}, whose body reads names of the outside")
 
+    def made_class(self, made: Any) -> None:
+        """The function has defined a class, which is its own to change."""
+        tracer = active.running()
+        if tracer is not None and isinstance(made, type):
+            tracer.inputs.own_classes.add(made)
+
     def subject(self, x: Any) -> Any:
         """What a ``match`` statement compares with its patterns."""
         return x._known() if type(x) is TracedNumber and x.proxy.python_type is bool else x

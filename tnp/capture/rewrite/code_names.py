@@ -1,0 +1,32 @@
+"""Names in rewritten code: those that the user wrote, and none of the functions that the rewriter put around them."""
+
+from __future__ import annotations
+
+import re
+import types
+from typing import Any
+
+from tnp.capture.control_flow.liveness import PREFIX
+
+__all__ = ["FACTORY", "with_users_names"]
+
+#: the function that is compiled around the user's, for what that has from outside
+FACTORY = f"{PREFIX}factory__"
+_REWRITERS = re.compile(rf"{PREFIX}\w+\.<locals>\.")
+
+
+def with_users_names(code: types.CodeType, outer: str) -> types.CodeType:
+    """Code in which functions and classes say that they are in ``outer``, as they do in eager, and not in functions of the rewriter's."""
+
+    def renamed(x: Any) -> Any:
+        if type(x) is types.CodeType:
+            return with_users_names(x, outer)
+        return _in(x, outer) if type(x) is str else x
+
+    return code.replace(co_consts=tuple(map(renamed, code.co_consts)), co_qualname=_in(code.co_qualname, outer))
+
+
+def _in(name: str, outer: str) -> str:
+    if not name.startswith(f"{FACTORY}.<locals>."):
+        return name
+    return f"{outer}.<locals>.{_REWRITERS.sub('', name)}"

@@ -26,7 +26,7 @@ def test_fluid():
 
 
 def test_kmeans():
-    assert "agree on every assignment and centre" in run("kmeans.py", "--rounds", "5")
+    assert "agree on every assignment and centre" in run("kmeans.py", "--iterations", "5")
 
 
 def test_optimize():
@@ -35,4 +35,4 @@ def test_optimize():
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="it trains a network of torch's")
 def test_mixed():
-    assert "reached a loss of 0.002" in run("mixed.py", "--rounds", "500")
+    assert "reached a loss of 0.002" in run("mixed.py", "--iterations", "500")

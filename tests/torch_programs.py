@@ -104,16 +104,16 @@ def attributes(x):
 
 
 class Block(nn.Module):
-    def __init__(self, width, rounds=2):
+    def __init__(self, width, iterations=2):
         super().__init__()
         self.norm = nn.LayerNorm(width)
         self.inner = nn.Linear(width, 2 * width)
         self.outer = nn.Linear(2 * width, width)
-        self.rounds = rounds
+        self.iterations = iterations
         self.register_buffer("scale", torch.tensor(0.5))
 
     def forward(self, x):
-        for _ in range(self.rounds):
+        for _ in range(self.iterations):
             x = x + self.scale * self.outer(F.gelu(self.inner(self.norm(x))))
         return x
 

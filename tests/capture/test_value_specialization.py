@@ -390,7 +390,7 @@ def program(a):
 
 @pytest.mark.parametrize("name", WITHOUT_SOURCE)
 def test_questions_about_lengths_in_functions_without_source(name):
-    """Loops of such functions are run as Python runs them, so each round asks."""
+    """Loops of such functions are run as Python runs them, so each iteration asks."""
     scope = {"np": np}
     exec(WITHOUT_SOURCE[name], scope)
     run(scope["program"], *arrays([1.0, -1.0, 2.0, 3.0], [0.0, 3.0, 3.0, 7.0], [5.0, 0.5, 4.0, 1.0]))

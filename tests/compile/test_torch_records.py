@@ -1,4 +1,4 @@
-"""Opaque calls in training: torch's autograd remembers what they did, so that the way back does not run them again."""
+"""Opaque calls in training: torch's autograd remembers what they did, so that the backward does not run them again."""
 
 import gc
 

@@ -163,7 +163,7 @@ def test_draw_writes_boxes_for_fusions_and_loops(tmp_path):
     text = tnp.draw(trace, tmp_path / "f.dot")
     assert (tmp_path / "f.dot").read_text() == text
     labels = re.findall(r"subgraph cluster_\d+ {\n *label=\"(\w[\w ]*)\"", text)
-    assert {"for_loop", "each round"} <= set(labels) and any(label.startswith("llvm_fusion") for label in labels)
+    assert {"for_loop", "each iteration"} <= set(labels) and any(label.startswith("llvm_fusion") for label in labels)
     assert text.count("{") == text.count("}")
     nodes = re.findall(r"^ *(n\d+) \[", text, re.MULTILINE)
     assert len(nodes) == len(set(nodes))

@@ -62,22 +62,22 @@ def bisection(x, wanted):
 @program(lambda rng: call(rng.random(5) + 1.0))
 def roots_by_newton(a):
     x = a.copy()
-    rounds = 0
+    iterations = 0
     while np.abs(x * x - a).max() > 1e-10:
         x = 0.5 * (x + a / x)
-        rounds += 1
-    return x, rounds
+        iterations += 1
+    return x, iterations
 
 
 @program(lambda rng: call(rng.random((8, 8)), 0.01, 50))
 def relaxed_until_it_settles(u, tolerance, most):
-    change, rounds = 1.0, 0
-    while change > tolerance and rounds < most:
+    change, iterations = 1.0, 0
+    while change > tolerance and iterations < most:
         before = u.copy()
         u[1:-1, 1:-1] = 0.25 * (before[2:, 1:-1] + before[:-2, 1:-1] + before[1:-1, 2:] + before[1:-1, :-2])
         change = np.abs(u - before).max()
-        rounds += 1
-    return rounds
+        iterations += 1
+    return iterations
 
 
 @program(lambda rng: call(rng.random(20)))

@@ -122,10 +122,10 @@ def waves_in_a_box(ex, ey, hz, source, steps):
         hz[:-1, :-1] -= 0.7 * (ex[:-1, 1:] - ex[:-1, :-1] + ey[1:, :-1] - ey[:-1, :-1])
 
 
-def relax_pressure(p, b, rounds):
+def relax_pressure(p, b, iterations):
     pn = np.empty_like(p)
     pn = p.copy()
-    for _q in range(rounds):
+    for _q in range(iterations):
         pn = p.copy()
         p[1:-1, 1:-1] = 0.25 * (pn[1:-1, 2:] + pn[1:-1, :-2] + pn[2:, 1:-1] + pn[:-2, 1:-1]) - b[1:-1, 1:-1]
         p[:, -1] = p[:, -2]
@@ -134,14 +134,14 @@ def relax_pressure(p, b, rounds):
 
 
 @program(lambda rng: call(10, 9, rng.random((9, 9)), rng.random((9, 9)) * 0.1, rng.random((9, 9)), 0.01))
-def driven_cavity(steps, rounds, u, v, p, dt):
+def driven_cavity(steps, iterations, u, v, p, dt):
     un = np.empty_like(u)
     b = np.zeros_like(u)
     for _n in range(steps):
         un = u.copy()
         vn = v.copy()
         b[1:-1, 1:-1] = dt * (u[1:-1, 2:] - u[1:-1, :-2]) * (v[2:, 1:-1] - v[:-2, 1:-1])
-        relax_pressure(p, b, rounds)
+        relax_pressure(p, b, iterations)
         u[1:-1, 1:-1] = un[1:-1, 1:-1] - dt * (p[1:-1, 2:] - p[1:-1, :-2]) + dt * vn[1:-1, 1:-1]
         v[1:-1, 1:-1] = vn[1:-1, 1:-1] - dt * (p[2:, 1:-1] - p[:-2, 1:-1])
         u[0, :] = 0
@@ -178,15 +178,15 @@ def sparse_times_vector(rows, columns, values, x):
 
 
 @program(lambda rng: call(np.linspace(-2, 0.5, 9), np.linspace(-1, 1, 7), 15, 2.0))
-def mandelbrot_masked(x, y, rounds, horizon):
+def mandelbrot_masked(x, y, iterations, horizon):
     C = x + y[:, None] * 1j
     N = np.zeros(C.shape, dtype=np.int64)
     Z = np.zeros(C.shape, dtype=C.dtype)
-    for n in range(rounds):
+    for n in range(iterations):
         inside = np.less(np.abs(Z), horizon)
         N[inside] = n
         Z[inside] = Z[inside] ** 2 + C[inside]
-    N[N == rounds - 1] = 0
+    N[N == iterations - 1] = 0
     return Z, N
 
 
@@ -235,8 +235,8 @@ def rows_with_their_weights(rows, weights):
 
 
 @program(lambda rng: call(rng.random((6, 6)), rng.random(6), 25))
-def power_iteration(A, x, rounds):
-    for _ in range(rounds):
+def power_iteration(A, x, iterations):
+    for _ in range(iterations):
         x = A @ x
         x = x / np.sqrt(x @ x)
     return x
@@ -321,7 +321,7 @@ def heat_cube(A, steps):
 
 
 @program(lambda rng: call(rng.random((10, 10)), 3))
-def few_rounds_are_written_out(A, n):
+def few_iterations_are_written_out(A, n):
     out = A * 0
     for k in range(3):
         for q in range(-1, 2):

@@ -6,10 +6,10 @@ from .registry import call, program
 
 
 @program(lambda rng: call(rng.random((9, 10)), 15))
-def jacobi_with_two_buffers(grid, rounds):
-    """Two buffers take turns; after an odd number of rounds the caller's is the older one."""
+def jacobi_with_two_buffers(grid, iterations):
+    """Two buffers take turns; after an odd number of iterations the caller's is the older one."""
     new = grid.copy()
-    for _ in range(rounds):
+    for _ in range(iterations):
         new[1:-1, 1:-1] = 0.25 * (grid[2:, 1:-1] + grid[:-2, 1:-1] + grid[1:-1, 2:] + grid[1:-1, :-2])
         grid, new = new, grid
     return grid
@@ -18,13 +18,13 @@ def jacobi_with_two_buffers(grid, rounds):
 @program(lambda rng: call(rng.random(12), 1e-3))
 def jacobi_until_it_settles(u, tolerance):
     old, new = u.copy(), u.copy()
-    change, rounds = 1.0, 0
+    change, iterations = 1.0, 0
     while change > tolerance:
         new[1:-1] = 0.5 * (old[2:] + old[:-2])
         change = np.abs(new - old).max()
         old, new = new, old
-        rounds += 1
-    return old, rounds
+        iterations += 1
+    return old, iterations
 
 
 @program(lambda rng: call(rng.random(20), rng.random(20), 11, 0.3))
@@ -79,20 +79,20 @@ def best_of_runs(x):
 
 
 @program(lambda rng: call(rng.random(40), 3))
-def thinned(x, rounds):
-    """An array becomes shorter in each round."""
+def thinned(x, iterations):
+    """An array becomes shorter in each iteration."""
     kept = []
-    for _ in range(rounds):
+    for _ in range(iterations):
         x = x[x > x.mean()]
         kept.append(len(x))
     return x, kept
 
 
 @program(lambda rng: call(rng.random(9), 12))
-def power_iteration_with_progress(x, rounds):
+def power_iteration_with_progress(x, iterations):
     matrix = np.outer(x, x) + np.eye(x.shape[0])
     estimate = 0.0
-    for i in range(rounds):
+    for i in range(iterations):
         x = matrix @ x
         estimate = np.sqrt((x * x).sum())
         x = x / estimate
@@ -104,11 +104,11 @@ def power_iteration_with_progress(x, rounds):
 @program(lambda rng: call(rng.random((6, 6)) + 6 * np.eye(6), rng.random(6), 1e-10))
 def linear_system_by_iteration(A, b, tolerance):
     d = np.diag(A).copy()
-    x, rounds = np.zeros_like(b), 0
+    x, iterations = np.zeros_like(b), 0
     while True:
         new = x + (b - A @ x) / d
-        rounds += 1
+        iterations += 1
         if (change := np.abs(new - x).max()) < tolerance:
             break
         x = new
-    return x, rounds, change
+    return x, iterations, change

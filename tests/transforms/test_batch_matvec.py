@@ -1,4 +1,4 @@
-"""Loops with a product of a vector and a matrix in each round: when they become one product of matrices, and that nothing else changes."""
+"""Loops with a product of a vector and a matrix in each iteration: when they become one product of matrices, and that nothing else changes."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def check(f, make, found):
         assert_same(jitted(*args), f(*expected_args))
         assert_same(args, expected_args, what="arguments")
     passes = [str(t.provenance) for t in tnp.last_traces(jitted)]
-    assert any("Products of rounds" in text for text in passes) is found
+    assert any("Products of iterations" in text for text in passes) is found
     return source(jitted)
 
 
@@ -98,7 +98,7 @@ def test_row_count_of_the_caller():
         mine, theirs = args(), args()
         assert_same(jitted(*mine), f(*theirs))
         assert_same(mine, theirs, what="arguments")
-        assert any("Products of rounds" in str(t.provenance) for t in tnp.last_traces(jitted)) is found
+        assert any("Products of iterations" in str(t.provenance) for t in tnp.last_traces(jitted)) is found
 
 
 def changes(a, b, out):
@@ -141,7 +141,7 @@ def few(a, b, out):
 
 @pytest.mark.parametrize("f", [changes, leaves, branches, windows, same_vector, few], ids=lambda f: f.__name__)
 def test_other_loops_stay(f):
-    """What is multiplied changes; a round may be the last, or go by; little of the product is needed; no vector is the round's own."""
+    """What is multiplied changes; an iteration may be the last, or go by; little of the product is needed; no vector is the iteration's own."""
     check(f, matrices, False)
 
 

@@ -142,7 +142,7 @@ def test_loops_forward(f):
     check_jvp(tnp.jit(f, executors=["numpy"]), [X])
 
 
-def test_a_loop_is_no_longer_for_more_rounds():
+def test_a_loop_is_no_longer_for_more_iterations():
     g = tnp.grad(in_place)
     lengths = {len(str(tnp.trace()(g, X, n))) // 100 for n in (20, 200)}
     assert max(lengths) - min(lengths) <= 1
@@ -213,14 +213,14 @@ def everything(bsyms):
             yield from everything(body.bound_symbols)
 
 
-@pytest.mark.parametrize("rounds", (23, 400))
-def test_long_loops_keep_few_states(rounds, monkeypatch):
-    expected = tnp.grad(in_place)(X, rounds)
+@pytest.mark.parametrize("iterations", (23, 400))
+def test_long_loops_keep_few_states(iterations, monkeypatch):
+    expected = tnp.grad(in_place)(X, iterations)
     monkeypatch.setattr(control_flow, "KEPT_BYTES", 100)
     g = tnp.jit(tnp.grad(lambda x, n: in_place(x, n)))
-    assert kept_by(g, X, rounds) <= 5 * 2 * rounds**0.5
-    np.testing.assert_allclose(g(X, rounds), expected)
-    np.testing.assert_allclose(g(X, rounds), expected)
+    assert kept_by(g, X, iterations) <= 5 * 2 * iterations**0.5
+    np.testing.assert_allclose(g(X, iterations), expected)
+    np.testing.assert_allclose(g(X, iterations), expected)
 
 
 def test_divided_loops_have_second_derivatives(monkeypatch):

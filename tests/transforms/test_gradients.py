@@ -552,7 +552,7 @@ def specialised(x, n):
         (lambda: tnp.jacobian(lambda x: x * 1j)(X), r"real floating-point values"),
         (lambda: tnp.grad(uses_opaque)(X), r"np.i0 runs as an opaque call.*in uses_opaque"),
         (lambda: tnp.grad(needs_value)(X), r"there is none: .*in needs_value"),
-        (lambda: tnp.grad(draws_in_a_loop)(X, np.random.default_rng(0)), r"the way back would run it again.*in draws_in_a_loop"),
+        (lambda: tnp.grad(draws_in_a_loop)(X, np.random.default_rng(0)), r"the backward would run it again.*in draws_in_a_loop"),
         (lambda: tnp.grad(specialised, 1)(X, 3.0), r"present value of a number .*np.asarray"),
         (lambda: tnp.grad(lambda a, x: (x ** (a * 2)).sum())(1.0, X), r"present value of a number .*np.asarray"),
     ],

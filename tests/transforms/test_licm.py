@@ -61,7 +61,7 @@ def test_reductions_and_products_move_out_of_loops_that_run():
     assert before.count("np.sum") == before.count("np.matmul") == before.count("np.max") == 1
     assert "np.multiply" in before
     assert "np.sum" not in behind
-    assert "np.sum" in parts(same_as_eager(g, make))[1], "it may have no round"
+    assert "np.sum" in parts(same_as_eager(g, make))[1], "it may have no iteration"
 
 
 def test_what_a_loop_writes_is_not_invariant():

@@ -1,4 +1,4 @@
-"""Loops whose rounds read the same large arrays: when several rounds become one, and that nothing else changes."""
+"""Loops whose iterations read the same large arrays: when several iterations become one, and that nothing else changes."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def check(f, make, jammed):
     assert_same(jitted(*args), f(*expected_args))
     assert_same(args, expected_args, what="arguments")
     passes = [str(t.provenance) for t in tnp.last_traces(jitted)]
-    assert any("Rounds of loops together" in text for text in passes) is jammed
+    assert any("Iterations of loops together" in text for text in passes) is jammed
     return loops(jitted)
 
 
@@ -98,7 +98,7 @@ def keeps(x, y, out):
 
 @pytest.mark.parametrize("f", [grows, leaves, costs, keeps], ids=lambda f: f.__name__)
 def test_other_loops_stay(f):
-    """What is read changes; a round may be the last; memory is not what it waits for; an array is made."""
+    """What is read changes; an iteration may be the last; memory is not what it waits for; an array is made."""
     check(f, lambda: (*arrays(), np.zeros(20)), False)
 
 

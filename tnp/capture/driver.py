@@ -72,9 +72,9 @@ class Acquired:
         guard_numbers(self.trace, numbers, self.inputs)
 
 
-#: a program whose loops have fewer rounds than this, all together, is traced again round by round where what follows the loops
+#: a program whose loops have fewer iterations than this, all together, is traced again iteration by iteration where what follows the loops
 #: asks for values that are known then
-ROUNDS_AGAIN = 1_000
+ITERATIONS_AGAIN = 1_000
 #: operations of a program that is written out and holds for a value only: the next call may have another
 MOST_FOR_A_VALUE = 400
 
@@ -105,7 +105,7 @@ def acquire(
         return _acquire(function, parameters, call, values, tracers[-1], differentiate)
 
     def may_write_out(tracer: Tracer) -> bool:
-        return tracer.rolled and tracer.rolled_rounds <= ROUNDS_AGAIN
+        return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN
 
     def may_say(tracer: Tracer) -> bool:
         """Libraries look at values for shortcuts that they leave out where a compiler is at work."""

@@ -76,7 +76,7 @@ class Training:
     def _make_differentiable(self, given: tuple[int, ...]) -> tuple[Callable[[list[Any]], Any], list[int]] | None:
         """As :meth:`_make_backward`, of a program whose results can be differentiated. ``RuntimeError`` if there is none."""
         made = self.split
-        reason = "" if made.is_differentiable_again else "what is saved for the way back is not seen by autograd"
+        reason = "" if made.is_differentiable_again else "what is saved for the backward is not seen by autograd"
         for once in (
             (True, False) if not reason else ()
         ):  # what is not differentiated again is faster, and need not have rules
@@ -124,7 +124,7 @@ class Training:
             return self._backward[given]
 
     def describe(self) -> list[str]:
-        """What is saved for the way back, in lines of text."""
+        """What is saved for the backward, in lines of text."""
         tensors = [p for p in self.split.saved if isinstance(p, TensorProxy)]
         arguments = {p.name for p in self.split.trace.args}
         made = [p for p in tensors if p.name not in arguments]

@@ -472,7 +472,7 @@ def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[
     """The walk backwards mapped over all seeds; ``None`` if that takes too much memory, cannot be mapped, or does not pay.
 
     Measured: of straight lines, in turn is as fast or faster (the Hessian of 200 variables of Rosenbrock's function in a tenth of the
-    time), because what a row needs stays in the cache. Loops, whose rounds cost more than their work, are better run once for all rows.
+    time), because what a row needs stays in the cache. Loops, whose iterations cost more than their work, are better run once for all rows.
     """
     if not any(is_control_flow(b) for b in traced.program.bound_symbols):
         return None

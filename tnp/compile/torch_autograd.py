@@ -1,7 +1,7 @@
 """Compiled programs as functions that torch's autograd differentiates.
 
-A program comes in parts: one computes results and what is saved for the way back, one takes that and the cotangents of results.
-:class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again (``create_graph=True``), the way back
+A program comes in parts: one computes results and what is saved for the backward, one takes that and the cotangents of results.
+:class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again (``create_graph=True``), the backward
 is such a function, too; what it reads of the program's own values are results of the program then.
 """
 
@@ -78,7 +78,7 @@ class Differentiable:
             results = len(cotangents) - len(self.inner)
             if given[-1] >= results or given == tuple(range(results)):
                 raise RuntimeError(
-                    "a program that tnp compiled computes no gradients of its gradients here (create_graph=True): the way back needs "
+                    "a program that tnp compiled computes no gradients of its gradients here (create_graph=True): the backward needs "
                     "more than was saved; use tnp.grad of tnp.grad, or call the function that was jitted"
                 )
             given = tuple(range(results))
@@ -147,7 +147,7 @@ class _Function(torch.autograd.Function):
             tensors = iter(saved)
             saved = [next(tensors) if t else x for t, x in zip(program.is_tensor, ctx.kept)]
             del tensors
-        ctx.maybe_clear_saved_tensors()  # unless the graph is kept: what was saved goes when the way back has read it
+        ctx.maybe_clear_saved_tensors()  # unless the graph is kept: what was saved goes when the backward has read it
         if not program.all_tensors and _is_cleared(ctx):
             del ctx.kept
         on_cuda = torch.autocast("cuda", enabled=False) if torch.is_autocast_enabled("cuda") else nullcontext()

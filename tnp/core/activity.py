@@ -85,7 +85,7 @@ def sources_of_round(
     without_derivative: Container[Any] = (),
 ) -> set[str]:
     """The names of what the ``wanted`` ones of a body's results depend on. Adds to ``wanted`` those of its ``args``, the carried values,
-    that they depend on: as results of an earlier round of a loop, or as what a branch begins with."""
+    that they depend on: as results of an earlier iteration of a loop, or as what a branch begins with."""
     inside: set[str] = set()
     while True:
         results = [body.results[k] for k in wanted]

@@ -8,7 +8,7 @@
   processor has vectors of 512 bits;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
-What a program runs is thus seen in its trace, and what is saved for the way back is a logarithm a row, not the weights.
+What a program runs is thus seen in its trace, and what is saved for the backward is a logarithm a row, not the weights.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Inputs, weights and cotangents are quantised as Transformer Engine's recipe of t
 results are those of 8-bit products, not eager's: the executor is used where it is named. What a delayed recipe remembers between calls, the
 largest elements so far, is kept for each place of a program where a linear layer stands.
 
-Nothing 8-bit is saved for the way back: input and weight are quantised again there.
+Nothing 8-bit is saved for the backward: input and weight are quantised again there.
 """
 
 from __future__ import annotations

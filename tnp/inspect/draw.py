@@ -20,7 +20,7 @@ __all__ = ["draw"]
 #: fill colours by executor; others are grey
 _COLOURS = {"llvm": "#ffe3c2", "numpy": "#d6e6ff", "torch": "#ffd6d0", "python": "#fff6c2"}
 #: what the bodies of control flow are called, in their order
-_BODIES = {"for_loop": ("each round",), "while_loop": ("while", "each round"), "cond": ("if", "else")}
+_BODIES = {"for_loop": ("each iteration",), "while_loop": ("while", "each iteration"), "cond": ("if", "else")}
 
 
 def _quoted(text: str) -> str:

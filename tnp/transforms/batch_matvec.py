@@ -1,11 +1,11 @@
-"""Products of a vector and a matrix in the rounds of a loop, as one product of matrices before it.
+"""Products of a vector and a matrix in the iterations of a loop, as one product of matrices before it.
 
-``for i in range(n): c[i, i:] = data[:, i] @ data[:, i:]`` reads the matrix from memory once a round, for two operations an element. All rounds
-together are ``data.T @ data``, of which each round takes a part of a row: a library goes through the memory a few times only. That
+``for i in range(n): c[i, i:] = data[:, i] @ data[:, i:]`` reads the matrix from memory once an iteration, for two operations an element. All iterations
+together are ``data.T @ data``, of which each iteration takes a part of a row: a library goes through the memory a few times only. That
 is a choice of order among sums that the library orders as it likes anyway, so results agree to rounding.
 
-It is done where both operands are parts of arrays that the loop does not change, the vector the one of its round; where all rounds need most of the
-product; and where a round surely comes to the product: a loop that may be left early, or takes a branch, might not.
+It is done where both operands are parts of arrays that the loop does not change, the vector the one of its iteration; where all iterations need most of the
+product; and where an iteration surely comes to the product: a loop that may be left early, or takes a branch, might not.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tnp.core.subtraces import Body, in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags, leaves_of
 from tnp.core.trace import Trace, tracing
 
-__all__ = ["batch_matvec", "rounds_of"]
+__all__ = ["batch_matvec", "iterations_of"]
 
-#: rounds, and elements of the matrix, from which on that pays
-MANY_ROUNDS, MANY = 16, 32 * 1024
-#: the part of the product that the rounds need at least
+#: iterations, and elements of the matrix, from which on that pays
+MANY_ITERATIONS, MANY = 16, 32 * 1024
+#: the part of the product that the iterations need at least
 NEEDED = 0.3
 
 _FUNCTIONS = frozenset(("matmul", "dot"))
@@ -34,7 +34,7 @@ _FUNCTIONS = frozenset(("matmul", "dot"))
 @dataclass
 class _Product:
     """``matrix`` as ``[inner, columns]`` and the vector of round ``index``, one of the rows of ``vectors`` ``[rows, inner]``; both are
-    arrays from outside and whether that is their transpose. ``part``: start and stop of the columns that the round takes."""
+    arrays from outside and whether that is their transpose. ``part``: start and stop of the columns that the iteration takes."""
 
     vectors: TensorProxy
     vectors_transposed: bool
@@ -73,26 +73,26 @@ def batch_matvec(trace: Trace, executors: Sequence[Any]) -> Trace:
     return new
 
 
-def rounds_of(trace: Trace, loop: BoundSymbol) -> range:
-    """The rounds of a loop; none if they are known only when the program runs."""
+def iterations_of(trace: Trace, loop: BoundSymbol) -> range:
+    """The iterations of a loop; none if they are known only when the program runs."""
     with tracing(trace):  # which numbers are known, the trace says
         bounds = [intervals.linear(x) for x in loop.args[:3]]
     return range(*(b.constant for b in bounds)) if all(b.is_constant for b in bounds) else range(0)
 
 
 def _found(trace: Trace, loop: BoundSymbol) -> dict[str, _Product]:
-    """The products in a loop's rounds that are worth it, by their names."""
-    rounds = rounds_of(trace, loop)
+    """The products in a loop's iterations that are worth it, by their names."""
+    iterations = iterations_of(trace, loop)
     body: Body = loop.args[3]
     index = body.args[0]
-    if len(rounds) < MANY_ROUNDS or len(body.results) >= len(body.args) or not isinstance(index, NumberProxy):
+    if len(iterations) < MANY_ITERATIONS or len(body.results) >= len(body.args) or not isinstance(index, NumberProxy):
         return {}
     outside = {p.name for p in body.captures}
     views = {p.output.name: p for b in body.bound_symbols for p in leaves_of(b) if OpTags.VIEW in p.sym.tags}
     found = {}
     for b in body.bound_symbols:
         product = _product(b, views, outside, index)
-        if product is not None and _pays(product, rounds):
+        if product is not None and _pays(product, iterations):
             found[b.output.name] = product
     return found
 
@@ -100,7 +100,7 @@ def _found(trace: Trace, loop: BoundSymbol) -> dict[str, _Product]:
 def _product(
     b: BoundSymbol, views: Mapping[str, BoundSymbol], outside: Iterable[str], index: NumberProxy
 ) -> _Product | None:
-    """A product of a vector and a matrix that is one, in a round, of a product of matrices."""
+    """A product of a vector and a matrix that is one, in an iteration, of a product of matrices."""
     if b.sym.name not in _FUNCTIONS or len(b.args) != 2 or not all(isinstance(a, TensorProxy) for a in b.args):
         return None
     work = [p for p in leaves_of(b) if OpTags.VIEW not in p.sym.tags]
@@ -135,10 +135,10 @@ def _product(
     return _Product(taken.args[0], taken.args[1] == 1, matrix, inner == 1, index, part)
 
 
-def _pays(product: _Product, rounds: range) -> bool:
-    """Whether the matrix is large, the product is no more memory than its operands, every index is in bounds, and the rounds need much of it."""
+def _pays(product: _Product, iterations: range) -> bool:
+    """Whether the matrix is large, the product is no more memory than its operands, every index is in bounds, and the iterations need much of it."""
     rows, _, columns = product.shape
-    low, high = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
+    low, high = min(iterations[0], iterations[-1]), max(iterations[0], iterations[-1])
     vectors, matrix = product.vectors.shape, product.matrix.shape
     assert sizes.is_known(vectors) and sizes.is_known(matrix)
     operands = math.prod(vectors) + math.prod(matrix)
@@ -151,7 +151,7 @@ def _pays(product: _Product, rounds: range) -> bool:
         if ends[0] is None or ends[1] is None:
             return False
         taken = (ends[0] + ends[1]) / 2
-    return len(rounds) * taken >= NEEDED * rows * columns
+    return len(iterations) * taken >= NEEDED * rows * columns
 
 
 def _computed(product: _Product) -> TensorProxy:

@@ -1,9 +1,9 @@
 """In-place reuse of loops and branches.
 
 A carried array that stands for memory (the body stores its result into its own argument) is given the memory of its initial
-value, as an update is: then the body writes to that memory each time round, and the carried value is gone from the program.
+value, as an update is: then the body writes to that memory at each iteration, and the carried value is gone from the program.
 If something still reads the old value, that is copied, once, before the loop. Carried arrays that are variables stay; what they
-are afterwards may look at whatever they began as or any round bound them to.
+are afterwards may look at whatever they began as or any iteration bound them to.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Block:
         self.index = index
         self.location = bsym.location
         self.in_place: set[str] = set()
-        #: variables that begin as a copy of their initial value, since rounds overwrite it
+        #: variables that begin as a copy of their initial value, since iterations overwrite it
         self.cloned: set[str] = set()
         #: values of which a copy is made before, since the block overwrites the memory that they look at
         self.stale: dict[str, TensorProxy] = {}
@@ -138,7 +138,7 @@ def plan_block(owner: Pass, i: int, make_pass: Callable[[Trace, frozenset[str]],
 
 
 def _own_variables(owner: Pass, i: int, memory: dict[str, Any]) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables of a loop whose memory a round may overwrite, if it also ends so: they begin in memory of the program. Those in
+    """The variables of a loop whose memory an iteration may overwrite, if it also ends so: they begin in memory of the program. Those in
     the second set begin in memory that nothing else looks at, then or later; the others have to begin as a copy."""
     b = owner.bsyms[i]
     if b.sym.name == "cond":
@@ -164,7 +164,7 @@ def _own_variables(owner: Pass, i: int, memory: dict[str, Any]) -> tuple[frozens
 
 
 def _overwritten(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> set[str]:
-    """The variables whose first memory some round may overwrite: as theirs, or as that of a variable that it was handed on to."""
+    """The variables whose first memory some iteration may overwrite: as theirs, or as that of a variable that it was handed on to."""
     found = {name for inner in passes for name in inner.overwritten}
     sources = list(_results(b, passes)) if found else []
     for _ in own:
@@ -173,7 +173,7 @@ def _overwritten(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> set
 
 
 def _still_own(b: BoundSymbol, passes: list[Pass], own: frozenset[str]) -> frozenset[str]:
-    """Those of ``own`` that each round ends in memory of their own, too."""
+    """Those of ``own`` that each iteration ends in memory of their own, too."""
     kept = set(own)
     for inner in passes[len(passes) - len(carrying_bodies(b)) :] if own else ():
         pairs = [(p.name, r) for p, r in zip(b.output, inner.bsyms[-1].args[0]) if isinstance(r, TensorProxy)]
@@ -202,7 +202,7 @@ def _set_roots_of_variables(owner: Pass, b: BoundSymbol, memory: dict[str, Any],
                 owner.repeating.add(at.name)
     for p in outputs:
         roots.setdefault(p.name, frozenset())
-    for _ in range(len(outputs) + 1):  # a value moves on by one variable a round
+    for _ in range(len(outputs) + 1):  # a value moves on by one variable an iteration
         for p in outputs:
             found = roots[p.name]
             for name in sources[p.name]:

@@ -1,7 +1,7 @@
-"""Loop-invariant code motion: what a loop computes anew in each round, always the same, is computed once before it.
+"""Loop-invariant code motion: what a loop computes anew in each iteration, always the same, is computed once before it.
 
 Only what has no effect and cannot raise moves. Arithmetic on numbers moves out of every loop. Of arrays, reductions and products
-move, with what they need, and out of loops that surely have a round: elsewhere they might be computed for nothing, and warn. An elementwise
+move, with what they need, and out of loops that surely have an iteration: elsewhere they might be computed for nothing, and warn. An elementwise
 operation stays where it is, unless one of those needs it: in the loop it is fused with what reads it, and outside it would cost memory.
 """
 
@@ -44,7 +44,7 @@ def licm(trace: Trace) -> Trace:
 
 
 def _surely_runs(loop: BoundSymbol) -> bool:
-    """Whether a loop has a round in every call for which the trace is valid."""
+    """Whether a loop has an iteration in every call for which the trace is valid."""
     if loop.sym.name != "for_loop":
         return False
     bounds = loop.args[:3]

@@ -44,7 +44,7 @@ class Partition:
     ``forward`` returns three tuples, ``outputs``, ``others`` and ``saved``; ``finish`` takes the first two, stores attributes, and
     returns what the program returns. ``inputs`` are the arguments that cotangents are computed of.
 
-    Where a gradient is differentiated again, what is saved counts as results, too: the way back is a function of it and of cotangents,
+    Where a gradient is differentiated again, what is saved counts as results, too: the backward is a function of it and of cotangents,
     and its derivative goes on through the program. ``inner`` are those saved values that only this makes results of.
     """
 
@@ -64,7 +64,7 @@ class Partition:
         #: of each input, the outputs that depend on it
         self.reaches = _reached(trace, inputs, outputs)
         self.joint = self._walked(range(len(outputs)))
-        #: what a call that is recorded looks at: the way back needs that very memory
+        #: what a call that is recorded looks at: the backward needs that very memory
         self.pinned = {p.name for b in self.joint.forward if _is_recorded(b) for p in b.flat_inputs}
         self.saved = choose_saved(
             self.joint.forward,
@@ -126,7 +126,7 @@ class Partition:
         return [p for p in self.inputs if reaches[p.name] & names]
 
     def _may_repeat(self, b: BoundSymbol) -> bool:
-        """Whether a statement of the program may be run again on the way back."""
+        """Whether a statement of the program may be run again in the backward."""
         if any(p.name in self.pinned for p in b.flat_outputs):
             return False
         said = [x for p in b.flat_outputs if (x := RECOMPUTABLE.of(self.trace).get(p.name)) is not None]
@@ -164,7 +164,7 @@ class Partition:
 
     @property
     def is_differentiable_again(self) -> bool:
-        """Whether autograd sees all that the way back reads as arguments or results of the program."""
+        """Whether autograd sees all that the backward reads as arguments or results of the program."""
         seen = {p.name for p in (*self.trace.args, *self.outputs, *self.inner)}
         return all(p.name in seen and p.lang.name == "torch" for p in self.dependent)
 

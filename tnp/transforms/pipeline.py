@@ -61,13 +61,13 @@ class Backend:
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     """The trace after every pass, the acquired one first. The last one is what runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
-        ("Products of rounds", lambda t: batch_matvec(t, backend.executors)),
+        ("Products of iterations", lambda t: batch_matvec(t, backend.executors)),
         ("Sizes", define_sizes),
         ("Dead Code Elimination", dead_code),
         ("Loop-invariant code motion", licm),
         ("Common Subexpression Elimination", lambda t: common_subexpressions(without_aliases(t))),
         ("Masked values", lambda t: masked_values(t, backend.executors)),
-        ("Rounds of loops together", lambda t: unroll_and_jam(t, backend.executors)),
+        ("Iterations of loops together", lambda t: unroll_and_jam(t, backend.executors)),
         ("Groups of operations", lambda t: _grouped(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
         ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),

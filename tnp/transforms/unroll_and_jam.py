@@ -1,8 +1,8 @@
-"""Rounds of a loop that read the same large arrays, several at a time (*unroll and jam*).
+"""Iterations of a loop that read the same large arrays, several at a time (*unroll and jam*).
 
-``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each round, from memory if they do not fit
-the caches. Eight rounds written out behind each other are one region, whose reductions share a loop: each element is read once in
-eight rounds.
+``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each iteration, from memory if they do not fit
+the caches. Eight iterations written out behind each other are one region, whose reductions share a loop: each element is read once in
+eight iterations.
 
 Only loops that stay Python loops around kernels are worth it: those with reductions of so many elements. What is computed on the way must be cheap, or it
 is not memory that the loop waits for, and must go nowhere but into reductions, or there would be eight of it at once. What is carried
@@ -23,18 +23,18 @@ from tnp.core.symbol import BoundSymbol, OpTags, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import update
 from tnp.transforms.autodiff.replay import renamed, replay, rolled
-from tnp.transforms.batch_matvec import rounds_of
+from tnp.transforms.batch_matvec import iterations_of
 from tnp.transforms.dce import common_subexpressions
 
 __all__ = ["unroll_and_jam"]
 
-#: rounds that become one
-ROUNDS = 8
+#: iterations that become one
+ITERATIONS = 8
 #: elements of a reduction, and bytes of what it reads, from which on that pays: more than the caches of one core hold
 MANY, BYTES = 256 * 1024, 4 * 2**20
 #: a reduction's result has at most that part of the elements
 REDUCED = 1024
-#: operations of a round
+#: operations of an iteration
 MOST = 48
 
 _REFUSED = (OpTags.CONTROL_FLOW, OpTags.FACTORY, OpTags.LATE_GUARD, OpTags.RANDOM, OpTags.BARRIER)
@@ -42,7 +42,7 @@ _CHEAP = frozenset(("where", "convert_element_type", "div"))
 
 
 def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
-    """``trace`` with such loops by :data:`ROUNDS` rounds at a time, and a loop for the rounds that are left over."""
+    """``trace`` with such loops by :data:`ITERATIONS` iterations at a time, and a loop for the iterations that are left over."""
     if not any(e.is_fusing for e in executors):
         return trace
     trace = in_bodies(lambda t: unroll_and_jam(t, executors), trace)
@@ -57,7 +57,7 @@ def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
                 new.bound_symbols.append(b)
                 continue
             begun = len(new.bound_symbols)
-            names.update(zip((p.name for p in b.output), _jammed(b, rounds_of(trace, b))))
+            names.update(zip((p.name for p in b.output), _jammed(b, iterations_of(trace, b))))
             for made in new.bound_symbols[begun:]:
                 made.location = b.location
     new.output = map_proxies(lambda p: names.get(p.name, p), trace.output)
@@ -65,8 +65,8 @@ def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 
 def _pays(trace: Trace, loop: BoundSymbol) -> bool:
-    """Whether it is a loop whose rounds wait for memory that all of them read."""
-    if loop.sym is not prims.for_loop or len(rounds_of(trace, loop)) < 2 * ROUNDS:
+    """Whether it is a loop whose iterations wait for memory that all of them read."""
+    if loop.sym is not prims.for_loop or len(iterations_of(trace, loop)) < 2 * ITERATIONS:
         return False
     body = loop.args[3]
     carried = body.args[1:]
@@ -80,7 +80,7 @@ def _pays(trace: Trace, loop: BoundSymbol) -> bool:
         if b.sym.name == "copy_":
             continue
         if any(p.name in changing for p in b.flat_inputs):
-            # What depends on the round before is small, and stays a step of its own.
+            # What depends on the iteration before is small, and stays a step of its own.
             if any(p.name in large for p in b.flat_inputs):
                 return False
             changing.update(p.name for p in b.flat_outputs)
@@ -152,11 +152,11 @@ def _bytes(p: Proxy) -> int:
     return _elements(p) * p.dtype.itemsize if isinstance(p, TensorProxy) else 0
 
 
-def _jammed(loop: BoundSymbol, rounds: range) -> tuple[Proxy, ...]:
-    """Records a loop of the rounds that are too few, and one by several rounds at a time; what they carry."""
+def _jammed(loop: BoundSymbol, iterations: range) -> tuple[Proxy, ...]:
+    """Records a loop of the iterations that are too few, and one by several iterations at a time; what they carry."""
     body, *inits = loop.args[3:]
-    start, stop, step = rounds.start, rounds.stop, rounds.step
-    left = len(rounds) % ROUNDS
+    start, stop, step = iterations.start, iterations.stop, iterations.step
+    left = len(iterations) % ITERATIONS
 
     ahead = _needed_for_reductions(body)
     reduced = [p for b in ahead for p in b.flat_outputs]
@@ -165,18 +165,18 @@ def _jammed(loop: BoundSymbol, rounds: range) -> tuple[Proxy, ...]:
     second = Body([*body.args, *reduced], behind, body.results)
 
     def several(index: NumberProxy, *carried: Any) -> Sequence[Any]:
-        indices = [clang.add(index, k * step) if k else index for k in range(ROUNDS)]
+        indices = [clang.add(index, k * step) if k else index for k in range(ITERATIONS)]
         found = [replay(first, [i, *carried]) for i in indices]  # none of which reads what is carried
         for i, values in zip(indices, found):
             carried = tuple(replay(second, [i, *carried, *values]))
         return carried
 
-    values = prims.for_loop(start, rounds[left], step, renamed(body, {}), *inits) if left else inits
-    return rolled(rounds[left], stop, step * ROUNDS, values, several)
+    values = prims.for_loop(start, iterations[left], step, renamed(body, {}), *inits) if left else inits
+    return rolled(iterations[left], stop, step * ITERATIONS, values, several)
 
 
 def _needed_for_reductions(body: Body) -> list[BoundSymbol]:
-    """The large reductions of a round, and what they are computed from."""
+    """The large reductions of an iteration, and what they are computed from."""
     needed: set[str] = set()
     found: list[BoundSymbol] = []
     for b in reversed(body.bound_symbols):

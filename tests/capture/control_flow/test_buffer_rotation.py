@@ -34,7 +34,9 @@ def test_two_buffers_take_turns_without_copies():
         assert text.count("for ") == 1
         assert "np.array" not in text
         assert "copy" not in text
-    assert tnp.cache_info(jitted).size == 2, "another number of rounds runs the same program, if it is as even or odd"
+    assert tnp.cache_info(jitted).size == 2, (
+        "another number of iterations runs the same program, if it is as even or odd"
+    )
 
 
 def test_the_buffer_that_comes_back_is_the_callers():
@@ -67,7 +69,7 @@ def test_three_buffers_in_a_circle():
     assert source(jitted).count("for ") == 1
 
 
-def test_buffers_that_take_turns_in_rounds_of_an_index():
+def test_buffers_that_take_turns_in_iterations_of_an_index():
     def f(x, y):
         for i in range(x.shape[0] - 2, 1, -1):
             y[i] = x[i - 1 : i + 2].sum() + y[i - 1]
@@ -205,13 +207,13 @@ def test_variables_that_are_written_before_they_are_bound_anew():
 
 
 def test_points_that_have_diverged_are_left_out():
-    def f(n, m, rounds, horizon):
+    def f(n, m, iterations, horizon):
         i, j = np.mgrid[0:n, 0:m]
         c = np.linspace(-2, 1, n)[i] + 1j * np.linspace(-1, 1, m)[j]
         count = np.zeros((n, m), np.int64)
         i.shape = j.shape = c.shape = n * m
         z = np.zeros(c.shape, np.complex128)
-        for k in range(rounds):
+        for k in range(iterations):
             if not len(z):
                 break
             np.multiply(z, z, z)
@@ -234,11 +236,11 @@ def test_points_that_have_diverged_are_left_out():
 
 def test_an_array_that_shrinks_until_nothing_is_left():
     def f(x):
-        rounds = 0
+        iterations = 0
         while len(x) > 0:
             x = x[x > 0.5] - 0.25
-            rounds += 1
-        return rounds, x
+            iterations += 1
+        return iterations, x
 
     def g(x, n):
         total = 0.0
@@ -265,14 +267,14 @@ def test_an_array_that_one_side_shortens():
 def test_buffers_of_the_program_take_turns_until_a_condition_ends_it():
     def f(x, tolerance):
         u, v = x.copy(), x.copy()
-        rounds = 0
+        iterations = 0
         change = x[0] * 0 + 1
         while change > tolerance:
             v[1:-1] = 0.5 * (u[2:] + u[:-2])
             change = abs(v - u).max()
             u, v = v, u
-            rounds += 1
-        return u, v, rounds
+            iterations += 1
+        return u, v, iterations
 
     calls = [lambda t=t: (np.arange(8.0) ** 2, t) for t in (2.0, 0.5, 0.01)]
     jitted = same_as_eager(f, *calls, executors=EXECUTORS)

@@ -410,7 +410,9 @@ def test_loops_that_only_break_ends(f):
     )
     jitted = same_as_eager(f, *calls, executors=EXECUTORS)
     assert source(jitted).count("while ") == 1
-    assert tnp.cache_info(jitted).misses <= 2  # a first round of its own, where that is how a variable gets its kind
+    assert (
+        tnp.cache_info(jitted).misses <= 2
+    )  # a first iteration of its own, where that is how a variable gets its kind
 
 
 def test_a_loop_without_an_end_that_is_seen():

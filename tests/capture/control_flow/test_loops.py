@@ -76,7 +76,7 @@ def test_variables_settle_after_a_round():
     assert source(jitted).count("for ") == 1
 
 
-def test_few_rounds_of_a_number_in_the_program_are_written_out():
+def test_few_iterations_of_a_number_in_the_program_are_written_out():
     def f(x):
         for k in range(selection.UNROLLED):
             x += k
@@ -444,7 +444,7 @@ def test_python_decides_where_nothing_is_traced():
 STEPS = 3
 
 
-def test_few_rounds_by_a_global_are_written_out(monkeypatch):
+def test_few_iterations_by_a_global_are_written_out(monkeypatch):
     def f(x):
         for _ in range(STEPS):
             x = x * 2 + 1

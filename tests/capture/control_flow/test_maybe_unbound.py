@@ -80,7 +80,7 @@ def test_a_name_that_a_loop_binds_on_one_side():
                 before = x[i] + 1
         return x, before
 
-    def across_rounds(x, t):
+    def across_iterations(x, t):
         for i in range(12):
             if x[i] > t:
                 last = x[i]
@@ -95,13 +95,13 @@ def test_a_name_that_a_loop_binds_on_one_side():
                 kept = x * 2
         return kept
 
-    same_as_eager(across_rounds, *calls(*LEVELS))
+    same_as_eager(across_iterations, *calls(*LEVELS))
     for f in (largest, if_found, first_round, arrays):
         jitted = same_as_eager(f, *calls(*LEVELS), executors=EXECUTORS)
         assert source(jitted, 0).count("for ") == 1
 
 
-def test_a_name_first_bound_in_a_loop_of_an_unknown_number_of_rounds():
+def test_a_name_first_bound_in_a_loop_of_an_unknown_number_of_iterations():
     def ranged(x, n):
         for i in range(int(n[0])):
             z = x[i] * 2

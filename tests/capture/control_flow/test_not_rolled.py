@@ -62,7 +62,7 @@ def test_numbers_that_are_needed_after_a_loop_are_there():
         return np.zeros(k)
 
     assert "for " not in source(same_as_eager(f, lambda: (np.ones(20),)))
-    assert driver.ROUNDS_AGAIN >= 20
+    assert driver.ITERATIONS_AGAIN >= 20
 
 
 def test_numbers_that_a_while_loop_computes():
@@ -134,7 +134,7 @@ class Perceptron:
 
 
 def test_lists_of_attributes_are_as_before_an_attempt():
-    """Those that the program has stored, too: nothing in them is of a round that was traced on trial."""
+    """Those that the program has stored, too: nothing in them is of an iteration that was traced on trial."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 2)), rng.normal(size=10)
     for executors in (None, ["numpy"], ["numpy_prims"]):
@@ -185,9 +185,9 @@ def test_a_long_unrolling_says_so():
             out.append(x[i % 3])
         return out[-1] + i
 
-    n = selection.WARN_ROUNDS + 1
+    n = selection.WARN_ITERATIONS + 1
     jitted = tnp.jit(f, executors=["numpy"])
-    with pytest.warns(tnp.EagerFallbackWarning, match=r"over 1,000 rounds.*changes a list"):
+    with pytest.warns(tnp.EagerFallbackWarning, match=r"over 1,000 iterations.*changes a list"):
         assert jitted(np.ones(3), n) == n
 
 
@@ -198,8 +198,8 @@ def test_a_loop_that_would_unroll_too_far_runs_eagerly():
             out.append(x[0])
         return sum(out)
 
-    n = selection.MAX_ROUNDS + 1
-    eager_with_a_warning(f, lambda: (np.ones(3), n), "more than 10,000 rounds")
+    n = selection.MAX_ITERATIONS + 1
+    eager_with_a_warning(f, lambda: (np.ones(3), n), "more than 10,000 iterations")
 
 
 def test_changes_of_type_on_one_side():

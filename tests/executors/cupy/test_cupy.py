@@ -44,8 +44,8 @@ def test_operations(info, monkeypatch):
                 break
 
 
-def smooth(u, rounds):
-    for _ in range(rounds):
+def smooth(u, iterations):
+    for _ in range(iterations):
         u[1:-1] = (u[:-2] + u[2:]) / 2
     return u.sum()
 

@@ -65,8 +65,8 @@ def test_a_view_that_is_returned_is_one_of_the_callers_memory():
     assert cupy.asnumpy(x).tolist() == [[0, 7, 7], [3, 7, 7]]
 
 
-def smooth(u, rounds):
-    for _ in range(rounds):
+def smooth(u, iterations):
+    for _ in range(iterations):
         u[1:-1] = (u[:-2] + u[2:]) / 2
     u[0] += 1
     return u.sum()

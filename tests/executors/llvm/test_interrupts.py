@@ -1,4 +1,4 @@
-"""Ctrl-C ends what runs long, between two rounds of a loop; what looks for it changes nothing else."""
+"""Ctrl-C ends what runs long, between two iterations of a loop; what looks for it changes nothing else."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ except engine.Unavailable as unavailable:
     pytest.skip(str(unavailable), allow_module_level=True)
 
 EVERYTHING = ["llvm_everything", "numpy"]
-#: rounds that nobody waits for
+#: iterations that nobody waits for
 MANY = 10**13
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="signals cannot be sent to the process itself")
@@ -82,7 +82,7 @@ def nested_unknown(x, n):
             x[j] += 1
 
 
-def of_loops_without_rounds(x, n):
+def of_loops_without_iterations(x, n):
     for i in range(n):
         x[0] += 1
         for j in range(i, i - 2):
@@ -110,7 +110,7 @@ def with_a_branch(x, n):
 @pytest.mark.parametrize(
     "f, size",
     [
-        (single, 4), (backwards, 4), (of_rows, 1000), (nested, 8), (nested, 200_000), (nested_unknown, 20), (of_loops_without_rounds, 4),
+        (single, 4), (backwards, 4), (of_rows, 1000), (nested, 8), (nested, 200_000), (nested_unknown, 20), (of_loops_without_iterations, 4),
         (counting, 4), (with_a_branch, 4),
     ],
 )  # fmt: skip
@@ -135,7 +135,7 @@ def _program(jitted):
 
 
 @needs_signals
-def test_rounds_on_several_threads_end_soon():
+def test_iterations_on_several_threads_end_soon():
     def f(x, n):
         for i in range(x.shape[0]):
             s = 0.0
@@ -215,7 +215,7 @@ def test_another_thread_is_not_asked():
 
 @pytest.fixture
 def asks_often(monkeypatch):
-    """Nearly every loop is cut into stretches of a few rounds, or counts them."""
+    """Nearly every loop is cut into stretches of a few iterations, or counts them."""
     for module in (interrupts, parallel):
         monkeypatch.setattr(module, "BUDGET", 12)
     monkeypatch.setattr(interrupts, "LATE", 0)
@@ -238,15 +238,15 @@ def test_random_loops_that_ask_often(asks_often, seed):
 
 @pytest.mark.parametrize("step", [1, 2, 7, -1, -3])
 @pytest.mark.parametrize("begin", [0, 5, -3, 2**40, -(2**40)])
-def test_all_rounds_come(asks_often, begin, step):
+def test_all_iterations_come(asks_often, begin, step):
     def f(x, n):
-        total, rounds = x[0], 0
+        total, iterations = x[0], 0
         for i in range(begin, n, step):
             total = total * 3 + i
-            rounds += 1
+            iterations += 1
             for _ in range(i % 3):
                 total += 1
-        return total, rounds
+        return total, iterations
 
     def single(x, n):
         total = x[0]

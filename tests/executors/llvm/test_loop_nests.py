@@ -238,7 +238,7 @@ def test_arrays_that_are_bound_anew():
     assert "while" not in source(jitted)
 
 
-def test_a_loop_without_rounds_gives_the_very_array():
+def test_a_loop_without_iterations_gives_the_very_array():
     def f(x, n):
         for _ in range(n):
             x = x * 2

@@ -189,7 +189,7 @@ def test_bounds_that_are_numbers_of_the_caller():
     assert str(tnp.explain(jitted)).count("1 loops in it run in parallel") == 2
 
 
-def test_an_index_that_only_some_rounds_have_is_checked_there():
+def test_an_index_that_only_some_iterations_have_is_checked_there():
     def f(a, b, n, m):
         for i in range(n):
             if i < m:

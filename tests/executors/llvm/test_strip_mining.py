@@ -1,4 +1,4 @@
-"""Loops that walk down columns run strip by strip of the rows, where rounds do to a row nothing that concerns others."""
+"""Loops that walk down columns run strip by strip of the rows, where iterations do to a row nothing that concerns others."""
 
 import os
 from random import Random
@@ -119,7 +119,7 @@ def test_what_is_written_and_has_no_rows_is_not_cut(plans):
     assert plans == [None]
 
 
-def test_rounds_stay_in_order_where_one_may_raise(plans):
+def test_iterations_stay_in_order_where_one_may_raise(plans):
     def f(y, n):
         for k in range(1, n):
             y[:, k] = y[:, k - 1] * 0.5 + 1

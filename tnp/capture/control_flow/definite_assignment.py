@@ -1,4 +1,4 @@
-"""Names that may be unbound where they are read: because one side of a branch binds them, or a loop that may have no rounds.
+"""Names that may be unbound where they are read: because one side of a branch binds them, or a loop that may have no iterations.
 
 A forward analysis, the mirror image of :mod:`liveness`. Each such reading is given a hook, ``__tnp__.bound(x, "x")``: on a value
 that only the program can tell, one side may bind a name and the other not, and then the program says so where eager does.

@@ -1,6 +1,6 @@
 """How bodies end early; and what they return where they stand, taken apart into numbers that a loop can carry, or a branch give.
 
-A value that is returned in one round, or on one side, only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
+A value that is returned in one iteration, or on one side, only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
 that it is equal to), and so are tuples of them; what is the same in all need not be carried at all; and an array that a variable is
 bound to when the body ends is that variable's value.
 """
@@ -102,7 +102,7 @@ def joined(ways: list[tuple[Any, Any]]) -> ConditionalExit:
 
 
 class _Same:
-    """In a template: what is the same in each round."""
+    """In a template: what is the same in each iteration."""
 
     def __init__(self, value: Any, key: Any) -> None:
         self.value = value

@@ -20,15 +20,15 @@ from tnp.core import intervals, prims
 from tnp.core.errors import NeedsEager
 
 __all__ = [
-    "Rounds",
+    "Iterations",
     "TracedRange",
     "enumerate_",
     "is_known",
+    "iterations_of",
     "ndenumerate_",
     "ndindex_",
     "range_",
     "reversed_",
-    "rounds_of",
     "use_up",
     "zip_",
 ]
@@ -75,7 +75,7 @@ class TracedRange:
         return getattr(self.known(), name)
 
 
-class Rounds:
+class Iterations:
     """``item(i)`` for i in ``range(start, stop, step)``."""
 
     def __init__(self, start: Count, stop: Count, step: Count, item: Callable[[Any], Any]) -> None:
@@ -106,7 +106,7 @@ class Rounds:
         return all(map(is_known, (self.start, self.stop, self.step)))
 
     def length(self) -> int | None:
-        """How many rounds there are in this call; ``None`` if that is known only when the program runs."""
+        """How many iterations there are in this call; ``None`` if that is known only when the program runs."""
         if not self.known:
             return None
         counts: list[Any] = [
@@ -128,18 +128,18 @@ class Rounds:
         return None if stop_low is None else stop_low + 1, first_high
 
     def begins(self) -> bool:
-        """Whether there is a first round, which the trace depends on from now on. The bounds are known."""
+        """Whether there is a first iteration, which the trace depends on from now on. The bounds are known."""
         if self.step == 0:
             raise ValueError("range() arg 3 must not be zero")
         return bool(self.start < self.stop if self.step > 0 else self.start > self.stop)
 
-    def behind_first(self) -> Rounds:
-        """The same without the first round."""
-        return Rounds(self.start + self.step, self.stop, self.step, self.item)
+    def behind_first(self) -> Iterations:
+        """The same without the first iteration."""
+        return Iterations(self.start + self.step, self.stop, self.step, self.item)
 
-    def in_turns(self, period: int) -> tuple[Rounds, list[Any]] | None:
-        """The rounds by so many at a time (at each position the first of them), and the positions of those that are left over; the
-        trace depends on how many these are, and on the step. The bounds are known. ``None`` if there are not so many rounds."""
+    def in_turns(self, period: int) -> tuple[Iterations, list[Any]] | None:
+        """The iterations by so many at a time (at each position the first of them), and the positions of those that are left over; the
+        trace depends on how many these are, and on the step. The bounds are known. ``None`` if there are not so many iterations."""
         step = operator.index(self.step)
         span = self.stop if type(self.start) is int and self.start == 0 else self.stop - self.start
         count = span if step == 1 else -(-span // step)
@@ -148,7 +148,7 @@ class Rounds:
             stop = self.stop - left * step if left else self.stop
         else:
             stop = self.start + (count - left) * step
-        whole = Rounds(self.start, stop, step * period, self.item)
+        whole = Iterations(self.start, stop, step * period, self.item)
         return (whole, [stop + k * step for k in range(left)]) if whole.begins() else None
 
     def indices(self) -> range:
@@ -165,28 +165,28 @@ class Rounds:
         return next(iter(self))
 
 
-def rounds_of(x: Any) -> Rounds | None:
+def iterations_of(x: Any) -> Iterations | None:
     """How to run over ``x`` by counting; ``None`` if Python has to iterate over it."""
     kind = type(x)
-    if kind is Rounds:
+    if kind is Iterations:
         return None if x.is_begun else x
     if kind is range or kind is TracedRange:
-        return Rounds(x.start, x.stop, x.step, lambda i: i)
+        return Iterations(x.start, x.stop, x.step, lambda i: i)
     if kind is TracedArray and x.shape_:
         n = x.shape_[0]
-        return Rounds(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
+        return Iterations(0, n if type(n) is int else TracedNumber(n), 1, lambda i: x[i])
     return None
 
 
-def _counted_from_zero(x: Any) -> Rounds | None:
-    """As :func:`rounds_of`, with positions 0, 1, …; ``None`` if it cannot be told how many there are."""
-    rounds = rounds_of(x)
-    if rounds is None:
+def _counted_from_zero(x: Any) -> Iterations | None:
+    """As :func:`iterations_of`, with positions 0, 1, …; ``None`` if it cannot be told how many there are."""
+    iterations = iterations_of(x)
+    if iterations is None:
         return None
-    if type(rounds.start) is int and type(rounds.step) is int and (rounds.start, rounds.step) == (0, 1):
-        return rounds
-    n = rounds.indices() if rounds.constant else None
-    return None if n is None else Rounds(0, len(n), 1, lambda i: rounds.item(n.start + i * n.step))
+    if type(iterations.start) is int and type(iterations.step) is int and (iterations.start, iterations.step) == (0, 1):
+        return iterations
+    n = iterations.indices() if iterations.constant else None
+    return None if n is None else Iterations(0, len(n), 1, lambda i: iterations.item(n.start + i * n.step))
 
 
 def _integer(x: Any) -> Any:
@@ -202,7 +202,7 @@ def _integer(x: Any) -> Any:
 def use_up(*xs: Any) -> None:
     """Says that loops run over those of ``xs`` that can be run over once only."""
     for x in xs:
-        if type(x) is Rounds:
+        if type(x) is Iterations:
             x.use_up()
 
 
@@ -219,12 +219,12 @@ def range_(*bounds: Any) -> Any:
 
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """``enumerate(x, start)``."""
-    rounds = _counted_from_zero(x)
-    if rounds is None or not isinstance(start, int):
+    iterations = _counted_from_zero(x)
+    if iterations is None or not isinstance(start, int):
         return builtins.enumerate(x, start)
     use_up(x)
     from_zero = type(start) is int and start == 0
-    return Rounds(0, rounds.stop, 1, lambda i: (i if from_zero else start + i, rounds.item(i)))
+    return Iterations(0, iterations.stop, 1, lambda i: (i if from_zero else start + i, iterations.item(i)))
 
 
 def zip_(*xs: Any, strict: bool = False) -> Any:
@@ -232,9 +232,9 @@ def zip_(*xs: Any, strict: bool = False) -> Any:
     found = [_counted_from_zero(x) for x in xs]
     if strict or not found or any(r is None or type(r.stop) is not int for r in found):
         return builtins.zip(*xs, strict=strict)
-    rounds = [r for r in found if r is not None]
+    iterations = [r for r in found if r is not None]
     use_up(*xs)
-    return Rounds(0, min(r.stop for r in rounds), 1, lambda i: tuple(r.item(i) for r in rounds))
+    return Iterations(0, min(r.stop for r in iterations), 1, lambda i: tuple(r.item(i) for r in iterations))
 
 
 def ndindex_(*shape: Any) -> Any:
@@ -245,7 +245,7 @@ def ndindex_(*shape: Any) -> Any:
     lengths = [operator.index(n) for n in dims]
     if any(n < 0 for n in lengths):
         return np.ndindex(*lengths)  # says what is wrong
-    return Rounds(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
+    return Iterations(0, math.prod(lengths), 1, lambda i: _position(i, lengths))
 
 
 def _position(i: Any, lengths: list[int]) -> tuple[Any, ...]:
@@ -261,8 +261,8 @@ def ndenumerate_(a: Any) -> Any:
     """``np.ndenumerate(a)``."""
     if type(a) is not TracedArray:
         return np.ndenumerate(a)
-    rounds = ndindex_(*a.shape)
-    return Rounds(0, rounds.stop, 1, lambda i: ((at := rounds.item(i)), a[at]))
+    iterations = ndindex_(*a.shape)
+    return Iterations(0, iterations.stop, 1, lambda i: ((at := iterations.item(i)), a[at]))
 
 
 def reversed_(x: Any) -> Any:
@@ -270,8 +270,8 @@ def reversed_(x: Any) -> Any:
     if type(x) is TracedRange:
         if type(x.step) is not int or x.step not in (1, -1):
             return reversed(x.known())
-        return Rounds(x.stop - x.step, x.start - x.step, -x.step, lambda i: i)
-    rounds = _counted_from_zero(x) if type(x) is not Rounds else None
-    if rounds is None:
+        return Iterations(x.stop - x.step, x.start - x.step, -x.step, lambda i: i)
+    iterations = _counted_from_zero(x) if type(x) is not Iterations else None
+    if iterations is None:
         return builtins.reversed(x)
-    return Rounds(rounds.stop - 1, -1, -1, rounds.item)
+    return Iterations(iterations.stop - 1, -1, -1, iterations.item)

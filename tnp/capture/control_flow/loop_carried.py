@@ -43,11 +43,11 @@ def proxy_of(x: Any) -> Any:
 def carried_handle(
     name: str, value: Any, *, is_loose: bool, writable: bool, varying: Collection[int]
 ) -> tuple[Any, Any, Any] | None:
-    """For a variable: the value that it has, a fresh proxy for the one that it has in each round, and what the program holds for
+    """For a variable: the value that it has, a fresh proxy for the one that it has in each iteration, and what the program holds for
     that; ``None`` for values that a loop does not carry.
 
     Of an array, ``is_loose`` says that nothing is known of how those that the variable is bound to lie in memory, ``writable`` that
-    the body may write to them, and ``varying`` which dimensions may be others in each round; those that are sizes always may.
+    the body may write to them, and ``varying`` which dimensions may be others in each iteration; those that are sizes always may.
     """
     init = proxy_of(value)
     trace = active.current().trace
@@ -70,7 +70,7 @@ def carried_handle(
 
 
 def settled(name: str, value: Any, entries: dict[str, Any], region: Region, loose: set[str]) -> TracedArray | None:
-    """The array that a variable is bound to at the end of a round, where variables were ``entries`` at its beginning; ``None``
+    """The array that a variable is bound to at the end of an iteration, where variables were ``entries`` at its beginning; ``None``
     for a scalar or a number.
 
     Raises :class:`NeedsEager` for an array that may share its memory with others: what is carried is the value alone.

@@ -2,9 +2,9 @@
 
 Where nothing traced decides, a loop or a branch is what Python does. A loop that can be counted is tried as one operation:
 its body is traced once, with fresh proxies for what it carries (numbers and arrays that its variables are bound to, memory that
-it writes). That is right if the body leaves variables of the metadata that it found. If it does not, one round is done as Python
+it writes). That is right if the body leaves variables of the metadata that it found. If it does not, one iteration is done as Python
 does it (*peeled*), after which variables often have settled (``s = 0`` is a float64 once ``s += x[i]`` has run), and it is
-tried again. What cannot be one operation runs round by round (*unrolls*).
+tried again. What cannot be one operation runs iteration by iteration (*unrolls*).
 
 A branch on a value that is known only when the program runs is traced on both sides, and what they leave is brought together.
 """
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tnp.capture import active
-from tnp.capture.control_flow.iterables import Rounds, rounds_of, use_up
+from tnp.capture.control_flow.iterables import Iterations, iterations_of, use_up
 from tnp.capture.control_flow.trace_cond import Branch
 from tnp.capture.control_flow.trace_loop import Loop
 from tnp.capture.rewrite.control_flow import ITEM
@@ -42,20 +42,20 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims
 from tnp.core.errors import EagerFallbackWarning, NeedsEager, NeedsValue, user_stack_level
 
-__all__ = ["MAX_ROUNDS", "UNROLLED", "WARN_ROUNDS", "ControlFlow"]
+__all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow"]
 
-#: a loop of at most so many rounds, a number that stands in the program, is written out: operations of several rounds fuse (the
+#: a loop of at most so many iterations, a number that stands in the program, is written out: operations of several iterations fuse (the
 #: taps of a stencil, the stages of an integrator), which is worth more than a shorter program. Loops over time steps have more.
 UNROLLED = 8
-#: the same for a loop with loops in it, since their rounds multiply; one with nested loops in it is never written out by choice
+#: the same for a loop with loops in it, since their iterations multiply; one with nested loops in it is never written out by choice
 UNROLLED_AROUND = 5
-#: rounds after which a loop that is written out says so
-WARN_ROUNDS = 1_000
-#: rounds that a loop may be written out for; one of more runs eagerly, with the rest of the call
-MAX_ROUNDS = 10_000
-#: the same where the program is compiled for a number of rounds that is a value
-MAX_ROUNDS_ASKED_FOR = 64
-#: rounds that are peeled for variables to settle
+#: iterations after which a loop that is written out says so
+WARN_ITERATIONS = 1_000
+#: iterations that a loop may be written out for; one of more runs eagerly, with the rest of the call
+MAX_ITERATIONS = 10_000
+#: the same where the program is compiled for a number of iterations that is a value
+MAX_ITERATIONS_ASKED_FOR = 64
+#: iterations that are peeled for variables to settle
 PEELED = 3
 
 
@@ -83,42 +83,42 @@ class ControlFlow:
         in it. ``orelse`` is empty, or a function and the same of it.
         """
         tracer = active.running()
-        rounds = rounds_of(iterable) if tracer is not None else None
-        if rounds is None:
+        iterations = iterations_of(iterable) if tracer is not None else None
+        if iterations is None:
             if tracer is not None and tracer.regions and hasattr(iterable, "__next__"):
                 _check_own_iterator(iterable, body)
             return _as_python(iterable, body, orelse)
         use_up(iterable)
-        reason = "it has few rounds"
+        reason = "it has few iterations"
         limit = (UNROLLED, UNROLLED_AROUND, 1)[_depth(body.__code__)]
-        few = rounds.constant and (rounds.length() or 0) <= limit
+        few = iterations.constant and (iterations.length() or 0) <= limit
         for _ in range(0 if few else PEELED + 1):
-            if rounds.known and not rounds.begins():
+            if iterations.known and not iterations.begins():
                 return orelse[0]() if orelse else None
             try:
-                lifts = not rounds.known
-                left = Loop(body, None, names, stores, rounds, tells=bool(orelse), lifts=lifts).roll()
+                lifts = not iterations.known
+                left = Loop(body, None, names, stores, iterations, tells=bool(orelse), lifts=lifts).roll()
             except BufferRotation as turns:
                 reason = turns.reason
-                left = _in_turns(body, names, stores, rounds, turns) if rounds.known else None
+                left = _in_turns(body, names, stores, iterations, turns) if iterations.known else None
                 if left is None:
                     break
-                return _as_python(map(rounds.item, left), body, orelse)
+                return _as_python(map(iterations.item, left), body, orelse)
             except Failure as failure:
                 reason = failure.reason
-                if not (failure.settles and rounds.known):
+                if not (failure.settles and iterations.known):
                     break
             else:
                 return self._after_loop(left, orelse)
-            code = _plain_code(body(rounds.item(rounds.start)))
+            code = _plain_code(body(iterations.item(iterations.start)))
             if code is not None:
                 return None if code is BREAK else code
-            rounds = rounds.behind_first()
-        if not rounds.known:
-            return self.for_(_with_known_bounds(rounds, reason), body, orelse, names, stores)
-        indices = rounds.indices()
+            iterations = iterations.behind_first()
+        if not iterations.known:
+            return self.for_(_with_known_bounds(iterations, reason), body, orelse, names, stores)
+        indices = iterations.indices()
         _check_unrolling(len(indices), reason)
-        return _as_python(map(rounds.item, indices), body, orelse)
+        return _as_python(map(iterations.item, indices), body, orelse)
 
     def while_(self, test: Any, body: Any, orelse: Any, names: Sequence[str], stores: Sequence[str]) -> Any:
         """``while test(): body()`` ``else: orelse[0]()``; the rest as for :meth:`for_`."""
@@ -169,7 +169,7 @@ class ControlFlow:
             if code is not None:
                 return None if code is BREAK else code
             done += 1
-            if done in (WARN_ROUNDS + 1, MAX_ROUNDS + 1) and tracer is not None:
+            if done in (WARN_ITERATIONS + 1, MAX_ITERATIONS + 1) and tracer is not None:
                 _check_unrolling(done, reason)
 
     def _after_loop(self, left: Any, orelse: Any) -> Any:
@@ -336,7 +336,7 @@ def _not(x: Any) -> Any:
 
 
 def _plain_code(code: Any) -> Any:
-    """The code of a round that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
+    """The code of an iteration that ran as Python: ``None`` to go on, BREAK, or what the function has to act on."""
     if isinstance(code, (ConditionalExit, ExitUnion)):
         try:
             code = code if isinstance(code, ExitUnion) else code.how if code.condition else None
@@ -346,23 +346,23 @@ def _plain_code(code: Any) -> Any:
     return None if code is CONTINUE else code
 
 
-def _with_known_bounds(rounds: Rounds, reason: str) -> Rounds:
-    """Rounds whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
+def _with_known_bounds(iterations: Iterations, reason: str) -> Iterations:
+    """Iterations whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
     try:
-        known = rounds.indices()
+        known = iterations.indices()
     except NeedsValue:
         raise NeedsValue(f"a loop has bounds that are known only when the program runs, and {reason}") from None
-    if len(known) > MAX_ROUNDS_ASKED_FOR:
-        raise NeedsEager(f"a loop has {len(known):,} rounds in this call, maybe others in another, and {reason}")
-    return Rounds(known.start, known.stop, known.step, rounds.item)
+    if len(known) > MAX_ITERATIONS_ASKED_FOR:
+        raise NeedsEager(f"a loop has {len(known):,} iterations in this call, maybe others in another, and {reason}")
+    return Iterations(known.start, known.stop, known.step, iterations.item)
 
 
 def _in_turns(
-    body: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds, turns: BufferRotation
+    body: Any, names: Sequence[str], stores: Sequence[str], iterations: Iterations, turns: BufferRotation
 ) -> list[Any] | None:
-    """Rolls a loop whose arrays take turns, by as many rounds at a time as make a turn; gives the positions that are left, or
+    """Rolls a loop whose arrays take turns, by as many iterations at a time as make a turn; gives the positions that are left, or
     ``None`` if it does not roll."""
-    found = rounds.in_turns(turns.period)
+    found = iterations.in_turns(turns.period)
     if found is None:
         return None
     whole, left = found
@@ -381,14 +381,14 @@ def _as_python(iterable: Iterable[Any], body: Any, orelse: Any) -> Any:
     return orelse[0]() if orelse else None
 
 
-def _check_unrolling(rounds: int, reason: str) -> None:
+def _check_unrolling(iterations: int, reason: str) -> None:
     """Warns of a long loop that is written out. Raises :class:`NeedsEager` for one that is too long."""
-    if rounds > MAX_ROUNDS:
-        raise NeedsEager(f"a loop has more than {MAX_ROUNDS:,} rounds, and is not one operation: {reason}")
+    if iterations > MAX_ITERATIONS:
+        raise NeedsEager(f"a loop has more than {MAX_ITERATIONS:,} iterations, and is not one operation: {reason}")
     tracer = active.current()
-    if rounds > WARN_ROUNDS and not tracer.warned_of_unrolling:
+    if iterations > WARN_ITERATIONS and not tracer.warned_of_unrolling:
         tracer.warned_of_unrolling = True
-        text = f"a loop of over {WARN_ROUNDS:,} rounds is compiled round by round: {reason}"
+        text = f"a loop of over {WARN_ITERATIONS:,} iterations is compiled iteration by iteration: {reason}"
         warnings.warn(text, EagerFallbackWarning, stacklevel=user_stack_level())
 
 

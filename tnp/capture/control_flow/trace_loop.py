@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tnp.capture.control_flow.early_exit import ExitPath, joined, payload_of
-from tnp.capture.control_flow.iterables import Rounds
+from tnp.capture.control_flow.iterables import Iterations
 from tnp.capture.control_flow.loop_carried import carried_handle, either_of, output_handle, parts_of, proxy_of, settled
 from tnp.capture.control_flow.maybe_unbound import TracedMaybe, nothing_like, split
 from tnp.capture.speculation.regions import UNBOUND, Region
@@ -37,21 +37,21 @@ __all__ = ["Loop"]
 
 
 class Loop(Trial):
-    """A ``for`` loop over ``rounds``, or a ``while`` loop on ``test``, tried as one operation.
+    """A ``for`` loop over ``iterations``, or a ``while`` loop on ``test``, tried as one operation.
 
     ``names`` and ``stores`` are what the rewriter knows of the body: the variables that it binds and that are read later, and
     those that hold arrays of which it stores elements. That is a first guess: which memory is written, tracing finds out.
     """
 
     def __init__(
-        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], rounds: Rounds | None, *, tells: bool,
+        self, body: Any, test: Any, names: Sequence[str], stores: Sequence[str], iterations: Iterations | None, *, tells: bool,
         knows_first_test: bool = False, turns: BufferRotation | None = None, lifts: bool = False, forever: bool = False,
     ) -> None:  # fmt: skip
         super().__init__((body, test), names, stores)
         #: whether integers are taken to keep the values that they begin with, and those that do not
         self.assumes = False
         self.counting: set[str] = set()
-        #: whether a number becomes one that may be a scalar as well, where no round can be peeled for it to settle
+        #: whether a number becomes one that may be a scalar as well, where no iteration can be peeled for it to settle
         self.lifts = lifts
         #: whether it is to be rolled only if its condition holds whatever it computes
         self.forever = forever
@@ -59,21 +59,21 @@ class Loop(Trial):
         self.mixed: dict[str, Kinds] = {}
         #: the variables that may be unbound, and of each a proxy of what it is bound to
         self.maybe: dict[str, Any] = {}
-        #: arrays that take turns, which all are back after ``times`` rounds: so many are one of this loop
+        #: arrays that take turns, which all are back after ``times`` iterations: so many are one of this loop
         self.turning = frozenset() if turns is None else turns.names
         self.times = 1 if turns is None else turns.period
         #: whether it is asked if it ended with ``break``
         self.tells = tells
         #: whether Python can tell if a ``while`` loop begins
         self.knows_first_test = knows_first_test
-        self.body, self.test, self.rounds = body, test, rounds
+        self.body, self.test, self.iterations = body, test, iterations
         #: arrays that variables are bound to anew, of which it is not known how they lie in memory
         self.loose: set[str] = set()
         #: variables that hold arrays that are stored to, and are bound to others all the same
         self.rebound: set[str] = set()
         #: variables to whose arrays, the program's own, the body writes before it binds them anew
         self.owned: set[str] = set()
-        #: of arrays that variables are bound to anew, the dimensions that are others in each round
+        #: of arrays that variables are bound to anew, the dimensions that are others in each iteration
         self.varying: dict[str, set[int]] = {}
 
     def roll(self) -> Any:
@@ -82,7 +82,7 @@ class Loop(Trial):
         Raises :class:`Failure`, with everything as before, if it cannot be one operation.
         """
         code = self.body.__code__
-        self._repeats = 1 if self.rounds is None else self.rounds.length() or 1
+        self._repeats = 1 if self.iterations is None else self.iterations.length() or 1
         if not self.tracer.rolls:
             raise Failure("what follows needs values that it computes")
         if code in self.tracer.unrollable:
@@ -195,7 +195,7 @@ class Loop(Trial):
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
         proxies = self.storage_proxies()
-        low, high = (None, None) if self.rounds is None else self.rounds.interval()
+        low, high = (None, None) if self.iterations is None else self.iterations.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
         region.open()
         for name in self.owned:
@@ -213,7 +213,7 @@ class Loop(Trial):
         leaves = self._leaving(code, region)
         if condition is True and not leaves:  # the end is not to be seen yet, or there is none
             raise Failure("its condition does not depend on what it computes", settles=self.forever)
-        self.lifts = self.lifts or bool(leaves)  # a round that may leave the loop cannot be peeled
+        self.lifts = self.lifts or bool(leaves)  # an iteration that may leave the loop cannot be peeled
         self._check_turns(region, entries)
         self.check_effects(region)
         self._check_owned(entries)
@@ -234,18 +234,18 @@ class Loop(Trial):
 
     def _one_round(self, index: TracedNumber) -> Any:
         """The body, as often as it takes for arrays to have their names again; gives its code."""
-        if self.rounds is None:
+        if self.iterations is None:
             return self.body()
         if self.times == 1:
-            return self.body(self.rounds.item(index))
+            return self.body(self.iterations.item(index))
         for k in range(self.times):
-            code = self.body(self.rounds.item(index + k * (self.rounds.step // self.times) if k else index))
+            code = self.body(self.iterations.item(index + k * (self.iterations.step // self.times) if k else index))
             if code is not None and code is not CONTINUE:
                 raise Failure("it may be left while its arrays take turns")
         return None
 
     def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
-        """Raises :class:`BufferRotation` if the round has exchanged the names of arrays of which it writes one."""
+        """Raises :class:`BufferRotation` if the iteration has exchanged the names of arrays of which it writes one."""
         begin = {n: entries.get(n, region.values[n]) for n in self.names}
         arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
         now: dict[str, str] = {}
@@ -258,7 +258,7 @@ class Loop(Trial):
         written = any(n in self.stores and n not in self.rebound for n in now)
         if not written and not any(_is_callers(region.values[n]) for n in now):
             return
-        if self.rounds is None or not self.rounds.known:  # it may end on any turn, so they are variables
+        if self.iterations is None or not self.iterations.known:  # it may end on any turn, so they are variables
             self.rebound.update(n for n in now if n in self.stores)
             raise Failure("arrays that it writes take turns")
         where, period = dict(now), 1
@@ -281,12 +281,12 @@ class Loop(Trial):
         return region.take(), condition
 
     def _leaving(self, code: Any, region: Region) -> list[ExitPath]:
-        """In which ways a round ends the loop; if there are several, whether it does in any comes first."""
+        """In which ways an iteration ends the loop; if there are several, whether it does in any comes first."""
         code = without(code, CONTINUE)
         if code is None:
             return []
         if not isinstance(code, ConditionalExit):
-            raise Failure("it is left in each round")
+            raise Failure("it is left in each iteration")
         ways = [
             ExitPath(c, how, payload_of(how, region, self.variables, self.names) if type(how) is Returned else None)
             for c, how in ways_of(code)
@@ -296,7 +296,7 @@ class Loop(Trial):
     def _results(
         self, region: Region, carried: dict[str, Proxy], entries: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, TracedArray | None]]:
-        """What variables that changed are at the end of a round: values, and the arrays among them."""
+        """What variables that changed are at the end of an iteration: values, and the arrays among them."""
         results: dict[str, Any] = {}
         handles: dict[str, TracedArray | None] = {}
         for name in self.names:
@@ -327,7 +327,7 @@ class Loop(Trial):
                     like = proxy_of(split(value)[0])
                     if nothing_like(like) is not None:
                         self.maybe[name] = like
-                raise Failure(f"{name} changes from round to round", settles=True)
+                raise Failure(f"{name} changes from iteration to iteration", settles=True)
             result = proxy_of(value)
             if isinstance(result, Proxy) and result.name == carried[name].name:
                 continue
@@ -350,7 +350,7 @@ class Loop(Trial):
         return results, handles
 
     def _places_before(self, name: str, handles: dict[str, Any], entries: dict[str, Any]) -> list[str]:
-        """The variables whose first arrays a variable may be bound to after some rounds."""
+        """The variables whose first arrays a variable may be bound to after some iterations."""
         found: list[str] = []
         found += self._handed_by(handles.get(name), entries, found)
         for source in found:
@@ -358,7 +358,7 @@ class Loop(Trial):
         return found
 
     def _handed_by(self, handle: TracedArray | None, entries: dict[str, Any], but: list[str]) -> list[str]:
-        """The variables whose arrays, at the beginning of a round, ``handle`` may be at its end."""
+        """The variables whose arrays, at the beginning of an iteration, ``handle`` may be at its end."""
         places = [] if handle is None else [id(s) for s in may_share(handle.storage)]
         return [m for m, x in entries.items() if type(x) is TracedArray and id(x.storage) in places and m not in but]
 
@@ -366,7 +366,7 @@ class Loop(Trial):
         """Raises :class:`Failure` if the body writes to arrays of variables of which that was not known."""
         arrays = {n: x for n, x in entries.items() if type(x) is TracedArray}
         written = [n for n, x in arrays.items() if x.storage.written]
-        for name in written:  # what is handed on to one of them is written a round later
+        for name in written:  # what is handed on to one of them is written an iteration later
             handle, _ = split(self.variables[name])
             written += self._handed_by(handle if type(handle) is TracedArray else None, entries, written)
         if not all(arrays[n].storage.writable for n in written):
@@ -376,7 +376,7 @@ class Loop(Trial):
             raise Failure(f"it writes to what {' and '.join(sorted(written))} are bound to before it binds them anew")
 
     def _note_varying(self, name: str, arg: Proxy, result: Any) -> None:
-        """Notes the dimensions of a variable that change from round to round, where that is all that does, and none grows."""
+        """Notes the dimensions of a variable that change from iteration to iteration, where that is all that does, and none grows."""
         if not (isinstance(arg, TensorProxy) and isinstance(result, TensorProxy) and arg.ndim == result.ndim):
             return
         pairs = list(zip(arg.shape, result.shape))
@@ -387,7 +387,7 @@ class Loop(Trial):
 
     def _check_worth(self, scope: Sequence[BoundSymbol], stored: Any) -> None:
         """A loop over numbers alone is better run now, as long as it can be: what follows may need to know them."""
-        known = self.knows_first_test if self.rounds is None else self.rounds.known
+        known = self.knows_first_test if self.iterations is None else self.iterations.known
         arrays = any(isinstance(p, TensorProxy) for b in scope for p in (*b.flat_inputs, *b.flat_outputs))
         if known and not arrays and not stored:
             raise Failure("it computes numbers only")
@@ -406,19 +406,19 @@ class Loop(Trial):
         args = [c for c, _, _ in carried]
         inits = [i for _, i, _ in carried]
         results = [r for _, _, r in carried] + [way.flag for way in leaves[:1]]
-        if self.rounds is None:
+        if self.iterations is None:
             body = Body(args, scope, results).substitute(unchanged)
             tested = Body(args, test[0], [test[1]]).substitute(unchanged)
             prims.while_loop(tested, body, *inits)
         else:
-            r = self.rounds
+            r = self.iterations
             body = Body([index, *args], scope, results).substitute(unchanged)
             bounds = [x.proxy if type(x) is TracedNumber else x for x in (r.start, r.stop, r.step)]
             prims.for_loop(*bounds, body, *inits)
         self.trace.statements.extend(_own_sizes(args, inits))  # of the arrays that the loop leaves
-        self._count_rounds()
+        self._count_iterations()
         region.restore_variables()
-        surely_ran = self.rounds is not None and self.rounds.known
+        surely_ran = self.iterations is not None and self.iterations.known
         for name, (proxy, handle, sources) in variables.items():
             self.variables[name] = output_handle(proxy, handle)
             if name in self.maybe:
@@ -435,13 +435,13 @@ class Loop(Trial):
             return None
         return joined([way.rebuilt([told.pop(0) for _ in way.values], self.variables) for way in leaves])
 
-    def _count_rounds(self) -> None:
+    def _count_iterations(self) -> None:
         self.tracer.rolled = True
-        self.tracer.rolled_rounds += self._repeats * self.tracer.repeats
+        self.tracer.rolled_iterations += self._repeats * self.tracer.repeats
 
 
 def _own_sizes(carried: Iterable[Proxy], inits: Iterable[Any]) -> list[BoundSymbol]:
-    """What defines the sizes that carried arrays have in each round, but for those that they begin with: these have been defined."""
+    """What defines the sizes that carried arrays have in each iteration, but for those that they begin with: these have been defined."""
     arrays = [p for p in carried if isinstance(p, TensorProxy)]
     begun = {n.name for x in inits if isinstance(x, TensorProxy) for n in x.shape if isinstance(n, NumberProxy)}
     return [

@@ -8,7 +8,7 @@
         BODY
     code = __tnp__.for_(x, __tnp_body0, (), ("s",), ("a",))
 
-so that the hook may run the body as Python does, or once for all rounds. The names that the body binds are shared with the
+so that the hook may run the body as Python does, or once for all iterations. The names that the body binds are shared with the
 function (``nonlocal``), and the hook finds them in the body's closure; it is told which of them are read later, and of which
 arrays elements are stored. ``break``, ``continue`` and ``return`` in a body become values that it returns, *codes*, which
 the function then acts on. An ``if`` that may jump takes the rest of its block with it, as a function of its own: so a branch on a

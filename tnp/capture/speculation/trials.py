@@ -52,7 +52,7 @@ class _Jump:
         return self.name
 
 
-#: codes: how a body ended. ``None`` and CONTINUE: the next round; BREAK, a :class:`Returned`, or a :class:`ConditionalExit`
+#: codes: how a body ended. ``None`` and CONTINUE: the next iteration; BREAK, a :class:`Returned`, or a :class:`ConditionalExit`
 BREAK = _Jump("BREAK")
 CONTINUE = _Jump("CONTINUE")
 
@@ -108,7 +108,7 @@ class ConditionalExit:
 
 
 class Failure(Exception):
-    """A loop or branch that is no operation, and why. ``settles``: after another round it may be."""
+    """A loop or branch that is no operation, and why. ``settles``: after another iteration it may be."""
 
     def __init__(self, reason: str, *, settles: bool = False) -> None:
         super().__init__(reason)
@@ -117,7 +117,7 @@ class Failure(Exception):
 
 
 class BufferRotation(Failure):
-    """Arrays that a loop writes change names each round, and have their own again after ``period`` rounds."""
+    """Arrays that a loop writes change names each iteration, and have their own again after ``period`` iterations."""
 
     def __init__(self, names: frozenset[str], period: int) -> None:
         super().__init__(f"{' and '.join(sorted(names))} take turns")

@@ -249,7 +249,7 @@ class TracedArray:
         if not self.shape_:
             raise TypeError("iteration over a 0-d array")
         count = len(self)
-        if count > _MOST_ROWS:  # a loop of that many rounds would not be written out either
+        if count > _MOST_ROWS:  # a loop of that many iterations would not be written out either
             raise NeedsEager(f"it takes {count:,} rows out of an array, one by one")
         return iter([self[i] for i in range(count)])
 

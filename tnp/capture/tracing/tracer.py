@@ -98,9 +98,9 @@ class Tracer:
         self.regions: list[Region] = []
         #: of bodies that do not roll, why
         self.unrollable: dict[CodeType, str] = {}
-        #: whether a loop has rolled, and how many rounds those that did have in all, as far as that is known
+        #: whether a loop has rolled, and how many iterations those that did have in all, as far as that is known
         self.rolled = False
-        self.rolled_rounds = 0
+        self.rolled_iterations = 0
         #: how often what is being traced is run by the loops around it
         self.repeats = 1
         self.warned_of_unrolling = False
@@ -266,7 +266,7 @@ class Tracer:
             self.store_updated(args[0], result)
             return None
         warned = lnp.DATA_WARNINGS.get(symbol.id)
-        if warned is not None and USER_KIND.of(self.trace) == "numpy":
+        if warned is not None and USER_KIND.of(self.trace) == "numpy" and not self._is_silent(warned, kwargs):
             self.warn_of_data(warned(result, *proxies, **keywords))
         if info is None:
             made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
@@ -282,6 +282,10 @@ class Tracer:
         elif self.inputs.subclassed and not isinstance(info.function, np.ufunc):
             self._note_subclass(made, seen)
         return made
+
+    def _is_silent(self, warned: Any, kwargs: dict[str, Any]) -> bool:
+        """Whether a warning of a size that only the program knows is left out: in a loop, which would not be native code with it."""
+        return bool(self.regions) and warned in lnp.OF_SIZES and "where" not in kwargs
 
     def _note_subclass(self, made: Any, seen: dict[str, TracedArray]) -> None:
         """Notes that what a function made of an array of a subclass may be of that class, too: ufuncs' results are not."""

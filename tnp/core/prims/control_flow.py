@@ -4,11 +4,11 @@ They carry values explicitly: ``inits`` are what the carried values are before, 
 inside and, as the operation's outputs, what they are afterwards. They print as Python's own statements, and run as those: no
 executor has to claim them.
 
-A dimension of a carried array is an ``int``, the same in each round, or a size of its own, which may be another in each round (its
+A dimension of a carried array is an ``int``, the same in each iteration, or a size of its own, which may be another in each iteration (its
 value is that of the array: ``prims.size``), up to its bound.
 
 A carried array stands for memory if the body ends by storing its result there (``copy_`` to the body's argument): then
-in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each round
+in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each iteration
 binds to another array, and which nothing may write to.
 """
 
@@ -101,7 +101,7 @@ def _check_leaves(operation: str, body: Body, carried: int) -> None:
 @prim(OpTags.CONTROL_FLOW)
 def for_loop(start: Any, stop: Any, step: Any, body: Body, /, *inits: Any) -> tuple[Proxy, ...]:
     """``for i in range(start, stop, step)``. The body's arguments are ``i`` and the carried values; its results are the
-    carried values of the next round, and maybe one more, a condition on which the loop ends (``break``).
+    carried values of the next iteration, and maybe one more, a condition on which the loop ends (``break``).
 
     Raises ``ValueError`` or ``TypeError`` if a carried value would change its metadata.
     """
@@ -190,7 +190,7 @@ def _indented(lines: list[str]) -> list[str]:
 
 
 def _round(body: Body, carried: Any, context: dict[str, Any], comments: bool) -> list[str]:
-    """One round of a loop: the body, what is carried to the next, and the way out."""
+    """One iteration of a loop: the body, what is carried to the next, and the way out."""
     lines = block_lines(body.bound_symbols, context, comments=comments)
     lines += _assignment(carried, body.results, context, False)
     if len(body.results) > len(carried):

@@ -1,4 +1,4 @@
-"""The way back through attention in float32 on processors with vectors of 512 bits.
+"""The backward through attention in float32 on processors with vectors of 512 bits.
 
 With ``p`` the weights, ``g`` the cotangent of the result and ``d`` the sums of ``g * out`` over a row's numbers, the scores' cotangent is
 ``s = p * (g vᵀ - d) * scale``, and those of queries, keys and values are ``s k``, ``sᵀ q`` and ``pᵀ g``. The weights are computed again, from

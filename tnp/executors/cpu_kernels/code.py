@@ -30,7 +30,7 @@ VECTOR, INTS, BOOLS = f"<{LANES} x float>", f"<{LANES} x i32>", f"<{LANES} x i1>
 #: exp(f) for |f| <= log(2) / 2, from the highest power down (Taylor's, the last ones adjusted: 1 ulp); log2(e), and log(2) in two parts
 _POLYNOMIAL = (1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0, 1.0)
 _LOG2_E, _LOG_2 = 1.4426950408889634, (0.693359375, -2.12194440e-4)
-#: added to a float32 and subtracted, it rounds; its bits; below the last number exp is 0
+#: added to a float32 and subtracted, it iterations; its bits; below the last number exp is 0
 _ROUND, _ROUND_BITS, _LOWEST = 12582912.0, 0x4B400000, -87.0
 
 
@@ -80,7 +80,7 @@ class Code:
 
     @contextmanager
     def loop(self, stop: str, step: str | int, start: str = "0") -> Iterator[str]:
-        """``for i in range(start, stop, step)``, of at least one round."""
+        """``for i in range(start, stop, step)``, of at least one iteration."""
         at = self.variable("i64", start)
         self._count += 1
         label = f"loop{self._count}"

@@ -44,7 +44,7 @@ FAMILIES = (
 for _family in FAMILIES:
     importlib.import_module(f"{__name__}.{_family}")
 
-from tnp.lang.numpy.data_warnings import DATA_WARNINGS, warn_times  # noqa: E402 (it is made of the families)
+from tnp.lang.numpy.data_warnings import DATA_WARNINGS, OF_SIZES, warn_times  # noqa: E402 (it is made of the families)
 
 #: ``np.<ufunc>.reduce``, ``accumulate``, ``outer``, ``reduceat`` and ``at``: symbols whose first argument is the ufunc
 ufunc_methods: dict[str, Symbol] = {
@@ -55,6 +55,7 @@ ufunc_methods: dict[str, Symbol] = {
 
 __all__ = [
     "DATA_WARNINGS",
+    "OF_SIZES",
     "FAMILIES",
     "as_array",
     "defines",

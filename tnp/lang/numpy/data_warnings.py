@@ -1,7 +1,8 @@
 """What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the least.
 
-Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its own behind the function's, which stays one that passes open, move and differentiate. Where sizes alone
-say that there is nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
+Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its own
+behind the function's, which stays one that passes open, move and differentiate. Where sizes alone say that there is
+nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tnp.lang.numpy.operands import as_array, axes
 from tnp.lang.numpy.reductions import NoValue, ddof_of, reduced_dims
 from tnp.lang.numpy.registry import by_id, npsymbol
 
-__all__ = ["DATA_WARNINGS", "data_warning", "warn_times"]
+__all__ = ["DATA_WARNINGS", "OF_SIZES", "data_warning", "warn_times"]
 
 #: a message, and how often the warning is given
 Warned = tuple[str, TensorProxy] | None
@@ -130,6 +131,8 @@ def _var(
     return _FREEDOM, _some(_function("less_equal")(as_array(count), taken_off))
 
 
+#: those that warn of sizes
+OF_SIZES = frozenset((_average, _mean, _var))
 #: by the id of a symbol: of its result and its arguments, what is warned of
 DATA_WARNINGS: dict[str, Callable[..., Warned]] = {
     "numpy.average": _average,

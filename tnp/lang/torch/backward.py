@@ -1,4 +1,4 @@
-"""Functions whose way back torch has whole: its kernels are faster than the parts, and save less.
+"""Functions whose backward torch has whole: its kernels are faster than the parts, and save less.
 
 Where a gradient is not differentiated again, these take the place of rules (:attr:`~tnp.core.symbol.Symbol.pulls_back`).
 """

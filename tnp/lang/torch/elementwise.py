@@ -145,7 +145,7 @@ def _reflected(name: str, symbol: Symbol) -> None:
 
 
 def _divisible(input: Any, other: Any) -> list[Any]:
-    """Operands of a division that rounds. That of integers raises for a zero among the divisors; a number that is one is left to torch."""
+    """Operands of a division that iterations. That of integers raises for a zero among the divisors; a number that is one is left to torch."""
     a, b = promote(input, other)
     divisor = b if isinstance(b, TensorProxy) else a
     if divisor.dtype.kind == "f" or (type(b) is int and b != 0):

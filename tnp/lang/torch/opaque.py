@@ -181,7 +181,7 @@ _ready: list[DryRun] = []
 def symbol_for(function: Any, outcome: DryRun, *, replays: bool = False) -> Symbol:
     """The opaque symbol of a torch function, whose call, coming next, returns what its dry run did.
 
-    With ``replays`` its first argument is the state of torch's generator (:data:`generator_state`), from which the way back draws the
+    With ``replays`` its first argument is the state of torch's generator (:data:`generator_state`), from which the backward draws the
     same numbers again.
     """
     _ready[:] = [outcome]
@@ -274,7 +274,7 @@ class _Pulling(Symbol):
 
     @locks.cached_property
     def pulls_back(self) -> Symbol:
-        """The way back through the way back."""
+        """The backward through the backward."""
         name, short, function = self._of
         return pulling(f"{self.name}_{name}", f"backward_of_{short}", functools.partial(_pulled, function))
 

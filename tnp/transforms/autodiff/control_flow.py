@@ -2,13 +2,13 @@
 
 A branch's gradient is a branch: each side runs its side of the program again, and then backwards.
 
-A loop's gradient is a loop the other way. What the values carried by the loop were at the beginning of each round is kept in stacks,
-of those that the way back needs; from there each round is run again, and then backwards. So memory is the carried values, once a round.
-Where that is more than :data:`KEPT_BYTES`, the loop of n rounds is first written as a loop of √n loops of √n rounds: then the state is
-kept √n times for the outer loop, and √n times, in the same memory, for the inner one at work, at the price of running each round once more
+A loop's gradient is a loop the other way. What the values carried by the loop were at the beginning of each iteration is kept in stacks,
+of those that the backward needs; from there each iteration is run again, and then backwards. So memory is the carried values, once an iteration.
+Where that is more than :data:`KEPT_BYTES`, the loop of n iterations is first written as a loop of √n loops of √n iterations: then the state is
+kept √n times for the outer loop, and √n times, in the same memory, for the inner one at work, at the price of running each iteration once more
 (Griewank and Walther, Evaluating Derivatives, chapter 12; Chen et al., Training deep nets with sublinear memory cost, 2016).
 
-A ``while`` loop runs twice: first to count its rounds.
+A ``while`` loop runs twice: first to count its iterations.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tnp.transforms.autodiff.rules import of_bound_symbol, rule, without_derivat
 
 __all__ = ["KEPT_BYTES"]
 
-#: loops whose carried values, once a round, are more than this many bytes keep fewer of them
+#: loops whose carried values, once an iteration, are more than this many bytes keep fewer of them
 KEPT_BYTES = 64 * 2**20
-#: why a loop whose rounds change the length of an array that its way back needs has no gradient
+#: why a loop whose iterations change the length of an array that its backward needs has no gradient
 UNKNOWN_SHAPES = "a loop that replaces an array by others of unknown shapes has no gradient"
-#: loops of fewer rounds are not divided
-DIVIDED_ROUNDS = 16
+#: loops of fewer iterations are not divided
+DIVIDED_ITERATIONS = 16
 
 
 # Branches
@@ -113,7 +113,7 @@ def _number(x: Any) -> Any:
     return int(x) if isinstance(x, NumberProxy) and x.value is not None else x
 
 
-def rounds_of(start: Any, stop: Any, step: Any) -> Any:
+def iterations_of(start: Any, stop: Any, step: Any) -> Any:
     """How often a loop runs: an int, or a number known at run time."""
     if all(type(x) is int for x in (start, stop, step)):
         return len(range(start, stop, step))
@@ -151,22 +151,22 @@ def _for_loop(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
     assert trace is not None
     before = trace.push_body()
     try:
-        rounds = rounds_of(start, stop, step)
+        iterations = iterations_of(start, stop, step)
     finally:
         trace.pop_body()
     breaks = len(body.results) > len(inits)
     kept = sum(map(_bytes, inits))
-    if type(rounds) is int and not breaks and rounds >= DIVIDED_ROUNDS and rounds * kept > KEPT_BYTES:
-        reverse.replaced[id(bsym)] = _divided(reverse, loop, rounds, g)
+    if type(iterations) is int and not breaks and iterations >= DIVIDED_ITERATIONS and iterations * kept > KEPT_BYTES:
+        reverse.replaced[id(bsym)] = _divided(reverse, loop, iterations, g)
     else:
-        reverse.replaced[id(bsym)] = [*before, *_pull_loop(reverse, loop, rounds, g)]
+        reverse.replaced[id(bsym)] = [*before, *_pull_loop(reverse, loop, iterations, g)]
 
 
-def _divided(reverse: Reverse, loop: BoundSymbol, rounds: int, g: Any) -> list[BoundSymbol]:
-    """A loop as the rounds that are left over, then a loop of loops; cotangents pulled back through both."""
+def _divided(reverse: Reverse, loop: BoundSymbol, iterations: int, g: Any) -> list[BoundSymbol]:
+    """A loop as the iterations that are left over, then a loop of loops; cotangents pulled back through both."""
     start, _, step, body, *inits = loop.args
-    count = math.isqrt(rounds)
-    inside, left = divmod(rounds, count)
+    count = math.isqrt(iterations)
+    inside, left = divmod(iterations, count)
     trace = current_trace()
     assert trace is not None
     scope = trace.push_body()
@@ -214,23 +214,23 @@ def _active_carried(reverse: Reverse, body: Body, inits: list[Any]) -> tuple[set
         carried |= more
 
 
-def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list[BoundSymbol]:
+def _pull_loop(reverse: Reverse, loop: BoundSymbol, iterations: Any, g: Any) -> list[BoundSymbol]:
     """Pulls cotangents back through a loop; gives the loop that keeps what that needs, to take its place."""
     start, _, step, body, *inits = loop.args
     args = body.args[1:]
     outside, active = _active_carried(reverse, body, inits)
-    if type(rounds) is int and rounds == 0:
+    if type(iterations) is int and iterations == 0:
         for x, h in zip(inits, g):
             reverse.put(x, h)
         return [loop]
     trace = current_trace()
     assert trace is not None
     counts = len(body.results) > len(inits)
-    done = NumberProxy(trace.make_name("n"), int) if counts else rounds
+    done = NumberProxy(trace.make_name("n"), int) if counts else iterations
 
-    # A round backwards, from placeholders for the state that it began with.
+    # An iteration backwards, from placeholders for the state that it began with.
     index = NumberProxy(trace.make_name("i"), int)
-    known, own = _sizes_of_rounds(body, inits)
+    known, own = _sizes_of_iterations(body, inits)
     states = [like(a, known) for a in args]
     at_end = {k for k in active if g[k] is not None}
     sources = sources_of_round(body, args, at_end, without_derivative=without_derivative)
@@ -241,7 +241,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     sums = [zeros_for(p) if h is None else h for p, h in zip(captures, sums)]
     begun = {name: n for name, n in known.items() if not (isinstance(n, NumberProxy) and n.name in own)}
     cells: list[Any] = [like(h, begun) for h in (*given, *sums)]
-    replaced: set[int] = set()  # what no round reads, of another shape at first than after a round
+    replaced: set[int] = set()  # what no iteration reads, of another shape at first than after an iteration
 
     def one_round() -> list[Any]:
         at = index if _is_plain(start, step) else clang.add(clang.mul(index, step), start)
@@ -259,7 +259,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
         found += [inner.cotangents[p.name] for p in captures]
         for k, h in zip(carried, found):
             if not own.isdisjoint(_names(_sizes(states[k]))):
-                if h is not None or type(rounds) is not int or not sizes.is_known(body.results[k].shape):
+                if h is not None or type(iterations) is not int or not sizes.is_known(body.results[k].shape):
                     raise GradientError(UNKNOWN_SHAPES)
                 replaced.add(k)
         found = [clang.full_like(c, 0) if h is None else h for h, c in zip(found, cells)]
@@ -272,7 +272,7 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     if not own.isdisjoint(read.union(*(_names(_sizes(states[k])) for k in needed))):
         raise GradientError(UNKNOWN_SHAPES)
 
-    forward, stacks = _keeping(loop, rounds, {args[k].name: states[k] for k in needed}, done)
+    forward, stacks = _keeping(loop, iterations, {args[k].name: states[k] for k in needed}, done)
 
     def unpacked() -> list[Any]:
         for k, stack in zip(needed, stacks):
@@ -291,8 +291,8 @@ def _pull_loop(reverse: Reverse, loop: BoundSymbol, rounds: Any, g: Any) -> list
     return forward
 
 
-def _sizes_of_rounds(body: Body, inits: list[Any]) -> tuple[dict[str, Any], set[str]]:
-    """What the sizes in the shapes of carried arrays are in a round: those that the arrays begin with, if each round keeps them, and
+def _sizes_of_iterations(body: Body, inits: list[Any]) -> tuple[dict[str, Any], set[str]]:
+    """What the sizes in the shapes of carried arrays are in an iteration: those that the arrays begin with, if each iteration keeps them, and
     otherwise new ones, whose names are in the second set."""
     trace = current_trace()
     assert trace is not None
@@ -315,7 +315,7 @@ def _sizes(x: Any) -> list[NumberProxy]:
 
 
 def _is_plain(start: Any, step: Any) -> bool:
-    """Whether a loop's index is the number of its round."""
+    """Whether a loop's index is the number of its iteration."""
     return type(start) is int and type(step) is int and (start, step) == (0, 1)
 
 
@@ -331,23 +331,23 @@ def _stack_dtype(x: Proxy) -> dtypes.DType:
 
 
 def _keeping(
-    loop: BoundSymbol, rounds: Any, states: dict[str, Any], done: Any
+    loop: BoundSymbol, iterations: Any, states: dict[str, Any], done: Any
 ) -> tuple[list[BoundSymbol], list[TensorProxy]]:
-    """The loop with what some carried values are at the beginning of each round kept in stacks, and those. ``states`` are placeholders for
+    """The loop with what some carried values are at the beginning of each iteration kept in stacks, and those. ``states`` are placeholders for
     them, whose shapes they have."""
     trace = current_trace()
     assert trace is not None
     start, stop, step, body, *inits = loop.args
     index, *args = body.args
     kept = [a for a in args if a.name in states]
-    counts = done is not rounds
+    counts = done is not iterations
     if not kept and not counts:
         return [loop], []
     scope = trace.push_body()
     try:
         blank = [
             prims.empty(
-                (rounds, *(x.shape if isinstance(x, TensorProxy) else ())), device=_device(x), dtype=_stack_dtype(x)
+                (iterations, *(x.shape if isinstance(x, TensorProxy) else ())), device=_device(x), dtype=_stack_dtype(x)
             )
             for x in states.values()
         ]
@@ -378,7 +378,7 @@ def _device(x: Any) -> Any:
 
 
 def _read(stack: TensorProxy, index: NumberProxy, state: Proxy) -> None:
-    """Records that ``state`` is what the stack has for a round."""
+    """Records that ``state`` is what the stack has for an iteration."""
     view = prims.select(stack, 0, index)
     if isinstance(state, TensorProxy):
         _statements()[-1] = prims.select.bind(stack, 0, index, output=state)
@@ -390,7 +390,7 @@ def _read(stack: TensorProxy, index: NumberProxy, state: Proxy) -> None:
 @rule(prims.while_loop)
 @of_bound_symbol
 def _while_loop(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
-    """As the ``for`` loop of as many rounds as a run that only counts finds."""
+    """As the ``for`` loop of as many iterations as a run that only counts finds."""
     test, body, *inits = bsym.args
     trace = current_trace()
     assert trace is not None

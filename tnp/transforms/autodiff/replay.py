@@ -37,7 +37,7 @@ def make_body(args: Sequence[Proxy], make: Callable[[], Sequence[Any]]) -> Body:
 
 
 def stored(results: Sequence[Any], args: Sequence[Proxy]) -> list[Any]:
-    """The results of a round, those that are arrays stored where its arguments are: such carried arrays are memory."""
+    """The results of an iteration, those that are arrays stored where its arguments are: such carried arrays are memory."""
     return [
         prims.copy_(r, a) if isinstance(a, TensorProxy) and a.ndim and r.name != a.name else r
         for r, a in zip(results, args)
@@ -47,12 +47,12 @@ def stored(results: Sequence[Any], args: Sequence[Proxy]) -> list[Any]:
 def rolled(
     start: Any, stop: Any, step: Any, inits: Sequence[Any], make: Callable[..., Sequence[Any]]
 ) -> tuple[Proxy, ...]:
-    """Records a loop: ``make(index, *carried)`` records a round and gives what is carried on. Carried arrays are memory."""
+    """Records a loop: ``make(index, *carried)`` records an iteration and gives what is carried on. Carried arrays are memory."""
     trace = current_trace()
     assert trace is not None
     index = NumberProxy(trace.make_name("i"), int)
-    if all(type(x) is int for x in (start, stop, step)) and (rounds := range(start, stop, step)):
-        index.low, index.bound = min(rounds[0], rounds[-1]), max(rounds[0], rounds[-1])
+    if all(type(x) is int for x in (start, stop, step)) and (iterations := range(start, stop, step)):
+        index.low, index.bound = min(iterations[0], iterations[-1]), max(iterations[0], iterations[-1])
     args = [like(x) for x in inits]
     body = make_body([index, *args], lambda: stored(make(index, *args), args))
     results: tuple[Proxy, ...] = prims.for_loop(start, stop, step, body, *inits)
@@ -139,7 +139,7 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
             if not b.flat_outputs:
                 continue  # an assertion: it has held
             raise GradientError(
-                f"{b.sym.qualified_name} in a loop or a branch gives something else each time, and the way back would run it again; "
+                f"{b.sym.qualified_name} in a loop or a branch gives something else each time, and the backward would run it again; "
                 "call it before",
                 b.location,
             )

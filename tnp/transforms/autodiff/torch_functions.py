@@ -203,7 +203,7 @@ def _matmul(g: TensorProxy, out: TensorProxy, a: TensorProxy, b: TensorProxy, *r
     )
 
 
-# Normalisation and losses: what the way back needs is computed again from the input, and only that is saved
+# Normalisation and losses: what the backward needs is computed again from the input, and only that is saved
 
 
 @rule(FUNCTIONAL + "layer_norm")

@@ -1,7 +1,7 @@
 """Batches through branches and loops.
 
 A branch on a condition that is the same for all stays a branch. On one that differs both sides run for all, and each element takes its
-own. A loop carries batched what depends on the batch in some round.
+own. A loop carries batched what depends on the batch in some iteration.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _cond(walk: Walk, b: BoundSymbol) -> Any:
 def _flags_of(
     walk: Walk, args: Sequence[Proxy], inits: Sequence[Any], results_of: Callable[[list[Any]], list[Any]]
 ) -> list[bool]:
-    """Which carried values are batched: those that begin so, and those that become so in some round."""
+    """Which carried values are batched: those that begin so, and those that become so in some iteration."""
     flags = [isinstance(x, Batched) for x in inits]
     while True:
         found: list[Any] = []
@@ -111,7 +111,8 @@ def _for_loop(walk: Walk, b: BoundSymbol) -> Any:
     (body,) = bodies_of(b)
     if any(isinstance(x, Batched) for x in bounds):
         raise BatchError(
-            "a loop whose number of rounds differs from element to element of the batch cannot be mapped", b.location
+            "a loop whose number of iterations differs from element to element of the batch cannot be mapped",
+            b.location,
         )
     if len(body.results) > len(body.args) - 1:
         raise BatchError("a loop that is left by break cannot be mapped", b.location)
@@ -123,7 +124,7 @@ def _for_loop(walk: Walk, b: BoundSymbol) -> Any:
     memory = memory_of(b)
 
     def keeps_variable(arg: Proxy, now: Proxy, result: Any) -> bool:
-        """Whether a round may bind a variable to an array of another shape, which its memory would not hold."""
+        """Whether an iteration may bind a variable to an array of another shape, which its memory would not hold."""
         return (
             isinstance(now, TensorProxy)
             and arg.name not in memory

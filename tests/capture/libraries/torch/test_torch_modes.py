@@ -15,7 +15,7 @@ def line():
     return torch.tensor([0.3, 0.7, -1.2], requires_grad=True)
 
 
-def rounds(j, make=line, modes=(True, True)):
+def iterations(j, make=line, modes=(True, True)):
     """The results of calls, and whether gradients are on after each; ``modes`` says whether they are before."""
     found = []
     for on in modes:
@@ -34,7 +34,7 @@ def turned_off_at_the_end(jit):
         torch.set_grad_enabled(False)
         return y, y * 2
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(False)
@@ -47,7 +47,7 @@ def turned_off_on_and_off(jit):
         torch.set_grad_enabled(False)
         return a, b, x * 4
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(True)
@@ -57,7 +57,7 @@ def turned_on_where_they_are_off(jit):
         torch.set_grad_enabled(True)
         return a, x * 3
 
-    return rounds(jit(f), modes=(False, True, False))
+    return iterations(jit(f), modes=(False, True, False))
 
 
 @table(False)
@@ -66,7 +66,7 @@ def turned_without_arguments_that_require_them(jit):
         torch.set_grad_enabled(False)
         return x * 2
 
-    return rounds(jit(f), lambda: torch.ones(3))
+    return iterations(jit(f), lambda: torch.ones(3))
 
 
 @table(True)
@@ -75,7 +75,7 @@ def set_as_they_are(jit):
         torch.set_grad_enabled(True)
         return x * 2
 
-    return rounds(jit(f), lambda: torch.ones(3), modes=(True, False, True))
+    return iterations(jit(f), lambda: torch.ones(3), modes=(True, False, True))
 
 
 @table(True)
@@ -96,7 +96,7 @@ def contexts_and_decorators(jit):
             c = b * 4
         return a, b, c, a + b + c, on(x)
 
-    return rounds(jit(f), modes=(True, False, True, False))
+    return iterations(jit(f), modes=(True, False, True, False))
 
 
 @table(True)
@@ -104,7 +104,7 @@ def decorated_in_the_function(jit):
     def inner(x):
         return x.sin()
 
-    return rounds(jit(lambda x: (torch.set_grad_enabled(False)(inner)(x), x * 2)))
+    return iterations(jit(lambda x: (torch.set_grad_enabled(False)(inner)(x), x * 2)))
 
 
 @table(False)
@@ -113,7 +113,7 @@ def left_by_a_helper(jit):
         torch.set_grad_enabled(False)
         return x * 2
 
-    return rounds(jit(lambda x: (x * 3, helper(x), x * 5)))
+    return iterations(jit(lambda x: (x * 3, helper(x), x * 5)))
 
 
 @table(True)
@@ -128,7 +128,7 @@ def entered_by_hand(jit):
         context.__exit__(None, None, None)
         return y, z, x * 4
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(False)
@@ -137,7 +137,7 @@ def entered_and_not_left(jit):
         torch.no_grad().__enter__()
         return x * 2
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(True)
@@ -149,7 +149,7 @@ def turned_in_a_loop(jit):
                 out = out * 2 + x
         return out
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(False)
@@ -160,7 +160,7 @@ def left_by_a_loop(jit):
             torch.set_grad_enabled(i % 2 == 1)
         return x * 3
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(False)
@@ -192,7 +192,7 @@ def an_error_after_they_were_turned_off(jit):
 @table(True)
 def asked_for(jit):
     j = jit(lambda x: x * (2 if torch.is_grad_enabled() else 3))
-    return rounds(j, lambda: torch.ones(2), modes=(True, False, True))
+    return iterations(j, lambda: torch.ones(2), modes=(True, False, True))
 
 
 # Inference mode
@@ -217,7 +217,7 @@ def a_part_in_inference_mode(jit):
             a = x * 2
         return a, x * 3
 
-    return rounds(jit(f))
+    return iterations(jit(f))
 
 
 @table(True)

@@ -40,7 +40,7 @@ def test_parameters_are_inputs_and_structure_is_guarded(network):
         assert tnp.cache_info(jitted).misses == 1
         network.head[0] = torch.nn.Linear(8, 4, bias=False)  # no longer the one that is tied
         _close(jitted(x), network(x))
-        network.blocks[1].rounds = 3
+        network.blocks[1].iterations = 3
         _close(jitted(x), network(x))
 
 

@@ -1,6 +1,6 @@
-"""``torch.utils.checkpoint``: functions whose values are not saved, but computed again on the way back.
+"""``torch.utils.checkpoint``: functions whose values are not saved, but computed again in the backward.
 
-The function is a part of the trace like any other. :data:`tnp.core.gradient_marks.RECOMPUTABLE` says of its values that the way back may compute them again,
+The function is a part of the trace like any other. :data:`tnp.core.gradient_marks.RECOMPUTABLE` says of its values that the backward may compute them again,
 and of its results that it may not, so that the choice of what is saved leaves out the first and begins with the second. What the function draws is saved: that is what torch has by winding its
 generator back. What eager's second run of the function would change once more (a moving average, a counter) a program would change
 once, so that such functions run eagerly.

@@ -60,7 +60,7 @@ class Gradients:
         self.overlapping: set[str] = set()
         #: where in which body of the trace gradients were turned off
         self._off_since: tuple[list[BoundSymbol], int] | None = None
-        #: where what was made later is made once more on the way back, in a function that is checkpointed
+        #: where what was made later is made once more in the backward, in a function that is checkpointed
         self._repeats_since: int | None = None
         #: what depends on the roots among the first statements of the program, and how many those are
         self._known: tuple[set[str], int] = set(), 0
@@ -93,7 +93,7 @@ class Gradients:
         prologue.guard(on if self.began_on else f"not {on}", f"gradients are {'on' if self.began_on else 'off'}")
 
     def guard_anomalies(self) -> None:
-        """The trace holds only where torch does not look at each function on the way back."""
+        """The trace holds only where torch does not look at each function in the backward."""
         prologue = self.tracer.inputs.prologue
         looked = f"{prologue.constant(torch.is_anomaly_enabled, 'looks_for_anomalies')}()"
         is_on = torch.is_anomaly_enabled()
@@ -154,7 +154,7 @@ class Gradients:
 
     @contextmanager
     def repeating(self) -> Iterator[None]:
-        """Around what eager runs again on the way back, which may write to nothing that was there before."""
+        """Around what eager runs again in the backward, which may write to nothing that was there before."""
         before = self._repeats_since
         if before is None:
             self._repeats_since = next(serials)

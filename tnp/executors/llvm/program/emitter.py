@@ -78,11 +78,11 @@ class Program(IntegerCode):
         #: copies of what may have to be restored
         self.copies = Code(self.code)
         self.copies._count = 500_000
-        #: what has to hold for the program to begin; whether all rounds come here, the first and last value of loops' variables
+        #: what has to hold for the program to begin; whether all iterations come here, the first and last value of loops' variables
         self.ahead = Code(self.code)
         self.ahead._count = 400_000
         self.is_unconditional = True
-        self.rounds: dict[Atom, tuple[Int, Int]] = {}
+        self.iterations: dict[Atom, tuple[Int, Int]] = {}
         #: registers with narrower bounds, and bounds of loops that checks tell
         self.narrower: dict[tuple[Atom, int], Atom] = {}
         self.limits: dict[str, int] = {}
@@ -298,10 +298,10 @@ class Program(IntegerCode):
     @contextmanager
     def span(
         self, head: str, done: str, first: str, last: str, step: int, trips: float, most: tuple[float, float], *, few: bool = False,
-        rounds: bool = False,
+        iterations: bool = False,
     ) -> Iterator[str]:  # fmt: skip
         """Writes the block at a loop's beginning, to which the code so far branches, and the branch back, to the label ``head``
-        or ``done``; gives the register of the loop's variable. ``rounds``: it is a loop of the user's. Of one that sums up ``few`` elements or many, two vectors at a time
+        or ``done``; gives the register of the loop's variable. ``iterations``: it is a loop of the user's. Of one that sums up ``few`` elements or many, two vectors at a time
         are enough: of LLVM's four a sum of fifty elements would be left over."""
         code, before = self.code, self.code.current
         outside = self.work
@@ -311,7 +311,9 @@ class Program(IntegerCode):
         at = len(code.lines)
         variable = code.temp("i")
         code.line("")
-        span = LoopRecord(at - 1, variable, first, last, step, head, done, len(self.log), rounds, *most, trips=trips)
+        span = LoopRecord(
+            at - 1, variable, first, last, step, head, done, len(self.log), iterations, *most, trips=trips
+        )
         yield variable
         following = code.op(f"add nsw i64 {variable}, {step}")
         code.lines[at] = f"  {variable} = phi i64 [ {first}, %{before} ], [ {following}, %{code.current} ]"

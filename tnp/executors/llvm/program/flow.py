@@ -69,7 +69,7 @@ class Variable:
 
     The buffer has room for the largest array that it may hold; sizes that change are in registers of their own. A new value that
     looks at other places of the old one (``z = z[mask]``) is made in a second buffer, which the variable is in from then on: where it is
-    in now, is in a slot that each round reads. ``changes_buffers`` allows that: in a loop.
+    in now, is in a slot that each iteration reads. ``changes_buffers`` allows that: in a loop.
     """
 
     def __init__(self, p: Program, proxy: Proxy, init: Any, *, changes_buffers: bool = False) -> None:
@@ -127,7 +127,7 @@ class Variable:
         if self.other is None:
             self.other = p.temporary(buffer.shape, buffer.dtype)
             self.away = self.other.memory.pointer
-            # What is in one in this round is in the other in the next.
+            # What is in one in this iteration is in the other in the next.
             self.other.memory.scope = buffer.memory.scope
             self.other.memory.homes = buffer.memory.homes = (self.home, self.away)
             p.head.line(f"store ptr {self.away}, ptr {self.next}")
@@ -255,7 +255,7 @@ class Carried:
 
 
 def _round(p: Program, carried: Carried, body: Body, values: dict[str, Any], done: str) -> None:
-    """One round of a loop: the body, what is carried on, and the way out."""
+    """One iteration of a loop: the body, what is carried on, and the way out."""
     before = carried.enter()
     with p.body(body, values, repeats=True) as results:
         _check_results(p, carried, results, carried.args)
@@ -304,12 +304,12 @@ def _for_loop(p: Program, b: BoundSymbol) -> None:
     if step != 1:
         start, stop = _near(p, start), _near(p, stop)
     if strips is None:
-        _rounds(p, carried, body, start, stop, step)
+        _iterations(p, carried, body, start, stop, step)
     else:
         begun = len(p.code.lines)
         with p.loop(ZERO, Int(strips.length // strips.strip)) as i:
             with _strip(p, strips, i * strips.strip, body, carried) as part:
-                _rounds(p, part, body, start, stop, step)
+                _iterations(p, part, body, start, stop, step)
         if any("label %leave" in line or "label %refuse" in line for line in p.code.lines[begun:]):
             raise Uncut
     carried.finish()
@@ -341,24 +341,24 @@ def _strip(p: Program, strips: Strips, begin: Int, body: Body, carried: Carried)
     p.scopes.pop()
 
 
-def _rounds(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
+def _iterations(p: Program, carried: Carried, body: Body, start: Int, stop: Int, step: int) -> None:
     """The loop itself."""
     code, index = p.code, body.args[0]
     ahead = p.less(start, stop) if step > 0 else p.less(stop, start)
     if carried.begins_with_an_array and not p.blocks:
-        p.begin_only_if(ahead)  # a loop without rounds leaves the caller's own array
+        p.begin_only_if(ahead)  # a loop without iterations leaves the caller's own array
     first, last = p.text(start), p.text(stop)
     head, done = code.label("for"), code.label("done")
     code.line(f"br i1 {ahead}, label %{head}, label %{done}")
     low, high = (start.low, stop.high - 1) if step > 0 else (stop.low + 1, start.high)
     bounds = {"trips": trips_of(start, stop, step), "most": most_of(start, stop, step)}
     is_in_order = p.strips is None
-    with p.span(head, done, first, last, step, **bounds, rounds=is_in_order) as variable, p.scope():
-        # Not Int.of: a loop of one round is a loop as well, and the bounds of an empty one make no sense.
+    with p.span(head, done, first, last, step, **bounds, iterations=is_in_order) as variable, p.scope():
+        # Not Int.of: a loop of one iteration is a loop as well, and the bounds of an empty one make no sense.
         atom = Atom(variable, low, max(low, high))
         value, is_unconditional = Int(0, {atom: 1}), p.is_unconditional
         if abs(step) == 1 and len(body.results) == len(carried.args):
-            p.rounds[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
+            p.iterations[atom] = (start, stop - 1) if step > 0 else (stop + 1, start)
         else:
             p.is_unconditional = False
         _round(p, carried, body, carried.values() | {index.name: Number(int, value)}, done)
@@ -400,7 +400,7 @@ def _while_loop(p: Program, b: BoundSymbol) -> None:
     code.line(f"br label %{head}")
     code.block(done)
     if ran is not None:
-        p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without rounds, the caller's own array is left
+        p.begin_only_if(code.op(f"load i1, ptr {ran}"))  # without iterations, the caller's own array is left
     p.is_unconditional = is_unconditional
     carried.finish()
 

@@ -4,7 +4,7 @@
 elements can be asked before anything is done. If it is, the program does nothing, and Python runs the call up to the error. The loop
 itself is then free of checks, so that it vectorises, and of several threads.
 
-That is right only for what every round does, in loops that nothing leaves early.
+That is right only for what every iteration does, in loops that nothing leaves early.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def is_checked_ahead(p: Program, i: Int, n: Int) -> bool:
     if not p.is_unconditional or (i + n).low < 0:
         return False
     most = i
-    while inside := [a for a in most.terms if a in p.rounds]:
-        atom = max(inside, key=list(p.rounds).index)  # the innermost loop's
-        first, last = p.rounds[atom]
-        if any(a in p.rounds for a in last.terms) and any(a in p.rounds for a in first.terms):
+    while inside := [a for a in most.terms if a in p.iterations]:
+        atom = max(inside, key=list(p.iterations).index)  # the innermost loop's
+        first, last = p.iterations[atom]
+        if any(a in p.iterations for a in last.terms) and any(a in p.iterations for a in first.terms):
             return False  # where it ends, it may be empty
         c = most.terms[atom]
         most = most + ((last if c > 0 else first) - Int(0, {atom: 1})) * c

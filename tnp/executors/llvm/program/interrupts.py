@@ -1,13 +1,13 @@
-"""Ctrl-C: the user's loops look for it now and then, and are left between two rounds.
+"""Ctrl-C: the user's loops look for it now and then, and are left between two iterations.
 
 Whether the user has pressed it, ``tnp_poll`` tells in some 30 ns. So that this costs nothing, it is asked only when about :data:`BUDGET` instructions have
 run since it was asked last, some milliseconds: of a loop that may come to that many,
 
-- a ``for`` whose rounds are known to take so many instructions is cut into *stretches* of that many rounds, between which it is asked. What is inside of
+- a ``for`` whose iterations are known to take so many instructions is cut into *stretches* of that many iterations, between which it is asked. What is inside of
   a stretch is the loop as it was, which LLVM vectorises as ever;
-- any other (a ``while``, rounds with loops of lengths that nobody knows) counts what its rounds come to. Loops inside add how often they run before they begin.
+- any other (a ``while``, iterations with loops of lengths that nobody knows) counts what its iterations come to. Loops inside add how often they run before they begin.
 
-A loop over elements, which NumPy would not leave either, is not interrupted; nor are loops that run strip by strip, whose rounds are not in order. What is written here is put into lines of
+A loop over elements, which NumPy would not leave either, is not interrupted; nor are loops that run strip by strip, whose iterations are not in order. What is written here is put into lines of
 IR that are there: loops are found again by the labels of their first blocks.
 """
 
@@ -47,7 +47,7 @@ class _Loop:
     end: int
     span: LoopRecord | None
     inner: list[_Loop] = field(default_factory=list)
-    #: instructions of a round but for those of inner loops of lengths that nobody knows
+    #: instructions of an iteration but for those of inner loops of lengths that nobody knows
     work: float = 0.0
 
     @property
@@ -76,7 +76,7 @@ def asking(
 
 
 def work_of_round(lines: Sequence[str], loops: Mapping[str, LoopRecord | None]) -> float:
-    """Instructions of a round of the loop whose lines these are, infinite if it has loops of lengths that nobody knows."""
+    """Instructions of an iteration of the loop whose lines these are, infinite if it has loops of lengths that nobody knows."""
     (loop,) = _nested(lines, loops)
     return math.inf if loop.unknown else loop.work
 
@@ -154,7 +154,7 @@ class _Writer:
     def visit(self, loop: _Loop, *, counts: bool, cuts: bool = True) -> None:
         """Writes what asks in a loop that may take long; ``counts``: a loop around it wants to know how long it takes; ``cuts``: it may be cut."""
         span = loop.span
-        if span is not None and not span.rounds:
+        if span is not None and not span.iterations:
             for x in loop.inner:
                 self.visit(x, counts=counts)
             if counts and not loop.unknown:
@@ -167,11 +167,11 @@ class _Writer:
             if x.total > BUDGET and not math.isinf(x.total):
                 self.visit(x, counts=False)
         if counted:
-            self._count_rounds(loop)
+            self._count_iterations(loop)
             return
-        rounds = max(1, int(BUDGET / max(loop.work, 1)))
-        if cuts and rounds * LATE < span.bound and rounds < span.most:
-            self._stretch(loop, span, rounds, counts)
+        iterations = max(1, int(BUDGET / max(loop.work, 1)))
+        if cuts and iterations * LATE < span.bound and iterations < span.most:
+            self._stretch(loop, span, iterations, counts)
         elif counts:
             self._announce(loop)
 
@@ -182,15 +182,15 @@ class _Writer:
         label = span.head
         first, last = (span.first, span.last) if span.step > 0 else (span.last, span.first)
         added = [f"  %long.{label} = sub i64 {last}, {first}"]
-        rounds = f"%long.{label}"
-        if line.startswith("  br i1 "):  # it may have no rounds
-            added.append(f"  %some.{label} = icmp sgt i64 {rounds}, 0")
-            added.append(f"  %rounds.{label} = select i1 %some.{label}, i64 {rounds}, i64 0")
-            rounds = f"%rounds.{label}"
-        self.before.setdefault(loop.start - 1, []).extend([*added, *self._add_rounds(loop, span, rounds)])
+        iterations = f"%long.{label}"
+        if line.startswith("  br i1 "):  # it may have no iterations
+            added.append(f"  %some.{label} = icmp sgt i64 {iterations}, 0")
+            added.append(f"  %iterations.{label} = select i1 %some.{label}, i64 {iterations}, i64 0")
+            iterations = f"%iterations.{label}"
+        self.before.setdefault(loop.start - 1, []).extend([*added, *self._add_iterations(loop, span, iterations)])
 
-    def _add_rounds(self, loop: _Loop, span: LoopRecord, distance: str) -> list[str]:
-        """Adds what the rounds over a distance will come to."""
+    def _add_iterations(self, loop: _Loop, span: LoopRecord, distance: str) -> list[str]:
+        """Adds what the iterations over a distance will come to."""
         shift = max(0, round(math.log2(max(loop.work / abs(span.step), 1))))
         work = f"%work.{span.head}"
         return [f"  {work} = shl i64 {distance}, {shift}", *self._add(f"{span.head}.a", work)]
@@ -204,8 +204,8 @@ class _Writer:
             f"  store i64 %worked.{name}, ptr %asked.work",
         ]
 
-    def _count_rounds(self, loop: _Loop) -> None:
-        """Asks where a round begins (of a ``while``) or ends, if enough has been done."""
+    def _count_iterations(self, loop: _Loop) -> None:
+        """Asks where an iteration begins (of a ``while``) or ends, if enough has been done."""
         label = self.lines[loop.start][:-1]
         work = min(BUDGET, max(1, int(loop.work)))
         onward = f"onward.{label}"
@@ -233,9 +233,9 @@ class _Writer:
         yield f"  store i64 {INTERRUPTED}, ptr %outcome"
         yield "  br label %leave"
 
-    def _stretch(self, loop: _Loop, span: LoopRecord, rounds: int, counts: bool) -> None:
-        """Cuts a ``for`` into stretches of so many rounds; ``counts``: and says before each what all that are left will come to."""
-        label, step = span.head, span.step * rounds
+    def _stretch(self, loop: _Loop, span: LoopRecord, iterations: int, counts: bool) -> None:
+        """Cuts a ``for`` into stretches of so many iterations; ``counts``: and says before each what all that are left will come to."""
+        label, step = span.head, span.step * iterations
         entering, phi = loop.start - 1, loop.start + 1
         first, before, following, current = _phi(self.lines[phi])
         compare, back = loop.end - 1, loop.end
@@ -249,7 +249,7 @@ class _Writer:
             f"{stretch}:",
             f"  %from.{label} = phi i64 [ {first}, %{before} ], [ {following}, %{again} ]",
             f"  %left.{label} = sub i64 {distance}",
-            *(self._add_rounds(loop, span, f"%left.{label}") if counts else ()),
+            *(self._add_iterations(loop, span, f"%left.{label}") if counts else ()),
             f"  %far.{label} = icmp ugt i64 %left.{label}, {abs(step)}",
             f"  %next.{label} = add i64 %from.{label}, {step}",
             f"  %until.{label} = select i1 %far.{label}, i64 %next.{label}, i64 {last}",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN_TRIPS", "VECTORISED", "Access", "LoopRecord", "Work", "most_of", "outline", "trips_of"]
 
 #: Instructions from which on another thread pays: some 0.2 ms, more than a kernel's, because a loop in a loop waits for the other
-#: thread each time round.
+#: thread at each iteration.
 GRAIN = 500_000
 #: what an instruction counts in loops that LLVM may vectorise
 VECTORISED = 0.08
@@ -84,8 +84,8 @@ class LoopRecord:
     done: str
     #: where its accesses begin, and end, in the program's list
     accesses: int
-    #: whether its iterations are rounds of a loop of the user's, in their order; how many there are at most, about, and surely
-    rounds: bool = False
+    #: whether its iterations are iterations of a loop of the user's, in their order; how many there are at most, about, and surely
+    iterations: bool = False
     most: float = math.inf
     bound: float = math.inf
     end: int = 0
@@ -394,7 +394,7 @@ def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -
     """The lines of a loop with what asks for Ctrl-C, which is said in ``parts``."""
     found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
     parts.may_stop = len(found) > len(lines)
-    if span.rounds and not parts.may_stop:
+    if span.iterations and not parts.may_stop:
         work = work_of_round(lines, p.loops_asking)
         if work * span.most > BUDGET:
             parts.may_stop, parts.most = True, max(1, int(BUDGET / work))

@@ -89,7 +89,7 @@ def _usual(p: Proxy) -> Any:
 
 def _pays(bsym: BoundSymbol) -> bool:
     """Whether a loop has operations that are small enough for Python to matter."""
-    # An array that becomes shorter from round to round begins with as many elements as it has.
+    # An array that becomes shorter from iteration to iteration begins with as many elements as it has.
     largest = max((_elements(init) for p, init in carried_with_inits(bsym) if not is_sized(p)), default=0)
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):

@@ -1,12 +1,12 @@
 """Loops over columns, strip by strip of the rows.
 
-``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of memory that lies in rows: each round touches a
+``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of memory that lies in rows: each iteration touches a
 line of the cache for every element. All that the loop does to one row is independent of the other rows, so the whole loop may
 run for some rows first, then for the next, each of whose lines is then used until it is through; and strips may be
 different threads' (:mod:`parallel`).
 
 That holds for a dimension along which the body does nothing but go element by element: :func:`plan` follows the dimensions of all
-arrays from operation to operation. Where a check may fail, rounds have to be in their order, and there are no strips.
+arrays from operation to operation. Where a check may fail, iterations have to be in their order, and there are no strips.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Strips", "Uncut", "plan"]
 
 #: elements that an operation has at least in a strip, if the dimension is long enough
 LEAST = 16
-#: rounds, and elements of a dimension, from which on strips are worth it
+#: iterations, and elements of a dimension, from which on strips are worth it
 MANY = 32
 
 _ELEMENT_BY_ELEMENT = {*by_name, "where", "convert_element_type", "bitcast", "real", "imag", "complex", "clone"}
@@ -58,7 +58,7 @@ class Strips:
 
 
 class Uncut(Exception):
-    """A loop was cut that has to keep the order of its rounds: the program is to be written without strips."""
+    """A loop was cut that has to keep the order of its iterations: the program is to be written without strips."""
 
 
 class _Unknown(Exception):
@@ -150,7 +150,7 @@ def _elements(step: BoundSymbol, cut: dict[str, int]) -> int:
 
 
 def _is_across(steps: Sequence[BoundSymbol], strides: dict[str, Sequence[int]], cut: dict[str, int]) -> bool:
-    """Whether rounds go along memory, and what is cut across."""
+    """Whether iterations go along memory, and what is cut across."""
     across = along = 0
     for s in steps:
         if s.sym.name != "select" or not isinstance(s.args[2], Proxy):

@@ -42,7 +42,7 @@ class Memory:
     scope: int
     level: int
     is_new: bool = False
-    #: what the pointer may be, if it is another in each round of a loop
+    #: what the pointer may be, if it is another in each iteration of a loop
     homes: tuple[str, ...] = ()
     #: all elements are indices of a dimension of this length
     indices_of: Int | None = None

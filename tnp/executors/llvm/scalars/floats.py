@@ -57,7 +57,7 @@ def _remainder(a: Register, b: Register) -> Register:
 
 
 def _floor_divide(a: Register, b: Register) -> Register:
-    """``npy_divmod``'s quotient, which is a whole number even where ``a / b`` rounds up to one."""
+    """``npy_divmod``'s quotient, which is a whole number even where ``a / b`` iterations up to one."""
     rest, other_sign = _adjusted_remainder(a, b)
     exact = (a - rest) / b
     exact = select(other_sign, exact - 1.0, exact)

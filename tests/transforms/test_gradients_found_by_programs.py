@@ -157,7 +157,7 @@ def test_a_batch_of_what_a_loop_replaces_by_another_shape():
 
 
 def spread_of_one(x):
-    return np.std(x[:1]) + np.std(x, axis=0) + np.std(x[x > 1.1])
+    return np.std(x[:1]) + np.std(x, axis=0) + np.std(x[x > 1.1]) + np.std(np.zeros(2) + x.sum())
 
 
 def an_empty_part_of_what_overflows(x):

@@ -18,7 +18,8 @@ from .tally import Tally
 
 #: constants of the executor's modules with which small arrays take the ways of large ones
 SMALL_BLOCKS = {
-    "emit.loops": {"CHUNK": 16, "TILE": 8, "ROWS": 4, "ROW_BLOCKS": 3, "BLOCKS": 5},
+    "emit.loops": {"CHUNK": 16, "ROWS": 4, "ROW_BLOCKS": 3, "BLOCKS": 5},
+    "emit.columns": {"TILE": 8, "ROWS": 4},
     "emit.kernel": {"GRAIN": 200, "STACK_BYTES": 256},
     "emit.body": {"STACK_BYTES": 256, "UNROLLED": 3},
     "materialization": {"RECOMPUTE": 4, "DEPTH": 6},

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.compile.driver import backend_of
+from tnp.core import dtypes, languages, prims
+from tnp.core.devices import cpu
+from tnp.core.trace import Trace, tracing
+from tnp.executors import registry
+from tnp.lang import numpy as lnp
 from tnp.testing import assert_same
 from tnp.testing.gradients import check_gradients
+from tnp.transforms.autodiff.replay import rolled
+from tnp.transforms.pipeline import compile_trace
 
 X = np.array([0.9, -0.5, 1.2, 0.3])
 
@@ -55,6 +63,18 @@ def test_what_a_gradient_reads_is_not_yet_overwritten(f, executors):
 
 def _slope(f, x, direction, step=1e-6):
     return (f(x + step * direction) - f(x - step * direction)) / (2 * step)
+
+
+def test_an_empty_broadcast_array_is_not_written_to():
+    """NumPy refuses that; a loop's carried array is memory."""
+    with tracing(Trace()) as trace, languages.language_context(lnp.language):
+        one = prims.full((), 1.0, device=cpu, dtype=dtypes.float64)
+        empty = prims.broadcast_in_dim(one, (0,), [])
+        (result,) = rolled(0, 12, 1, [empty], lambda i, v: [prims.mul(v, v)])
+        trace.output = result
+        prims.python_return(result)
+    program = compile_trace(trace, backend_of(registry.get_always_executors()))[-1].python_callable()
+    assert_same(program(), np.ones(0))
 
 
 @pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy_prims"]))
@@ -137,7 +157,7 @@ def test_a_batch_of_what_a_loop_replaces_by_another_shape():
 
 
 def spread_of_one(x):
-    return np.std(x[:1]) + np.std(x, axis=0) + np.std(x[x > 1.1])
+    return np.std(x[:1]) + np.std(x, axis=0) + np.std(x[x > 1.1]) + np.std(np.zeros(2) + x.sum())
 
 
 def an_empty_part_of_what_overflows(x):

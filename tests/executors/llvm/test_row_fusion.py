@@ -20,7 +20,8 @@ def small_arrays_go_the_way_of_large_ones(monkeypatch):
     monkeypatch.setattr("tnp.executors.llvm.row_fusion.SHARED_BYTES", 0)
     monkeypatch.setattr("tnp.executors.llvm.row_fusion.LONG_ROW_BYTES", 0)
     monkeypatch.setattr("tnp.executors.llvm.row_fusion.ROWS", 2)
-    monkeypatch.setattr("tnp.executors.llvm.emit.loops.ROWS", 4)
+    for module in ("loops", "columns"):
+        monkeypatch.setattr(f"tnp.executors.llvm.emit.{module}.ROWS", 4)
     monkeypatch.setattr("tnp.executors.llvm.emit.kernel.GRAIN", 1)
 
 

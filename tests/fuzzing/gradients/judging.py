@@ -108,7 +108,10 @@ class _Check:
             ends = []
             for sign in (1, -1):
                 moved = _mapped(lambda a, d, h=sign * step: a + h * d, args[:3], direction)
-                ends.append(float(self.f(*_mapped(np.copy, moved, floats=False), *args[3:])))
+                try:
+                    ends.append(float(self.f(*_mapped(np.copy, moved, floats=False), *args[3:])))
+                except np.linalg.LinAlgError:
+                    raise _Stop("not smooth", "a matrix is singular nearby") from None
             found.append((ends[0] - ends[1]) / (2 * step))
         if not np.all(np.isfinite(found)) or abs(found[0] - found[1]) > FIRST / 4 * max(1, abs(found[1])):
             raise _Stop("not smooth", "differences of two steps do not agree")

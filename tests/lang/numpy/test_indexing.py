@@ -389,3 +389,26 @@ def test_masks_of_known_length_on_arrays_of_unknown_length(make, mask):
     for a in (np.array([1.0, -1, 2, 1]), np.array([1.0, -1, -1])):
         for function in (read, write, update):
             compare(function, a, mask, executors=(*EXECUTORS, "llvm"), calls=1)
+
+
+@pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy_prims"]))
+@pytest.mark.parametrize(
+    "mask", (np.zeros(0, bool), np.zeros((0, 2), bool), np.zeros((4, 0), bool), np.zeros((3, 0), bool))
+)
+def test_a_mask_without_elements_fits_any_length(executors, mask):
+    def known(x, mask):
+        y = x * 2
+        y[mask] *= 3
+        return y, x[mask]
+
+    def at_run_time(x, mask):
+        return x[mask[~mask]]
+
+    x = np.ones((4, 2))
+    for f in (known, at_run_time):
+        jitted = tnp.jit(f, executors=executors)
+        if f is known and len(mask) == 3:
+            with pytest.raises(IndexError, match="size of axis is 4 but size of corresponding boolean axis is 3"):
+                jitted(x, mask)
+        else:
+            assert_same(jitted(x, mask), f(x, mask))

@@ -139,12 +139,18 @@ def _positions(a: TensorProxy, mask: Any, dim: int) -> list[Any]:
         return [_truth_axis(mask)]
     for at, (n, m) in enumerate(zip(a.shape[dim:], mask.shape), dim):
         fits = sizes.equal(n, m)
+        empty_fits = a.lang.name == "numpy"  # NumPy compares no length with that of a mask that has none
+        if empty_fits and type(m) is int and m == 0:
+            continue
         message = f"boolean index did not match indexed array along axis {at}"
-        if fits is False:
+        if fits is False and (type(m) is int or not empty_fits):
             raise IndexError(f"{message}; size of axis is {n} but size of corresponding boolean axis is {m}")
-        if fits is None:
+        if fits is not True:
             lengths = prims.size(a, at), prims.size(mask, at - dim)
-            mask = prims.require(mask, convert(prims.eq(*lengths), dtypes.bool8), IndexError, message)
+            agrees = convert(prims.eq(*lengths), dtypes.bool8)
+            if empty_fits:
+                agrees = prims.bitwise_or(agrees, convert(prims.eq(lengths[1], 0), dtypes.bool8))
+            mask = prims.require(mask, agrees, IndexError, message)
     return list(prims.nonzero(mask))
 
 

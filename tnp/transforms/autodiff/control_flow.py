@@ -79,8 +79,8 @@ def _cond(reverse: Reverse, bsym: BoundSymbol, g: Any) -> None:
 
         def make() -> list[Any]:
             for k in reached:
-                cotangent = given[k]
-                h = zeros_for(wanted[k]) if cotangent is None else cotangent
+                known = given[k]
+                h = zeros_for(wanted[k]) if known is None else known
                 if h.scalar:  # the other side's may be none
                     h = prims.clone(h)
                     h.scalar = False

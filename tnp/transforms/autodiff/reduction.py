@@ -35,13 +35,14 @@ def _extreme(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any) -> Any
 def _var(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, *, correction: Any) -> Any:
     count = sizes.product([a.shape[d] for d in dims])
     if isinstance(count, int) and count == 1:
-        return None  # of one element it is constant, where a standard deviation's cotangent is infinite
+        return None  # of one element it is constant
     mean = spread(clang.div(prims.sum(a, dims), count), a, dims)
     scale = clang.div(clang.mul(g, 2), _number(clang.sub(count, correction)))
+    # The cotangent of a standard deviation of 0 is infinite, and no element is away from the mean.
+    scale = clang.where(clang.bitwise_and(clang.eq(out, 0), clang.isinf(scale)), 0, scale)
     if a.dtype.kind == "c":
         scale = clang.convert(scale, a.dtype)
-    product = clang.mul if isinstance(count, int) else times
-    return product(clang.sub(a, mean), spread(scale, a, dims))
+    return clang.mul(spread(scale, a, dims), clang.sub(a, mean))
 
 
 def _number(x: Any) -> Any:

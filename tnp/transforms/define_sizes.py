@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tnp.core import prims
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.subtraces import in_bodies
+from tnp.core.subtraces import Body, in_bodies, is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 
@@ -25,6 +25,8 @@ def define_sizes(trace: Trace) -> Trace:
     for b in trace.bound_symbols:
         if b.sym.name == prims.size.name and isinstance(b.output, NumberProxy) and b.output.name in defined:
             continue  # read already, from an array that an opened symbol showed
+        if is_control_flow(b):
+            b = map_bodies(lambda body: _with_own_sizes(body, defined), b)
         lines.append(b)
         defined.update(p.name for p in b.flat_outputs)
         for p in b.flat_outputs:
@@ -34,3 +36,15 @@ def define_sizes(trace: Trace) -> Trace:
                     lines[-1].location = b.location
                     defined.add(n.name)
     return trace if lines == trace.bound_symbols else Trace.like(trace, lines)
+
+
+def _with_own_sizes(body: Body, defined: set[str]) -> Body:
+    """A body in which the sizes of its arguments are read that nothing outside defines: each iteration has its own."""
+    missing = {p.name for p in body.captures if isinstance(p, NumberProxy)} - defined
+    lines: list[BoundSymbol] = []
+    for p in body.args:
+        for dim, n in enumerate(p.shape) if isinstance(p, TensorProxy) else ():
+            if isinstance(n, NumberProxy) and n.name in missing:
+                lines.append(prims.size.bind(p, dim, output=n))
+                missing.remove(n.name)
+    return Body(body.args, [*lines, *body.bound_symbols], body.results) if lines else body

@@ -70,7 +70,7 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
         ("Iterations of loops together", lambda t: unroll_and_jam(t, backend.executors)),
         ("Groups of operations", lambda t: _grouped(t, backend.executors)),
         ("Transform for execution", lambda t: _claim(t, backend.executors)),
-        ("Fusion", lambda t: fuse(t, backend.executors, backend.make_region, backend.run_singly)),
+        ("Fusion", lambda t: _fuse(t, backend)),
         ("Dead Code Elimination", dead_code),
         ("Results as the language has them", lambda t: _finish_results(t, backend)),
         ("Bridges between array libraries", lambda t: bridge(t, backend.conversions)),
@@ -101,6 +101,13 @@ def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
     claimed = claim(trace, executors)
     sized = define_sizes(claimed)
     return claimed if sized is claimed else claim(sized, executors)
+
+
+def _fuse(trace: Trace, backend: Backend) -> Trace:
+    """The trace with its regions fused, sizes that came to light as declined regions were opened included."""
+    fused = fuse(trace, backend.executors, backend.make_region, backend.run_singly)
+    sized = define_sizes(fused)
+    return fused if sized is fused else claim(sized, [e for e in backend.executors if not e.is_fusing])
 
 
 def _finish_results(trace: Trace, backend: Backend) -> Trace:

@@ -158,17 +158,23 @@ def _is_one_product_each(*args: Any, **kwargs: Any) -> bool:
     return not batched and _on_cpu(*args, **kwargs)
 
 
-def _takes_all(*args: Any, where: Any = True, **kwargs: Any) -> bool:
-    """As :func:`_on_cpu`, and it is known how many elements are taken: otherwise NumPy may warn, and the program does so itself."""
-    known = all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy))
-    computed = any(isinstance(x, NumberProxy) for x in (*args, *kwargs.values()))  # the degrees of freedom
-    return known and not computed and (where is True or where is np._NoValue) and _on_cpu(*args, **kwargs)
+def _is_of_known_size(*args: Any, **kwargs: Any) -> bool:
+    """As :func:`_on_cpu`, and the sizes are known: otherwise NumPy may warn of them, and the program does so itself."""
+    return all(sizes.is_known(a.shape) for a in args[:1] if isinstance(a, TensorProxy)) and _on_cpu(*args, **kwargs)
+
+
+def _takes_all(*args: Any, where: Any = True, ddof: Any = 0, **kwargs: Any) -> bool:
+    """As :func:`_is_of_known_size`, and it is known how many elements are taken, and how many degrees of freedom off."""
+    taken_off = (ddof, kwargs.get("correction"), *args[3:4])
+    known = (where is True or where is np._NoValue) and not any(isinstance(x, NumberProxy) for x in taken_off)
+    return known and _is_of_known_size(*args, **kwargs)
 
 
 #: functions that are better run as what they consist of, where this says so
 _IN_PARTS = {
     "matmul": _is_one_product_each,
-    **dict.fromkeys(("average", "mean", "nanmean", "nanstd", "nanvar", "std", "var"), _takes_all),
+    **dict.fromkeys(("average", "mean", "std", "var"), _takes_all),
+    **dict.fromkeys(("nanmean", "nanstd", "nanvar"), _is_of_known_size),
 }
 #: functions that warn of what is in the data, which the program does itself
 _QUIET = frozenset(("nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile", "nanquantile", "nanstd", "nanvar"))

@@ -55,8 +55,8 @@ ufunc_methods: dict[str, Symbol] = {
 
 __all__ = [
     "DATA_WARNINGS",
-    "OF_SIZES",
     "FAMILIES",
+    "OF_SIZES",
     "as_array",
     "defines",
     "fast_power",

@@ -102,6 +102,10 @@ def _nanquantile(result: Any, a: Any, q: Any, axis: Any = None, *args: Any, **kw
     return _order_statistic(a, axis)
 
 
+def _is_of_known_size(a: TensorProxy, where: Any) -> bool:
+    return (where is NoValue or where is True) and sizes.is_known(a.shape)
+
+
 def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | int:
     """How many elements of each line are taken; a number if the shape says that."""
     if where is not NoValue and where is not True:
@@ -112,7 +116,8 @@ def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | int:
 
 
 def _mean(result: Any, a: Any, axis: Any = None, *args: Any, where: Any = NoValue, **kwargs: Any) -> Warned:
-    count = _count(as_array(a), axis, where)
+    a = as_array(a)
+    count = 1 if _is_of_known_size(a, where) else _count(a, axis, where)
     return None if isinstance(count, int) else (_MEAN, _some(_function("equal")(count, 0)))
 
 
@@ -124,8 +129,11 @@ def _var(
     result: Any, a: Any, axis: Any = None, dtype: Any = None, ddof: Any = 0, *args: Any,
     where: Any = NoValue, correction: Any = NoValue, **kwargs: Any,
 ) -> Warned:  # fmt: skip
-    count = _count(as_array(a), axis, where)
+    a = as_array(a)
     taken_off = ddof_of(ddof, correction)
+    if _is_of_known_size(a, where) and not isinstance(taken_off, NumberProxy):
+        return None
+    count = _count(a, axis, where)
     if isinstance(count, int) and not isinstance(taken_off, NumberProxy):
         return None
     return _FREEDOM, _some(_function("less_equal")(as_array(count), taken_off))

@@ -37,7 +37,7 @@ _CALLS: dict[str, tuple[SampleInput, ...]] = {
     "conjugate": (S(),),
     "copy": (S(), S("F"), S(order="C")),
     "cumprod": (S(), S(1)),
-    "cumsum": (S(), S(axis=0, dtype=np.float64)),
+    "cumsum": (S(), S(axis=0, dtype=np.complex128)),
     "diagonal": (S(), S(1)),
     "dot": (S(np.arange(3)), S(2)),
     "fill": (S(7), S(2.5)),

@@ -20,7 +20,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import Fused, FusionExecutor, Region
-from tnp.executors.llvm import indexing, program, views  # noqa: F401 — some register rules
+from tnp.executors.llvm import indexing, lowering_rules, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies

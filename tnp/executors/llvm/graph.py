@@ -14,16 +14,16 @@ from typing import Any
 from tnp.core import dtypes, prims
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
-from tnp.core.elementwise_table import by_name as rows
 from tnp.core.graph_utils import reached
-from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.views import update
-from tnp.executors.llvm import scalars
 from tnp.executors.llvm.index import Index, Var
 
 __all__ = [
+    "REDUCTIONS",
+    "RULES",
     "Graph",
     "Indices",
     "Lowering",
@@ -271,12 +271,12 @@ def takes(bsym: BoundSymbol) -> bool:
         return bool(bsym.subsymbols) and all(map(takes, bsym.subsymbols))
     if bsym.sym.executor is not None or prims.registry.get(bsym.sym.name) is not bsym.sym:
         return False
-    return bsym.sym.name in _LOWER and _is_plain(bsym) and _rule_for(bsym) is not None
+    return bsym.sym.name in RULES and _is_plain(bsym) and _rule_for(bsym) is not None
 
 
 def _rule_for(bsym: BoundSymbol) -> Rule | None:
     """The rule that takes a prim."""
-    return next((rule for rule in _LOWER[bsym.sym.name] if rule.checker(bsym)), None)
+    return next((rule for rule in RULES[bsym.sym.name] if rule.checker(bsym)), None)
 
 
 def _path_is_static(bsym: BoundSymbol) -> bool:
@@ -306,7 +306,7 @@ class Rule:
 
 
 #: the rules of prims; of several for one, each takes other uses
-_LOWER: dict[str, list[Rule]] = {}
+RULES: dict[str, list[Rule]] = {}
 
 
 def _always(bsym: BoundSymbol) -> bool:
@@ -319,7 +319,7 @@ def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Calla
     def decorate(f: Any) -> Any:
         for name in names:
             assert OpTags.EFFECT not in prims.registry[name].tags
-            _LOWER.setdefault(name, []).append(Rule(f, checker))
+            RULES.setdefault(name, []).append(Rule(f, checker))
         return f
 
     return decorate
@@ -328,7 +328,7 @@ def rule(*names: str, checker: Callable[[BoundSymbol], bool] = _always) -> Calla
 # From bound symbols to nodes
 
 
-_REDUCTIONS = {row.name: row for row in REDUCTIONS}
+REDUCTIONS = {row.name: row for row in REDUCTIONS}
 
 
 class Lowering:
@@ -372,7 +372,7 @@ class Lowering:
         """A reduction; one over lengths of 1 alone only drops them. What has been reduced so before (for a mean and a variance) is the same."""
         if all(source.shape[d] == 1 for d in dims):
             # NumPy's begin with what is neutral: a sum is never -0, a complex product with NaN in one part has it in both
-            row = _REDUCTIONS[op]
+            row = REDUCTIONS[op]
             if row.neutral is not None and dtype.kind in "fc" and (op != "prod" or dtype.kind == "c"):
                 source = self.make(row.combines, source.shape, dtype, (source, float(row.neutral)))
             return self.view(source, shape, lambda at: with_zeros(at, dims))
@@ -421,7 +421,7 @@ class Lowering:
             self._lower_update(bsym)
         elif bsym.sym.is_prim:
             args = [self._argument(a) for a in bsym.args]
-            rules = _LOWER[bsym.sym.name]
+            rules = RULES[bsym.sym.name]
             found = rules[0] if len(rules) == 1 else _rule_for(bsym)
             assert found is not None
             self.nodes[bsym.output.name] = found.lower(self, bsym.output, *args, **bsym.kwargs)
@@ -488,172 +488,3 @@ def lower(
     lowering.graph.drop_what_is_unused()
     lowering.graph.look_for_errors_first()
     return lowering.graph
-
-
-# Elementwise
-
-
-def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
-    return tuple(a.dtype for a in bsym.args if isinstance(a, TensorProxy))
-
-
-def _is_supported(bsym: BoundSymbol) -> bool:
-    if not isinstance(bsym.output, TensorProxy):
-        return False
-    if bsym.sym.name == "pow" and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
-        return False  # a negative power of an integer is an error
-    return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
-
-
-def _is_natural(x: Any) -> bool:
-    return type(x) in (int, bool) and x >= 0
-
-
-@rule(*rows, "where", "ldexp", "complex", "real", "imag", checker=_is_supported)
-def _elementwise(lowering: Lowering, output: TensorProxy, *args: Any) -> Node:
-    raise AssertionError("replaced below: each prim has its name bound")
-
-
-def _bind_elementwise(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: Lowering, output: TensorProxy, *args: Any) -> Node:
-        return lowering.make(name, output.shape, output.dtype, args)
-
-    return lower_one
-
-
-for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
-    _LOWER[_name] = [Rule(_bind_elementwise(_name), _is_supported)]
-
-
-def _always_fits(number: type, dtype: DType) -> bool:
-    """Whether a Python number can be stored as ``dtype`` whatever it is: NumPy raises ``OverflowError`` for 300 as uint8."""
-    return dtype.kind not in "iu" or number is bool or (number is int and dtype is dtypes.int64)
-
-
-def _converts(bsym: BoundSymbol) -> bool:
-    a, target = bsym.args
-    source = a.dtype if isinstance(a, TensorProxy) else None
-    if isinstance(a, NumberProxy):
-        return _always_fits(a.python_type, target)
-    if source is None:
-        return isinstance(a, bool | int | float | complex)
-    return scalars.supports("convert_element_type", (source, target))
-
-
-@rule("convert_element_type", checker=_converts)
-def _convert(lowering: Lowering, output: TensorProxy, a: Any, dtype: DType) -> Node:
-    if not isinstance(a, Node):
-        return lowering.make("full", (), dtype, (a,))
-    if a.op == "number":
-        return lowering.make("full", (), dtype, (a,))
-    return lowering.make("convert_element_type", output.shape, dtype, (a,))
-
-
-@rule("clone")
-def _clone(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
-    return lowering.make("copy", a.shape, a.dtype, (a,))
-
-
-@rule("bitcast", checker=lambda b: scalars.supports("bitcast", (b.args[0].dtype, b.args[1])))
-def _bitcast(lowering: Lowering, output: TensorProxy, a: Node, dtype: DType) -> Node:
-    return lowering.make("bitcast", a.shape, dtype, (a,))
-
-
-@rule("full", checker=lambda b: is_number(b.args[1]))
-def _full(lowering: Lowering, output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
-    return lowering.make("full", output.shape, output.dtype, (value,))
-
-
-@rule("empty")
-def _empty(lowering: Lowering, output: TensorProxy, shape: Any, **_: Any) -> Node:
-    return lowering.make("empty", output.shape, output.dtype)
-
-
-def _is_plain_iota(bsym: BoundSymbol) -> bool:
-    numbers = bsym.kwargs.get("start", 0), bsym.kwargs.get("step", 1)
-    return bsym.kwargs["dtype"].kind in "iuf" and all(is_number(x) for x in numbers)
-
-
-@rule("iota", checker=_is_plain_iota)
-def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
-    start, step = lowering.node(start), lowering.node(step)
-    return lowering.make("iota", output.shape, output.dtype, (start, step))
-
-
-# Reductions
-
-
-def _is_reducible(bsym: BoundSymbol) -> bool:
-    """Whether it is real, or of complex numbers added or multiplied. NumPy rounds each step of float16's, which extremes do not need, and
-    sums and products do without."""
-    dtype, name = bsym.args[0].dtype, bsym.sym.name
-    if dtype.kind == "f" and dtype.bits < 32:
-        return name in ("sum", "prod", "amax", "amin")
-    return dtype.kind != "c" or name in ("sum", "prod")
-
-
-def _bind_reduction(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
-        return lowering.reduce(name, output.shape, output.dtype, a, tuple(dims))
-
-    return lower_one
-
-
-for _row in _REDUCTIONS.values():
-    _LOWER[_row.name] = [Rule(_bind_reduction(_row.name), _is_reducible)]
-
-
-def _bind_arg_reduction(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
-        if a.shape[dim] == 1:
-            return lowering.make("full", output.shape, output.dtype, (0,))
-        lowering.position += 1
-        return lowering.graph.add(
-            Reduction(name, output.shape, output.dtype, a, (dim,), position=lowering.position)
-        )  # fmt: skip
-
-    return lower_one
-
-
-for _name in ("argmax", "argmin"):
-    _LOWER[_name] = [Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")]
-
-
-def _is_scanned(name: str, dtype: DType) -> bool:
-    """Whether results in order are in the dtype's own precision: NumPy rounds each of float16's, but for extremes."""
-    if name not in ("cummax", "cummin") and dtype.kind == "f" and dtype.bits < 32:
-        return False
-    return dtype.kind != "c" or name == "cumsum"
-
-
-def _bind_scan(name: str) -> Callable[..., Node]:
-    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
-        if a.shape[dim] == 1:
-            return lowering.make("copy", a.shape, a.dtype, (a,))
-        lowering.position += 1
-        return lowering.graph.add(Scan(name, a, dim, position=lowering.position))
-
-    return lower_one
-
-
-for _row in _REDUCTIONS.values():
-    if _row.scan:
-        _LOWER[_row.scan] = [Rule(_bind_scan(_row.scan), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
-
-
-def _is_real_variance(bsym: BoundSymbol) -> bool:
-    a = bsym.args[0]
-    return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
-
-
-@rule("var", checker=_is_real_variance)
-def _var(lowering: Lowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
-    dims = tuple(dims)
-    count = math.prod(a.shape[d] for d in dims)
-    total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
-    mean = lowering.make("div", output.shape, a.dtype, (total, float(count)))
-    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
-    distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
-    squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
-    total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)
-    return lowering.make("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))

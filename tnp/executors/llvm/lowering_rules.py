@@ -1,0 +1,183 @@
+"""What each operation is as a node of a region's graph: elementwise ones, conversions, factories, reductions and scans.
+
+Those on views and positions, and products, have modules of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tnp.core import dtypes
+from tnp.core.dtypes import DType
+from tnp.core.elementwise_table import by_name as rows
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import BoundSymbol
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.graph import REDUCTIONS, RULES, Lowering, Node, Reduction, Rule, Scan, rule
+
+__all__: list[str] = []
+
+# Elementwise
+
+
+def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
+    return tuple(a.dtype for a in bsym.args if isinstance(a, TensorProxy))
+
+
+def _is_supported(bsym: BoundSymbol) -> bool:
+    if not isinstance(bsym.output, TensorProxy):
+        return False
+    if bsym.sym.name == "pow" and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
+        return False  # a negative power of an integer is an error
+    return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
+
+
+def _is_natural(x: Any) -> bool:
+    return type(x) in (int, bool) and x >= 0
+
+
+def _bind_elementwise(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: Lowering, output: TensorProxy, *args: Any) -> Node:
+        return lowering.make(name, output.shape, output.dtype, args)
+
+    return lower_one
+
+
+for _name in (*rows, "where", "ldexp", "complex", "real", "imag"):
+    RULES[_name] = [Rule(_bind_elementwise(_name), _is_supported)]
+
+
+def _always_fits(number: type, dtype: DType) -> bool:
+    """Whether a Python number can be stored as ``dtype`` whatever it is: NumPy raises ``OverflowError`` for 300 as uint8."""
+    return dtype.kind not in "iu" or number is bool or (number is int and dtype is dtypes.int64)
+
+
+def _converts(bsym: BoundSymbol) -> bool:
+    a, target = bsym.args
+    source = a.dtype if isinstance(a, TensorProxy) else None
+    if isinstance(a, NumberProxy):
+        return _always_fits(a.python_type, target)
+    if source is None:
+        return isinstance(a, bool | int | float | complex)
+    return scalars.supports("convert_element_type", (source, target))
+
+
+@rule("convert_element_type", checker=_converts)
+def _convert(lowering: Lowering, output: TensorProxy, a: Any, dtype: DType) -> Node:
+    if not isinstance(a, Node):
+        return lowering.make("full", (), dtype, (a,))
+    if a.op == "number":
+        return lowering.make("full", (), dtype, (a,))
+    return lowering.make("convert_element_type", output.shape, dtype, (a,))
+
+
+@rule("clone")
+def _clone(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
+    return lowering.make("copy", a.shape, a.dtype, (a,))
+
+
+@rule("bitcast", checker=lambda b: scalars.supports("bitcast", (b.args[0].dtype, b.args[1])))
+def _bitcast(lowering: Lowering, output: TensorProxy, a: Node, dtype: DType) -> Node:
+    return lowering.make("bitcast", a.shape, dtype, (a,))
+
+
+@rule("full", checker=lambda b: is_number(b.args[1]))
+def _full(lowering: Lowering, output: TensorProxy, shape: Any, value: Any, **_: Any) -> Node:
+    return lowering.make("full", output.shape, output.dtype, (value,))
+
+
+@rule("empty")
+def _empty(lowering: Lowering, output: TensorProxy, shape: Any, **_: Any) -> Node:
+    return lowering.make("empty", output.shape, output.dtype)
+
+
+def _is_plain_iota(bsym: BoundSymbol) -> bool:
+    numbers = bsym.kwargs.get("start", 0), bsym.kwargs.get("step", 1)
+    return bsym.kwargs["dtype"].kind in "iuf" and all(is_number(x) for x in numbers)
+
+
+@rule("iota", checker=_is_plain_iota)
+def _iota(lowering: Lowering, output: TensorProxy, length: Any, *, start: Any = 0, step: Any = 1, **_: Any) -> Node:
+    start, step = lowering.node(start), lowering.node(step)
+    return lowering.make("iota", output.shape, output.dtype, (start, step))
+
+
+# Reductions
+
+
+def _is_reducible(bsym: BoundSymbol) -> bool:
+    """Whether it is real, or of complex numbers added or multiplied. NumPy rounds each step of float16's, which extremes do not need, and
+    sums and products do without."""
+    dtype, name = bsym.args[0].dtype, bsym.sym.name
+    if dtype.kind == "f" and dtype.bits < 32:
+        return name in ("sum", "prod", "amax", "amin")
+    return dtype.kind != "c" or name in ("sum", "prod")
+
+
+def _bind_reduction(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
+        return lowering.reduce(name, output.shape, output.dtype, a, tuple(dims))
+
+    return lower_one
+
+
+for _row in REDUCTIONS.values():
+    RULES[_row.name] = [Rule(_bind_reduction(_row.name), _is_reducible)]
+
+
+def _bind_arg_reduction(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return lowering.make("full", output.shape, output.dtype, (0,))
+        lowering.position += 1
+        return lowering.graph.add(
+            Reduction(name, output.shape, output.dtype, a, (dim,), position=lowering.position)
+        )  # fmt: skip
+
+    return lower_one
+
+
+for _name in ("argmax", "argmin"):
+    RULES[_name] = [Rule(_bind_arg_reduction(_name), lambda b: b.args[0].dtype.kind != "c")]
+
+
+def _is_scanned(name: str, dtype: DType) -> bool:
+    """Whether results in order are in the dtype's own precision: NumPy rounds each of float16's, but for extremes."""
+    if name not in ("cummax", "cummin") and dtype.kind == "f" and dtype.bits < 32:
+        return False
+    return dtype.kind != "c" or name == "cumsum"
+
+
+def _bind_scan(name: str) -> Callable[..., Node]:
+    def lower_one(lowering: Lowering, output: TensorProxy, a: Node, dim: int) -> Node:
+        if a.shape[dim] == 1:
+            return lowering.make("copy", a.shape, a.dtype, (a,))
+        lowering.position += 1
+        return lowering.graph.add(Scan(name, a, dim, position=lowering.position))
+
+    return lower_one
+
+
+for _row in REDUCTIONS.values():
+    if _row.scan:
+        RULES[_row.scan] = [Rule(_bind_scan(_row.scan), lambda b: _is_scanned(b.sym.name, b.args[0].dtype))]
+
+
+def _is_real_variance(bsym: BoundSymbol) -> bool:
+    a = bsym.args[0]
+    return a.dtype.kind == "f" and a.dtype.bits >= 32 and type(bsym.kwargs["correction"]) in (int, float)
+
+
+@rule("var", checker=_is_real_variance)
+def _var(lowering: Lowering, output: TensorProxy, a: Node, dims: Any, *, correction: float) -> Node:
+    dims = tuple(dims)
+    count = math.prod(a.shape[d] for d in dims)
+    total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
+    mean = lowering.make("div", output.shape, a.dtype, (total, float(count)))
+    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
+    distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
+    squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
+    total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)
+    return lowering.make("div", output.shape, a.dtype, (total, float(max(count - correction, 0))))

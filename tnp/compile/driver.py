@@ -19,6 +19,7 @@ from tnp.capture.libraries.base import loaded_libraries
 from tnp.capture.speculation.value_specialization import Answers, Asked
 from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
+from tnp.core.symbol import OpTags
 from tnp.core.trace import Trace
 from tnp.executors import registry
 from tnp.executors.base import Region
@@ -82,7 +83,7 @@ def compile_acquired(
     program = _in_modes(program, acquired, is_differentiated=training is not None)
     if around is not None:
         program = around(program)
-    elif any(b.sym.name == "enter_errstate" for b in traces[-1].bound_symbols):
+    elif any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in traces[-1].bound_symbols):
         program = _keeping_errstate(program)
     inputs = [acquired.expressions[p.name] for p in traces[-1].args]
     run = acquired.prologue.compile(inputs, program, executors[0].check_arrays)

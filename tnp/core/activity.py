@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, carried_with_inits, carrying_bodies, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -70,7 +71,7 @@ def _sources_of_block(
     wanted = {k for k, p in enumerate(b.output) if p.name in names}
     found: list[Any] = []
     for body in carrying_bodies(b):
-        args = body.args[1:] if b.sym.name == "for_loop" else body.args
+        args = body.args[1:] if b.sym is prims.for_loop else body.args
         inside = sources_of_round(body, args, wanted, detached, without_derivative)
         found += [p for p in body.captures if p.name in inside]
     found += [init for k, (_, init) in enumerate(carried_with_inits(b)) if k in wanted]

@@ -92,6 +92,8 @@ def check_trace(trace: Trace) -> None:
 
     The last line must be the return, and the outputs of an operation must be among those of its subsymbols or its inputs.
     """
+    from tnp.core import prims
+
     defined: dict[str, str] = {}
     for p in trace.args:
         if p.name in defined:
@@ -100,12 +102,14 @@ def check_trace(trace: Trace) -> None:
     for bsym in trace.bound_symbols:
         _check_one(bsym, defined, trace)
     last = trace.bound_symbols[-1] if trace.bound_symbols else None
-    if last is None or last.sym.name != "python_return":
+    if last is None or last.sym is not prims.python_return:
         raise TraceCheckError(f"the trace does not end with its return:\n{trace}")
 
 
 def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None:
-    if bsym.sym.name in ("unpack_trivial", "python_del"):
+    from tnp.core import prims
+
+    if bsym.sym in (prims.unpack_trivial, prims.python_del):
         return
     for p in bsym.flat_inputs:
         if p.name not in defined:

@@ -92,7 +92,9 @@ def bodies_of(bsym: BoundSymbol) -> list[Body]:
 
 def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
     """The bodies whose results are what is carried: all but the test of a loop."""
-    return bodies_of(bsym)[1:] if bsym.sym.name == "while_loop" else bodies_of(bsym)
+    from tnp.core import prims
+
+    return bodies_of(bsym)[1:] if bsym.sym is prims.while_loop else bodies_of(bsym)
 
 
 def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
@@ -103,7 +105,9 @@ def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
 
 def stored(b: BoundSymbol) -> dict[str, TensorProxy]:
     """The carried arrays that stand for memory, by name, and what each is before."""
-    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.sym.name == "copy_"}
+    from tnp.core import prims
+
+    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.operation is prims.copy_}
     return {carried.name: init for carried, init in carried_with_inits(b) if carried.name in into}
 
 

@@ -80,6 +80,30 @@ class OpTags(Enum):
     PROGRAM = auto()
     #: a loop or a branch: bodies are among its arguments (:mod:`tnp.core.subtraces`), and it runs as the Python that it prints
     CONTROL_FLOW = auto()
+    #: ``a[key]``, of an array and a key: a view, or a copy where arrays of indices are in the key
+    SUBSCRIPT = auto()
+    #: a product of vectors, matrices or tensors: it takes long, and reads an element several times
+    PRODUCT = auto()
+    #: such a product that is ``a @ b`` for operands of one and two dimensions
+    MATMUL = auto()
+    #: a product whose result is new memory in C's order, whoever runs it: what reads it last may write over it
+    OVERWRITABLE = auto()
+    #: ``a ** b``: integers refuse some exponents
+    POWER = auto()
+    #: raises for an integer by zero
+    REFUSES_ZERO = auto()
+    #: takes arrays of any size, 0 among them, and never raises because of it
+    ANY_SIZE = auto()
+    #: makes an array of a list, whose scalars it may refuse
+    TAKES_LISTS = auto()
+    #: an update that does not refuse every array that cannot be written to
+    MAY_TAKE_READ_ONLY = auto()
+    #: for large arrays, its parts compiled are faster than what a library makes of it
+    BETTER_OPENED = auto()
+    #: sets how floating-point errors are reported, by keyword arguments; the result is what was set before
+    ENTERS_ERRSTATE = auto()
+    #: sets how they were reported before, its argument
+    EXITS_ERRSTATE = auto()
 
 
 class Namespace:
@@ -150,8 +174,12 @@ class Symbol:
     updates: Mapping[int, int] | None = None
     #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
     templates: Templates | None = None
-    #: by tags, what :meth:`with_tags` made
-    _tagged: Mapping[frozenset[OpTags], Symbol] = MappingProxyType({})
+    #: of an executor's own operation in a claimed trace, what it runs there; ``None`` for all others
+    implements: Symbol | None = None
+    #: of such a one, the executor's operation as it was registered
+    registered: Symbol | None = None
+    #: by id and tags of what it runs, what :meth:`implementing` made
+    _implementing: Mapping[tuple[Any, frozenset[OpTags]], Symbol] = MappingProxyType({})
 
     def __init__(
         self,
@@ -233,19 +261,20 @@ class Symbol:
         """A use of the operation with a given ``output``, made of ``subsymbols``, recorded nowhere."""
         return BoundSymbol(self, args, kwargs, output, subsymbols)
 
-    def with_tags(self, more: frozenset[OpTags]) -> Symbol:
-        """The operation with ``more`` tags: itself if it has them, else a symbol of the same id, the same one each time."""
-        if more <= self.tags:
-            return self
-        made: Symbol | None = self._tagged.get(more)
+    def implementing(self, symbol: Symbol) -> Symbol:
+        """An executor's operation as it stands in a trace for ``symbol``, the same one each time: that is what it ``implements``, and it has
+        the tags of both. What says how ``symbol`` itself is called (``TAKES_OUT``) stays behind."""
+        key = symbol.id, symbol.tags
+        made: Symbol | None = self._implementing.get(key)
         if made is None:
             made = Symbol(
-                self.name, self.meta, id=self.id, is_prim=self.is_prim, tags=self.tags | more, namespace=self.namespace,
-                printer=self.printer, language=self.language, executor=self.executor, fn=self.fn,
+                self.name, self.meta, id=self.id, is_prim=self.is_prim, tags=self.tags | (symbol.tags - {OpTags.TAKES_OUT}),
+                namespace=self.namespace, printer=self.printer, language=self.language, executor=self.executor, fn=self.fn,
             )  # fmt: skip
             made.operator, made.follows_arguments = self.operator, self.follows_arguments
             made.pulls_back, made.records = self.pulls_back, self.records
-            self._tagged = {**self._tagged, more: made}
+            made.implements, made.registered = symbol.implements or symbol, self.registered or self
+            self._implementing = {**self._implementing, key: made}
         return made
 
     def __repr__(self) -> str:
@@ -346,6 +375,11 @@ class BoundSymbol:
         if self._outputs is None:
             self._outputs = tuple(flat_proxies(self.output))
         return self._outputs
+
+    @property
+    def operation(self) -> Symbol:
+        """What is done, whoever does it: the symbol, or what it stands for where an executor has claimed that. Passes compare this."""
+        return self.sym.implements or self.sym
 
     def has_tag(self, tag: OpTags) -> bool:
         """Whether the symbol has ``tag``."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.printing import literal
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow
@@ -70,7 +71,7 @@ class _Graph:
     def operations(self, bsyms: Iterable[BoundSymbol], indent: str) -> None:
         for b in bsyms:
             if OpTags.PROGRAM in b.sym.tags:
-                if b.sym.name == "python_return":
+                if b.sym is prims.python_return:
                     node = self.node("return", indent, shape="ellipse", fillcolor="white")
                     for p in _once(b.flat_inputs):
                         self.edge(p, node)

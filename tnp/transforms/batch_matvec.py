@@ -28,8 +28,6 @@ MANY_ITERATIONS, MANY = 16, 32 * 1024
 #: the part of the product that the iterations need at least
 NEEDED = 0.3
 
-_FUNCTIONS = frozenset(("matmul", "dot"))
-
 
 @dataclass
 class _Product:
@@ -101,7 +99,7 @@ def _product(
     b: BoundSymbol, views: Mapping[str, BoundSymbol], outside: Iterable[str], index: NumberProxy
 ) -> _Product | None:
     """A product of a vector and a matrix that is one, in an iteration, of a product of matrices."""
-    if b.sym.name not in _FUNCTIONS or len(b.args) != 2 or not all(isinstance(a, TensorProxy) for a in b.args):
+    if OpTags.MATMUL not in b.sym.tags or len(b.args) != 2 or not all(isinstance(a, TensorProxy) for a in b.args):
         return None
     work = [p for p in leaves_of(b) if OpTags.VIEW not in p.sym.tags]
     if len(work) != 1 or work[0].sym is not prims.matmul or b.output.dtype.kind not in "fc":

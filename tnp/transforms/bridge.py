@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tnp.core import prims
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import in_bodies
@@ -49,8 +50,9 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
     converted: dict[tuple[str, str], TensorProxy] = {}
 
     for bsym in trace.bound_symbols:
-        if bsym.sym.name == "copy_" and (kind := kinds[bsym.args[1].name]) != kind_of(bsym, bsym.args[1], trace):
-            bsym = bsym.replace(sym=conversions.get((kind, kind), bsym.sym))  # none is needed where memory is shared
+        if bsym.operation is prims.copy_ and (kind := kinds[bsym.args[1].name]) != kind_of(bsym, bsym.args[1], trace):
+            if (kind, kind) in conversions:  # none is needed where memory is shared
+                bsym = bsym.replace(sym=conversions[kind, kind].implementing(bsym.sym))
 
         def in_kind(p: Proxy, bsym: BoundSymbol = bsym) -> Proxy:
             if not isinstance(p, TensorProxy):
@@ -69,7 +71,7 @@ def bridge(trace: Trace, conversions: Conversions) -> Trace:
         args, kwargs = map_proxies(in_kind, bsym.args), map_proxies(in_kind, bsym.kwargs)
         # An update stays one: the class says so.
         new.bound_symbols.append(type(bsym)(bsym.sym, args, kwargs, bsym.output, bsym.subsymbols, bsym.location))
-        if bsym.sym.name != "unpack_trivial":
+        if bsym.sym is not prims.unpack_trivial:
             kinds.update((p.name, kind_of(bsym, p, trace)) for p in bsym.flat_outputs if isinstance(p, TensorProxy))
     new.output = new.bound_symbols[-1].args[0]
     return new

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import prims, sizes, views
 from tnp.core.languages import language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow, stored
@@ -93,7 +93,7 @@ class Pass:
         self.uses: dict[str, list[int]] = {}
         for i, b in enumerate(self.bsyms):
             # What copy_ stores to is not read.
-            for p in b.flat_inputs if b.sym.name != "copy_" else b.args[:1]:
+            for p in b.flat_inputs if b.operation is not prims.copy_ else b.args[:1]:
                 self.uses.setdefault(p.name, []).append(i)
             for p in b.flat_outputs:
                 self.producer.setdefault(p.name, i)
@@ -115,7 +115,7 @@ class Pass:
         """For each argument that is stored to, the values on the way from it to what is finally stored."""
         chains: dict[str, set[str]] = {}
         for b in self.bsyms:
-            if b.sym.name != "copy_":
+            if b.operation is not prims.copy_:
                 continue
             value, destination = b.args
             chain = {value.name}
@@ -137,7 +137,7 @@ class Pass:
                     name = before[name].name
                 elif made is not None and OpTags.CONVERSION in made.sym.tags:
                     name = made.args[0].name
-                elif made is not None and made.sym.name == "copy_" and made.args[1].name == destination.name:
+                elif made is not None and made.operation is prims.copy_ and made.args[1].name == destination.name:
                     name = destination.name
                 else:
                     break
@@ -192,7 +192,7 @@ class Pass:
                         self.set_roots(result, roots)
                         continue
                 self.set_roots(result, frozenset((result,)))
-            elif b.sym.name == "copy_":
+            elif b.operation is prims.copy_:
                 self.set_roots(b.output.name, self.roots[b.args[1].name])
             elif is_control_flow(b):
                 plan.blocks[i] = plan_block(self, i, lambda t, own: Pass(t, self.operations, self.executors, own))
@@ -220,7 +220,7 @@ class Pass:
                 self.set_roots(result, roots)
 
     def _roots_of_outputs(self, b: BoundSymbol) -> None:
-        if b.sym.name == "unpack_trivial":
+        if b.sym is prims.unpack_trivial:
             return
         may_alias: frozenset[str] = frozenset()
         if _may_view(b) and not _makes_scalar(b, self.trace):
@@ -256,7 +256,7 @@ class Pass:
         # A 0-d place (``x[1] += …``) is no array to write to: NumPy gives scalars for it. So it is on the way to another (``x[1, None]``).
         if not isinstance(value, TensorProxy) or value.dtype is not target.dtype or value.ndim == 0:
             return
-        if update.sym.name != "update":
+        if update.operation is not views.update:
             return
         j = self.producer.get(value.name)
         if j is None or self.uses[value.name] != [i] or j in plan.forwards:
@@ -314,7 +314,7 @@ class Pass:
                 done.add(plan.forwards[i])
             elif isinstance(b, Update):
                 self._emit_update(b, i in plan.in_place)
-            elif b.sym.name == "copy_":
+            elif b.operation is prims.copy_:
                 self._emit_copy(b, i)
             elif isinstance(b.sym, FusedSymbol) and OpTags.TAKES_OUT not in b.sym.tags:
                 self._emit_region(b, i, plan)
@@ -366,7 +366,7 @@ class Pass:
         target = made.args[0]
         if not in_place:
             target = TensorProxy(self.new.make_name("t"), like=target, lang=target.lang)
-            overwrites = made.sym.name == "update" and (len(made.args) < 3 or made.args[2] is None)
+            overwrites = made.operation is views.update and (len(made.args) < 3 or made.args[2] is None)
             operations = self.operations[kind_of(b, target, self.trace)]
             op = operations.empty_like if overwrites else operations.clone
             self.out.append(op.bind(made.args[0], output=target))
@@ -457,7 +457,7 @@ class Pass:
         result = original.output
         if OpTags.TAKES_OUT not in made.sym.tags or not isinstance(result, TensorProxy) or result.ndim == 0:
             return made
-        if set(made.kwargs) - {"dtype", "casting"} or made.sym.name == "matmul":
+        if set(made.kwargs) - {"dtype", "casting"} or OpTags.PRODUCT in made.sym.tags:
             return made
         if not _is_large(result, bounded=True):
             return made
@@ -499,8 +499,9 @@ def _may_view(b: BoundSymbol) -> bool:
     """Whether a result may look at an argument's memory. A subscript with arrays of indices copies."""
     if OpTags.VIEW not in b.sym.tags:
         return False
-    copies = b.sym.name == "getitem" and b.subsymbols and not any(s.has_tag_inside(OpTags.VIEW) for s in b.subsymbols)
-    return not copies
+    if OpTags.SUBSCRIPT in b.sym.tags and b.subsymbols:
+        return any(s.has_tag_inside(OpTags.VIEW) for s in b.subsymbols)
+    return True
 
 
 def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
@@ -508,7 +509,9 @@ def _makes_scalar(b: BoundSymbol, trace: Trace) -> bool:
     p = b.output
     if not isinstance(p, TensorProxy) or not p.scalar or kind_of(b, p, trace) != "numpy":
         return False
-    return b.sym.name in ("einsum", "getitem") or (b.sym.name == "select" and b.args[0].ndim == 1)
+    if OpTags.SUBSCRIPT in b.sym.tags or OpTags.PRODUCT in b.sym.tags:
+        return True
+    return b.operation is prims.select and b.args[0].ndim == 1
 
 
 def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
@@ -537,7 +540,7 @@ def c_ordered(trace: Trace) -> set[str]:
         arrays = [x for x in b.flat_inputs if isinstance(x, TensorProxy) and x.ndim]
         if OpTags.TAKES_OUT in b.sym.tags or isinstance(b, Update):
             keeps = all(x.name in found for x in arrays)
-        elif b.sym.name == "getitem":
+        elif OpTags.SUBSCRIPT in b.sym.tags:
             keeps = b.args[0].name in found and _is_forward_key(b.args[1])
         else:
             keeps = OpTags.FACTORY in b.sym.tags and "order" not in b.kwargs and all(x.name in found for x in arrays)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tnp.core import prims
 from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits, carrying_bodies, map_bodies, stored, through
 from tnp.core.symbol import BoundSymbol
@@ -141,7 +142,7 @@ def _own_variables(owner: Pass, i: int, memory: dict[str, Any]) -> tuple[frozens
     """The variables of a loop whose memory an iteration may overwrite, if it also ends so: they begin in memory of the program. Those in
     the second set begin in memory that nothing else looks at, then or later; the others have to begin as a copy."""
     b = owner.bsyms[i]
-    if b.sym.name == "cond":
+    if b.sym is prims.cond:
         return frozenset(), frozenset()
     inits = [x for _, x in carried_with_inits(b) if isinstance(x, TensorProxy)]
     captures = [p for body in bodies_of(b) for p in body.captures if isinstance(p, TensorProxy)]

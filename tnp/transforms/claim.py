@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from tnp.core import languages
+from tnp.core import languages, prims
 from tnp.core.context import state
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
@@ -81,9 +81,9 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
     strict: list[bool] = []
     for bsym in trace.bound_symbols:
         asked = _of_kind(executors, shown[id(bsym)]) if id(bsym) in shown and is_view(bsym) else executors
-        if bsym.sym.name == "enter_errstate":
+        if OpTags.ENTERS_ERRSTATE in bsym.sym.tags:
             strict.append(any(x not in ("ignore", "warn") for x in bsym.kwargs.values()))
-        elif bsym.sym.name == "exit_errstate":
+        elif OpTags.EXITS_ERRSTATE in bsym.sym.tags:
             strict.pop()
         elif any(strict):  # compiled code reports no floating-point errors
             asked = [e for e in asked if not e.is_fusing]
@@ -106,7 +106,7 @@ def _views_shown(trace: Trace) -> dict[int, str]:
     shown: dict[int, str] = {}
     names: set[str] = set()
     for bsym in reversed(trace.bound_symbols):
-        if bsym.sym.name in ("python_return", "set_attribute"):
+        if bsym.operation in (prims.python_return, prims.set_attribute):
             names.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
         elif OpTags.VIEW in bsym.sym.tags and any(p.name in names for p in bsym.flat_outputs):
             arrays = [p for p in bsym.flat_outputs if isinstance(p, TensorProxy)]
@@ -287,7 +287,7 @@ class _Claims:
         """Takes the names that a checker or a transform made, and how it computed numbers that the program now depends on."""
         self.new.take_names(scratch)
         if self.outer.value_guards:
-            self.outer.asked_numbers += [b for b in scratch.bound_symbols if b.sym.name in by_name]
+            self.outer.asked_numbers += [b for b in scratch.bound_symbols if b.operation.name in by_name]
 
     def _transform(self, bsym: BoundSymbol, executor: Any, transform: Any, executors: Sequence[Any]) -> None:
         """Runs an execution transform; what it records is claimed in its turn, and its results take the old names.
@@ -368,7 +368,7 @@ def _fusable(bsym: BoundSymbol, fuser: Any) -> Fusable:
 
 def _claimed(bsym: BoundSymbol, implementation: Any) -> BoundSymbol:
     # What runs an effect has that effect: here, and not where it runs something else.
-    op = (implementation.op or implementation.in_place).with_tags(bsym.sym.tags - {OpTags.TAKES_OUT})
+    op = (implementation.op or implementation.in_place).implementing(bsym.sym)
     if implementation.in_place is not None:
         return Update(op, bsym.args, bsym.kwargs, bsym.output, bsym.subsymbols, bsym.location)
     return bsym.replace(sym=op)

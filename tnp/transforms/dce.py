@@ -28,19 +28,19 @@ __all__ = [
 
 
 def _is_needed_for_itself(bsym: BoundSymbol) -> bool:
-    return bsym.has_tag_inside(OpTags.EFFECT) or (OpTags.PROGRAM in bsym.sym.tags and bsym.sym.name == "python_return")
+    return bsym.has_tag_inside(OpTags.EFFECT) or bsym.sym is prims.python_return
 
 
 def refuses_values(b: BoundSymbol) -> bool:
     """Whether a bound symbol is arithmetic that refuses some values: of Python numbers, which an array may not hold either, or integers
     to a negative power."""
     if isinstance(b.output, NumberProxy):
-        return refuses_some(b.sym.name.removeprefix("python_"), b.args)
-    if b.sym.name == "convert_element_type" and isinstance(b.args[0], NumberProxy):
+        return refuses_some(b.operation.name, b.args)
+    if b.operation is prims.convert_element_type and isinstance(b.args[0], NumberProxy):
         return not _holds(b.output.dtype, b.args[0])
     if len(b.args) == 2 and isinstance(b.output, TensorProxy) and _overflows(b.output, *b.args):
         return True
-    if b.sym.name not in ("pow", "power") or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
+    if OpTags.POWER not in b.sym.tags or not isinstance(b.output, TensorProxy) or b.output.dtype.kind not in "iu":
         return False
     exponent = b.args[1]
     if isinstance(exponent, TensorProxy):
@@ -71,13 +71,13 @@ def _holds(dtype: DType, number: NumberProxy) -> bool:
 
 def may_raise(b: BoundSymbol) -> bool:
     """Whether an operation may raise when the program runs: because of values, or of sizes that only then are known."""
-    if b.sym.name == "size":
+    operation = b.operation
+    if operation is prims.size:
         return False
-    if (
-        b.sym.name in ("getitem", "select") and b.subsymbols
-    ):  # a library's own call for what may be a known position, or np.select
+    raises_itself = OpTags.VIEW not in operation.tags or OpTags.MAY_RAISE in operation.tags
+    if b.subsymbols and not raises_itself:  # a view, maybe of a position that is known
         return any(map(may_raise, b.subsymbols))
-    if b.sym.name == "select":
+    if operation is prims.select:
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
     if b.has_tag_inside(OpTags.MAY_RAISE) or refuses_values(b):
         return True
@@ -122,7 +122,7 @@ def dead_code(trace: Trace, kept_if_raising: Container[str] | None = None) -> Tr
     kept: list[BoundSymbol] = []
     for bsym in reversed(trace.bound_symbols):
         if (
-            bsym.sym.name == "unpack_trivial"
+            bsym.sym is prims.unpack_trivial
             or _is_needed_for_itself(bsym)
             or any(p.name in needed for p in bsym.flat_outputs)
             or (
@@ -140,9 +140,9 @@ def _made_where_errors_raise(trace: Trace) -> set[str]:
     made: set[str] = set()
     states: dict[str, bool] = {}  # those that are entered, by the name of what was set before, and whether they raise
     for b in trace.bound_symbols:
-        if b.sym.name == "enter_errstate":
+        if OpTags.ENTERS_ERRSTATE in b.sym.tags:
             states[b.output.name] = "raise" in b.kwargs.values()
-        elif b.sym.name == "exit_errstate":
+        elif OpTags.EXITS_ERRSTATE in b.sym.tags:
             states.pop(b.args[0].name, None)
         elif any(states.values()):
             made.update(p.name for p in b.flat_outputs)
@@ -156,7 +156,7 @@ def _made_of_products(trace: Trace) -> set[str]:
     for b in trace.bound_symbols:
         if isinstance(b.output, NumberProxy):
             numbers = [a for a in b.args if type(a) is NumberProxy and a.value is None]
-            if b.sym.name.removeprefix("python_") in _PRODUCTS and len(numbers) == 2:
+            if b.operation in _PRODUCTS and len(numbers) == 2:
                 products.add(b.output.name)
         elif products and isinstance(b.output, TensorProxy) and b.output.dtype.kind in "iu":
             if any(type(a) is NumberProxy and a.name in products for a in b.args):
@@ -164,13 +164,13 @@ def _made_of_products(trace: Trace) -> set[str]:
     return made
 
 
-_PRODUCTS = frozenset(("mul", "pow", "left_shift"))
+_PRODUCTS = frozenset((prims.mul, prims.pow, prims.left_shift))
 
 
 def with_arguments_used(trace: Trace) -> Trace:
     """With only those arguments that the program reads."""
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs}
-    kept = [b for b in trace.bound_symbols if b.sym.name != "unpack_trivial" or b.output.name in used]
+    kept = [b for b in trace.bound_symbols if b.sym is not prims.unpack_trivial or b.output.name in used]
     new = Trace.like(trace, kept)
     new.args = [p for p in trace.args if p.name in used]
     return new
@@ -202,7 +202,8 @@ def common_subexpressions(trace: Trace) -> Trace:
     kept: list[BoundSymbol] = []
     for bsym in trace.bound_symbols:
         bsym = bsym.substitute(names)
-        kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.sym.name != "iota"  # positions cost a loop
+        # Positions cost a loop.
+        kept_apart = not _KEPT_APART.isdisjoint(bsym.tags_inside) and bsym.operation is not prims.iota
         if kept_apart or any(p.name in returned for p in bsym.flat_outputs):
             kept.append(bsym)
             continue
@@ -266,7 +267,7 @@ def memory_of_results(trace: Trace) -> set[str]:
 
 def _key(bsym: BoundSymbol) -> Any:
     try:
-        key = (id(bsym.sym), _hashable(bsym.args), _hashable(bsym.kwargs))
+        key = (id(bsym.sym.registered or bsym.sym), _hashable(bsym.args), _hashable(bsym.kwargs))
         hash(key)
     except TypeError:
         return None

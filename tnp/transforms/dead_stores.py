@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
 from tnp.transforms.dce import any_size, memory_of_results, refuses_values
@@ -27,7 +28,7 @@ def forward_stores(trace: Trace) -> tuple[Trace, set[str]]:
     for i, b in enumerate(trace.bound_symbols):
         if names and not _stays(b, shown):
             b = b.substitute({p.name: names[p.name] for p in b.flat_inputs if p.name in names})
-        if b.sym.name == "copy_":
+        if b.operation is prims.copy_:
             value = b.args[0]
             if value.name in names or last_read[value.name] <= i:  # nothing else reads it any more
                 names[b.output.name] = names.get(value.name, value)
@@ -43,7 +44,7 @@ def restore_stores(trace: Trace, forwarded: set[str]) -> Trace:
     for b in trace.bound_symbols:
         if names and not _stays(b, shown):
             b = b.substitute({p.name: names[p.name] for p in b.flat_inputs if p.name in names})
-        if b.sym.name == "copy_" and b.args[0].name in forwarded:
+        if b.operation is prims.copy_ and b.args[0].name in forwarded:
             names[b.args[0].name] = b.output
         lines.append(b)
     return Trace.like(trace, lines) if names else trace
@@ -51,7 +52,7 @@ def restore_stores(trace: Trace, forwarded: set[str]) -> Trace:
 
 def _stays(b: BoundSymbol, shown: set[str]) -> bool:
     """Whether it matters to ``b`` in which memory a value is."""
-    if b.sym.name in ("copy_", "python_return") or any(p.name in shown for p in b.flat_outputs):
+    if b.operation in (prims.copy_, prims.python_return) or any(p.name in shown for p in b.flat_outputs):
         return True
     return b.has_tag_inside(OpTags.UPDATE) or b.has_tag_inside(OpTags.EFFECT)
 
@@ -61,7 +62,7 @@ def dead_stores(trace: Trace) -> Trace:
     last: dict[str, int] = {}
     dead: set[int] = set()
     for i, b in enumerate(trace.bound_symbols):
-        if b.sym.name == "copy_":
+        if b.operation is prims.copy_:
             destination = b.args[1].name
             if destination in last:
                 dead.add(last[destination])

@@ -18,12 +18,12 @@ def define_sizes(trace: Trace) -> Trace:
     """
     trace = in_bodies(define_sizes, trace)
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs if isinstance(p, NumberProxy)}
-    if not used and all(b.sym.name != prims.size.name for b in trace.bound_symbols):
+    if not used and all(b.operation is not prims.size for b in trace.bound_symbols):
         return trace  # most programs
     defined = {p.name for p in trace.args}
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
-        if b.sym.name == prims.size.name and isinstance(b.output, NumberProxy) and b.output.name in defined:
+        if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:
             continue  # read already, from an array that an opened symbol showed
         if is_control_flow(b):
             b = map_bodies(lambda body: _with_own_sizes(body, defined), b)

@@ -39,12 +39,13 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
     new = Trace.like(trace)
     groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
     needed_after = _needed_after(groups)
-    copies = [b for b in trace.bound_symbols if b.sym.name == "copy_"]
+    copies = [b for b in trace.bound_symbols if b.operation is prims.copy_]
     places = {b.args[0].name: b.args[1] for b in copies}
     after_copy = {b.output.name: b.args[1].name for b in copies}
-    working = [g for g in groups if g[0].sym.name != "copy_" and OpTags.PROGRAM not in g[0].sym.tags]
+    working = [g for g in groups if g[0].operation is not prims.copy_ and OpTags.PROGRAM not in g[0].sym.tags]
     memory = _memory(trace)
-    products = {b.output.name for b in trace.bound_symbols if b.sym.name in _PRODUCTS and b.sym.executor is not None}
+    claimed = [b for b in trace.bound_symbols if b.sym.executor is not None]
+    products = {b.output.name for b in claimed if OpTags.OVERWRITABLE in b.sym.tags}
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
@@ -135,7 +136,7 @@ def _memory(trace: Trace) -> dict[str, str]:
     for b in trace.bound_symbols:
         if isinstance(b, Update) or (isinstance(b, Fusable) and OpTags.UPDATE in b.sym.tags):
             memory[b.output.name] = memory.get(b.args[0].name, b.args[0].name)
-        elif b.sym.name == "copy_":
+        elif b.operation is prims.copy_:
             memory[b.output.name] = b.args[1].name
         elif is_control_flow(b):
             memory.update((name, memory.get(init.name, init.name)) for name, init in stored(b).items())
@@ -168,10 +169,6 @@ def _stores(
         if at not in stores.values():
             stores[k] = at
     return stores
-
-
-#: operations whose result is new memory in C's order
-_PRODUCTS = frozenset(("linear",))
 
 
 def _over_products(

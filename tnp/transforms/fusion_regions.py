@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.graph_utils import reached
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import is_control_flow
@@ -63,7 +64,7 @@ class _Regions:
         if self._can_wait(b):
             self.waiting[i] = None
         else:
-            if OpTags.PROGRAM in b.sym.tags or b.sym.name == "copy_" or _has(b, OpTags.EFFECT, OpTags.BARRIER):
+            if OpTags.PROGRAM in b.sym.tags or b.operation is prims.copy_ or _has(b, OpTags.EFFECT, OpTags.BARRIER):
                 self.place_waiting()
             elif b.has_tag_inside(OpTags.UPDATE):  # of what reads the value afterwards there would have to be a copy
                 self.place_waiting(self._readers_waiting(b.flat_inputs[:1]))
@@ -119,7 +120,7 @@ class _Regions:
         joining = [j for j in joining if j in self.waiting]
         is_effect = OpTags.PROGRAM in b.sym.tags or b.has_tag_inside(OpTags.EFFECT)
         is_barrier = b.has_tag_inside(OpTags.BARRIER)
-        is_store = b.sym.name == "copy_"
+        is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders)
         # When an operation raises, the updates before it have happened, and none after it.

@@ -7,7 +7,7 @@ operation stays where it is, unless one of those needs it: in the loop it is fus
 
 from __future__ import annotations
 
-from tnp.core import sizes
+from tnp.core import prims, sizes
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, in_bodies, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
@@ -17,14 +17,13 @@ __all__ = ["licm"]
 
 #: arithmetic on numbers that never raises
 _SAFE = frozenset(
-    ("add", "sub", "mul", "neg", "positive", "abs", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and", "bitwise_or",
-     "bitwise_xor", "logical_not")
+    (prims.add, prims.sub, prims.mul, prims.neg, prims.positive, prims.abs, prims.eq, prims.ne, prims.lt, prims.le, prims.gt, prims.ge,
+     prims.bitwise_and, prims.bitwise_or, prims.bitwise_xor, prims.logical_not)
 )  # fmt: skip
 _STAYING = (
     OpTags.CONTROL_FLOW, OpTags.EFFECT, OpTags.FACTORY, OpTags.LATE_GUARD, OpTags.MAY_RAISE, OpTags.PROGRAM, OpTags.RANDOM,
     OpTags.UPDATE,
 )  # fmt: skip
-_PRODUCTS = frozenset(("matmul", "dot", "inner", "outer", "vdot", "tensordot", "einsum"))
 
 
 def licm(trace: Trace) -> Trace:
@@ -34,7 +33,7 @@ def licm(trace: Trace) -> Trace:
     changed = False
     for b in trace.bound_symbols:
         moved: list[BoundSymbol] = []
-        if is_control_flow(b) and b.sym.name != "cond":
+        if is_control_flow(b) and b.sym is not prims.cond:
             args = tuple(_without_invariant(a, moved, _surely_runs(b)) if isinstance(a, Body) else a for a in b.args)
             if moved:
                 b, changed = b.replace(args=args), True
@@ -45,7 +44,7 @@ def licm(trace: Trace) -> Trace:
 
 def _surely_runs(loop: BoundSymbol) -> bool:
     """Whether a loop has an iteration in every call for which the trace is valid."""
-    if loop.sym.name != "for_loop":
+    if loop.sym is not prims.for_loop:
         return False
     bounds = loop.args[:3]
     return all(type(x) is int for x in bounds) and len(range(*bounds)) > 0
@@ -53,7 +52,7 @@ def _surely_runs(loop: BoundSymbol) -> bool:
 
 def _without_invariant(body: Body, moved: list[BoundSymbol], surely_runs: bool) -> Body:
     """``body`` without its loop-invariant operations, which ``moved`` collects."""
-    if any(b.sym.name == "enter_errstate" for b in body.bound_symbols):
+    if any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in body.bound_symbols):
         surely_runs = False  # what it computes would warn, or not, as outside
     inside = {p.name for p in body.args}
     movable: list[BoundSymbol] = []
@@ -82,10 +81,10 @@ def _may_move(b: BoundSymbol) -> bool:
         return False
     arrays = [p for p in (*b.flat_inputs, *b.flat_outputs) if isinstance(p, TensorProxy)]
     if not arrays:
-        return b.sym.name in _SAFE and isinstance(b.output, NumberProxy)
+        return b.operation in _SAFE and isinstance(b.output, NumberProxy)
     numbers = any(isinstance(p, NumberProxy) for p in b.flat_outputs)
     return not numbers and all(sizes.is_known(p.shape) for p in arrays)
 
 
 def _is_heavy(b: BoundSymbol) -> bool:
-    return b.has_tag_inside(OpTags.REDUCTION) or b.sym.name in _PRODUCTS
+    return b.has_tag_inside(OpTags.REDUCTION) or b.has_tag(OpTags.PRODUCT)

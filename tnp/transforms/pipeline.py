@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
-from tnp.core import check
+from tnp.core import check, prims
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
@@ -135,7 +135,7 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
         return done[p.name]
 
     for bsym in trace.bound_symbols:
-        if bsym.sym.name in ("set_attribute", "python_return"):
+        if bsym.operation in (prims.set_attribute, prims.python_return):
             bsym = bsym.replace(args=map_proxies(finish, bsym.args))
         new.bound_symbols.append(bsym)
     new.output = new.bound_symbols[-1].args[0]

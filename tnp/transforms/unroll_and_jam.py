@@ -38,7 +38,7 @@ REDUCED = 1024
 MOST = 48
 
 _REFUSED = (OpTags.CONTROL_FLOW, OpTags.FACTORY, OpTags.LATE_GUARD, OpTags.RANDOM, OpTags.BARRIER)
-_CHEAP = frozenset(("where", "convert_element_type", "div"))
+_CHEAP = frozenset((prims.where, prims.convert_element_type, prims.div))
 
 
 def unroll_and_jam(trace: Trace, executors: Sequence[Any]) -> Trace:
@@ -77,7 +77,7 @@ def _pays(trace: Trace, loop: BoundSymbol) -> bool:
     large: dict[str, int] = {p.name: _bytes(p) for p in body.captures if _elements(p) >= MANY}
     read = 0
     for b in steps:
-        if b.sym.name == "copy_":
+        if b.operation is prims.copy_:
             continue
         if any(p.name in changing for p in b.flat_inputs):
             # What depends on the iteration before is small, and stays a step of its own.
@@ -100,7 +100,7 @@ def _pays(trace: Trace, loop: BoundSymbol) -> bool:
 
 def _may_be_repeated(b: BoundSymbol) -> bool:
     """Whether a step has shapes that are known, no effect but stores to what the loop carries, and surely does not raise."""
-    if b.sym.name == "copy_":
+    if b.operation is prims.copy_:
         return True
     if any(b.has_tag_inside(tag) for tag in _REFUSED) or bodies_of(b):
         return False
@@ -117,7 +117,7 @@ def _may_be_repeated(b: BoundSymbol) -> bool:
 
 def _is_in_bounds(b: BoundSymbol) -> bool:
     """Whether an operation takes one element, which surely is there."""
-    if b.sym.name != "select":
+    if b.operation is not prims.select:
         return False
     a, dim, index = b.args
     low, high = intervals.bounds(index)
@@ -139,7 +139,7 @@ def _is_cheap(b: BoundSymbol) -> bool:
     for part in leaves_of(b):
         row = rows.get(part.sym.name)
         exact = row is not None and ("i" in row.takes or "b" in row.takes) and row.name != "pow"
-        if not exact and part.sym.name not in _CHEAP and OpTags.VIEW not in part.sym.tags:
+        if not exact and part.sym not in _CHEAP and OpTags.VIEW not in part.sym.tags:
             return False
     return True
 
@@ -180,7 +180,7 @@ def _needed_for_reductions(body: Body) -> list[BoundSymbol]:
     needed: set[str] = set()
     found: list[BoundSymbol] = []
     for b in reversed(body.bound_symbols):
-        is_large = b.sym.name != "copy_" and any(_elements(p) >= MANY for p in b.flat_inputs)
+        is_large = b.operation is not prims.copy_ and any(_elements(p) >= MANY for p in b.flat_inputs)
         if (is_large and _is_reduction(b)) or any(p.name in needed for p in b.flat_outputs):
             found.append(b)
             needed.update(p.name for p in b.flat_inputs)

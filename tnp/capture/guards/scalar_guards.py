@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Source
+from tnp.core import prims
 from tnp.core.elementwise_table import by_name
 from tnp.core.prims.elementwise import number_function
 from tnp.core.printing import literal
@@ -68,7 +69,8 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
 
 def _number_function(b: BoundSymbol) -> Callable[..., Any] | None:
     """What an operation does with Python numbers; ``None`` if it takes others."""
-    if b.sym.name == "convert_number":
+    if b.operation is prims.convert_number:
         python_type = b.args[1]
         return lambda x, _: python_type(x)
-    return number_function(by_name[b.sym.name]) if b.sym.name in by_name else None
+    row = by_name.get(b.operation.name)
+    return None if row is None else number_function(row)

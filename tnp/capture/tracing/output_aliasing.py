@@ -18,6 +18,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.core.views import Path, Step, collect_prims, prim_chain, read_only
+from tnp.lang import numpy as lnp
 from tnp.lang.numpy.registry import Returns
 
 __all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
@@ -58,7 +59,7 @@ def view_handle(
             continue
         if result.scalar or (base.scalar and returns != "read-only view"):
             return None
-        reshapes = any(b.sym.name == "reshape" for b in chain)
+        reshapes = any(b.sym is prims.reshape for b in chain)
         if type(base._strides) is Later and not reshapes:
             strides: Any = Later([base], functools.partial(_followed, chain, base))
         else:
@@ -91,7 +92,7 @@ def _extended(base: TracedArray, steps: list[Step]) -> Path:
     """The path of a view of ``base``. A slice of a slice is one slice, so that the paths of views of views do not grow."""
     if base.path and len(steps) == 1 and sizes.is_known(base.shape_):
         last, step = base.path.steps[-1], steps[0]
-        if last.symbol is step.symbol and step.symbol.name == "getitem":
+        if last.symbol is step.symbol is lnp.getitem:
             key = _slice_of_slice(last.args[0], step.args[0], base.shape_)
             if key is not None:
                 return Path([*base.path.steps[:-1], Step(step.symbol, (key,))])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import sizes
+from tnp.core import prims, sizes
 from tnp.core.symbol import BoundSymbol
 
 __all__ = [
@@ -164,7 +164,7 @@ def _with_ones(shape: tuple[Any, ...], strides: tuple[int, ...], new: tuple[Any,
 
 def repeats(bsym: BoundSymbol) -> bool:
     """Whether a view prim may show an element more than once."""
-    if bsym.sym.name != "broadcast_in_dim":
+    if bsym.sym is not prims.broadcast_in_dim:
         return False
     a, shape, dims = bsym.args[0], bsym.args[1], list(bsym.args[2])
     kept = [d in dims and sizes.equal(a.shape[dims.index(d)], n) is True for d, n in enumerate(shape)]
@@ -188,7 +188,7 @@ def follow(chain: list[BoundSymbol], strides: Strides, *, contiguous_only: bool 
     for bsym in chain:
         if strides is None:
             return None
-        if contiguous_only and bsym.sym.name == "reshape":
+        if contiguous_only and bsym.sym is prims.reshape:
             found = contiguity(bsym.args[0].shape, strides)
             if found is not True:
                 raise NotAView if found is False else MaybeAView

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["Tracer", "is_traced"]
 
 _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
-#: functions that write to some read-only arrays (``at``), or look for nothing to do first (a copy of an array to itself)
-_WRITE_READ_ONLY = frozenset(("ufunc.at", "numpy.copyto"))
 #: bytes that an allocation may have of which it is taken for granted that it succeeds
 _MOST_BYTES = 2**30
 #: how a symbol that is none of NumPy's functions takes ``out=``
@@ -229,18 +227,18 @@ class Tracer:
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
-                if symbol.name in _POWERS and _is_negative_power(args):
+                if OpTags.POWER in symbol.tags and _is_negative_power(args):
                     raise NeedsEager(
                         "it raises integers in place to a power that may be negative, which NumPy refuses half way"
                     )
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
         may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or _may_fail_by_size(symbol, args)
-        if symbol.name in _POWERS:
+        if OpTags.POWER in tags:
             may_raise = may_raise or _is_negative_power(args)
-        elif symbol.id in _DIVISIONS:
+        elif OpTags.REFUSES_ZERO in tags:
             may_raise = may_raise or _is_by_zero(args)
-        if may_raise or OpTags.EFFECT in tags or (symbol.name in _FROM_LISTS and _is_list_of_scalars(args)):
+        if may_raise or OpTags.EFFECT in tags or (OpTags.TAKES_LISTS in tags and _is_list_of_scalars(args)):
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
@@ -261,7 +259,8 @@ class Tracer:
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
-            if symbol.id in _WRITE_READ_ONLY and type(args[0]) is TracedArray and not args[0].storage.writable:
+            is_fixed = type(args[0]) is TracedArray and not args[0].storage.writable
+            if is_fixed and OpTags.MAY_TAKE_READ_ONLY in tags:
                 raise NeedsEager(f"{symbol.name} may take a read-only array, which NumPy does not always refuse")
             self.store_updated(args[0], result)
             return None
@@ -495,7 +494,7 @@ class Tracer:
         symbol = symbol_of(function)
         if symbol is None or not lnp.defines(symbol, function, args, kwargs):
             return self.opaque_call(function, args, kwargs)
-        if symbol.name in _FROM_LISTS and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
+        if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
             known = function(*args, **kwargs)
             if known.dtype.kind in "biufc":
                 return self.call(lnp.copy, (self.inputs.constant_array(known),), {"order": "K"})
@@ -599,10 +598,6 @@ _PLAIN = frozenset(
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
 
 
-#: operations that arrays of any size have
-_OF_ANY_SIZE = frozenset(("all", "any", "astype", "copy", "count_nonzero", "getitem", "mean", "prod", "ravel", "sum"))
-
-
 def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     """Whether an operation may raise because sizes that are known at run time only do not fit."""
     for a in args:
@@ -617,14 +612,7 @@ def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
     shapes = shapes_in(args)
     if OpTags.ELEMENTWISE in symbol.tags:
         return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
-    return symbol.name not in _OF_ANY_SIZE
-
-
-#: operations that refuse some integers, and those that may refuse scalars in lists
-_POWERS = frozenset(("pow", "power"))
-#: functions that raise for an integer by zero
-_DIVISIONS = frozenset(("torch.floor_divide", "torch.remainder", "torch.fmod", "torch.div", "torch.Tensor.__rmod__"))
-_FROM_LISTS = frozenset(("array", "asarray"))
+    return OpTags.ANY_SIZE not in symbol.tags
 
 
 def _is_negative_power(args: Any) -> bool:

@@ -136,7 +136,11 @@ def _meta_of(row: Row) -> Callable[..., Any]:
 def _prim_of(row: Row) -> Symbol:
     meta = _meta_of(row)
     meta.__doc__ = f"``{row.name}`` of each element ({row.numpy or row.torch or row.number} of NumPy, torch or Python)."
-    return own_prim(row.name, meta, (OpTags.ELEMENTWISE,))
+    return own_prim(row.name, meta, (OpTags.ELEMENTWISE, *_TAGS.get(row.name, ())))
+
+
+#: what there is to know of a row beyond the table
+_TAGS = {"pow": (OpTags.POWER,)}
 
 
 for _row in ROWS:

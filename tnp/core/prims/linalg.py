@@ -25,7 +25,7 @@ def _check_inexact(a: TensorProxy, operation: str) -> None:
     check(a.dtype.itemsize >= 4, lambda: f"{operation} does not take {a.dtype}", TypeError)
 
 
-@prim()
+@prim(OpTags.PRODUCT, OpTags.MATMUL)
 def matmul(a: TensorProxy, b: TensorProxy, /) -> TensorProxy:
     """``[*batch, m, k] @ [*batch, k, n]``, in the arrays' dtype."""
     check_same_dtype("matmul", a, b)

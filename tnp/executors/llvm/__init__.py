@@ -18,7 +18,7 @@ from typing import Any
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Fused, FusionExecutor, Region
 from tnp.executors.llvm import indexing, lowering_rules, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
@@ -60,8 +60,8 @@ class LLVMExecutor(FusionExecutor):
         return is_available() and takes(bsym)
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Histograms of large arrays, whose bins are equal: all of it is compiled but for checks of the edges."""
-        if bsym.sym.id != "numpy.histogram" or not is_available():
+        """Operations of large arrays that are better opened, if all of it is compiled: histograms, but for checks of the edges."""
+        if OpTags.BETTER_OPENED not in bsym.sym.tags or not is_available():
             return False
         parts = list(_prims(bsym))
         large = [p for p in parts if any(isinstance(x, TensorProxy) and _is_large(x) for x in p.flat_inputs)]

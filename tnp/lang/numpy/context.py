@@ -11,13 +11,13 @@ from tnp.lang.numpy.registry import npsymbol
 __all__ = ["enter_errstate", "exit_errstate", "scalar_or_number"]
 
 
-@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.ENTERS_ERRSTATE))
 def enter_errstate(**settings: Any) -> ObjectProxy:
     """Sets ``np.seterr(**settings)``; the result is what was set before."""
     return ObjectProxy(None, dict)
 
 
-@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT,))
+@npsymbol(id_prefix="tnp", tags=(OpTags.EFFECT, OpTags.EXITS_ERRSTATE))
 def exit_errstate(before: ObjectProxy) -> None:
     """Sets what :func:`enter_errstate` returned."""
 

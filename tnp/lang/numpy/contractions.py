@@ -101,7 +101,7 @@ def _core_operands(
     return [clang.convert(a, d) for a, d in zip(arrays, loop)]
 
 
-@npsymbol(method="matmul", tags=(OpTags.TAKES_OUT,))
+@npsymbol(method="matmul", tags=(OpTags.TAKES_OUT, OpTags.PRODUCT, OpTags.MATMUL))
 def matmul(
     x1: Any, x2: Any, /, *, casting: str = "same_kind", order: str = "K", dtype: Any = None, axes: Any = None
 ) -> TensorProxy:
@@ -163,7 +163,7 @@ def _check_core(name: str, n: sizes.Dim, m: sizes.Dim) -> None:
 # Products of vectors and tensors
 
 
-@npsymbol(method="dot")
+@npsymbol(method="dot", tags=(OpTags.PRODUCT, OpTags.MATMUL))
 def dot(a: Any, b: Any) -> TensorProxy:
     """The sum of products over the last dimension of ``a`` and the last but one of ``b`` (its only one if 1-d).
 
@@ -175,14 +175,14 @@ def dot(a: Any, b: Any) -> TensorProxy:
     return contract(a, b, (a.ndim - 1,), (max(b.ndim - 2, 0),))
 
 
-@npsymbol()
+@npsymbol(tags=(OpTags.PRODUCT,))
 def vdot(a: Any, b: Any, /) -> TensorProxy:
     """The sum of the products of all elements, the first ones' conjugates."""
     a, b = (clang.reshape(x, (x.numel,)) for x in _operands(a, b))
     return contract(conjugated(a), b, (0,), (0,))
 
 
-@npsymbol()
+@npsymbol(tags=(OpTags.PRODUCT,))
 def inner(a: Any, b: Any, /) -> TensorProxy:
     """The sum of products over the last dimensions; a 0-d operand multiplies."""
     a, b = _operands(a, b)
@@ -191,7 +191,7 @@ def inner(a: Any, b: Any, /) -> TensorProxy:
     return contract(a, b, (a.ndim - 1,), (b.ndim - 1,))
 
 
-@npsymbol()
+@npsymbol(tags=(OpTags.PRODUCT,))
 def outer(a: Any, b: Any) -> TensorProxy:
     """The product of each element of ``a`` with each of ``b``: ``[m, n]``."""
     a, b = (clang.reshape(x, (x.numel,)) for x in _operands(a, b))
@@ -216,7 +216,7 @@ def _axes_of(x: Any) -> list[int]:
     return [static_int(d) for d in x] if isinstance(x, (tuple, list)) else [static_int(x)]
 
 
-@npsymbol(returns="array")
+@npsymbol(returns="array", tags=(OpTags.PRODUCT,))
 def tensordot(a: Any, b: Any, axes: Any = 2) -> TensorProxy:
     """The sum of products over the last ``axes`` dimensions of ``a`` and the first ones of ``b``, or over two lists.
 
@@ -410,7 +410,7 @@ def _multiplied(a: _Term, b: _Term, kept: set[Label]) -> _Term:
     return _Term(clang.reshape(product, (*outside, *middle, *last)), labels)
 
 
-@npsymbol(returns="view")
+@npsymbol(returns="view", tags=(OpTags.PRODUCT,))
 def einsum(
     *operands: Any, optimize: Any = False, dtype: Any = None, casting: str = "safe", order: str = "K"
 ) -> TensorProxy:

@@ -13,6 +13,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy.dtypes import dtype_argument, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, check_order, check_real, static_int
 from tnp.lang.numpy.registry import npsymbol
@@ -50,7 +51,7 @@ def _converted(x: Any, dtype: Any = None) -> TensorProxy:
 # Of other things
 
 
-@npsymbol(returns="argument if contiguous", factory=True)
+@npsymbol(returns="argument if contiguous", factory=True, tags=(OpTags.TAKES_LISTS,))
 def array(
     object: Any,
     dtype: Any = None,
@@ -84,7 +85,8 @@ def _as_array_symbol(name: str) -> None:
     function.__doc__ = (
         "The array itself if it has the dtype already; else a new one, of numbers, sequences or an array."
     )
-    globals()[name] = npsymbol(returns="argument if contiguous", factory=True)(function)
+    tags = (OpTags.TAKES_LISTS,)
+    globals()[name] = npsymbol(returns="argument if contiguous", factory=True, tags=tags)(function)
 
 
 def _as_asked(given: Any, made: TensorProxy, order: str | None, copy: bool | None) -> TensorProxy:
@@ -142,7 +144,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     return prims.clone(x) if copy else prims.reshape(x, x.shape)
 
 
-@npsymbol(returns="array", factory=True, row_major=False)
+@npsymbol(returns="array", factory=True, row_major=False, tags=(OpTags.ANY_SIZE,))
 def copy(a: Any, order: str = "K", subok: bool = False) -> TensorProxy:
     """A copy in memory of its own."""
     check_order(order)

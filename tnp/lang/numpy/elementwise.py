@@ -12,7 +12,7 @@ import numpy as np
 from tnp.core import clang, dtypes, prims
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
-from tnp.core.symbol import OpTags, Symbol
+from tnp.core.symbol import Symbol
 from tnp.core.trace_templates import Templates
 from tnp.lang.numpy.dtypes import resolve_ufunc, to_numpy_dtype, weak_type
 from tnp.lang.numpy.operands import as_array, beyond, check_fits, check_order, normalize_operand
@@ -113,7 +113,7 @@ def _symbol_of(row: Row) -> Symbol:
 
     meta.__name__ = row.numpy
     meta.__doc__ = getattr(np, row.numpy).__doc__
-    symbol = npsymbol(method=row.name, tags=(OpTags.ELEMENTWISE,), out=ufunc_out(row.nargs))(meta)
+    symbol = npsymbol(method=row.name, tags=prims.registry[row.name].tags, out=ufunc_out(row.nargs))(meta)
     symbol.templates = Templates()
     return symbol
 

@@ -34,7 +34,7 @@ def index_key(key: Any) -> Any:
     return parts
 
 
-@npmethod("getitem", returns="view")
+@npmethod("getitem", returns="view", tags=(OpTags.SUBSCRIPT, OpTags.ANY_SIZE))
 def getitem(a: TensorProxy, key: Any) -> TensorProxy:
     """``a[key]``: a view for numbers, slices and new axes, else a copy; a NumPy scalar if every dimension is indexed."""
     parts = key if isinstance(key, tuple) else (key,)

@@ -12,6 +12,7 @@ from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.printing import literal, name_of, register_printer
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy import elementwise
 from tnp.lang.numpy import shape as shapes
 from tnp.lang.numpy.creation import laid_out
@@ -58,7 +59,7 @@ def _in_order(a: TensorProxy, order: str) -> TensorProxy:
 _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
-@npmethod("astype", returns="argument if contiguous")
+@npmethod("astype", returns="argument if contiguous", tags=(OpTags.ANY_SIZE,))
 def astype(
     a: TensorProxy, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
 ) -> TensorProxy:
@@ -78,7 +79,7 @@ def astype(
     return _as_given(a, clang.convert(a if order in ("K", "A") else _in_order(a, order), wanted))
 
 
-@npsymbol("astype", returns="argument")
+@npsymbol("astype", returns="argument", tags=(OpTags.ANY_SIZE,))
 def _astype_function(x: TensorProxy, dtype: Any, /, *, copy: bool = True, device: Any = None) -> TensorProxy:
     """``x.astype(dtype)``."""
     return astype(x, dtype, copy=copy)

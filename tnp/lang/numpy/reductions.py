@@ -19,7 +19,7 @@ from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.sizes import Dim
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, result_of, to_dtype, to_numpy_dtype
 from tnp.lang.numpy.operands import as_array, axes, check_real, static_int, ufunc_axes
 from tnp.lang.numpy.operands import axis as one_axis
@@ -171,7 +171,7 @@ def _reduce_function(name: str, *, method: str, has_dtype: bool, identity: Any) 
     f = _with_dtype if has_dtype else _without_dtype
     f.__name__ = numpy_name
     f.__doc__ = f"``np.{numpy_name}``: the {name} of the elements along ``axis``."
-    return npsymbol(method=method)(f)
+    return npsymbol(method=method, tags=() if identity is None else (OpTags.ANY_SIZE,))(f)
 
 
 _COMBINE = {
@@ -204,7 +204,7 @@ def _truth_function(name: str, neutral: bool) -> Symbol:
 
     f.__name__ = name
     f.__doc__ = f"Whether {name} elements along ``axis`` are true; NaN is."
-    return npsymbol(method=name)(f)
+    return npsymbol(method=name, tags=(OpTags.ANY_SIZE,))(f)
 
 
 any = _truth_function("any", False)
@@ -224,7 +224,7 @@ def ptp(a: Any, axis: Any = None, keepdims: Any = NoValue) -> TensorProxy:
 # Means and variances
 
 
-@npsymbol(method="mean")
+@npsymbol(method="mean", tags=(OpTags.ANY_SIZE,))
 def mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = NoValue, *, where: Any = NoValue) -> TensorProxy:
     """The mean along ``axis``: integers in float64, float16 summed in float32."""
     a = as_array(a)
@@ -343,7 +343,7 @@ argmin = _arg_function("argmin")
 _COUNTS_IN_PYTHON = type(np.count_nonzero(np.ones(1))) is int
 
 
-@npsymbol()
+@npsymbol(tags=(OpTags.ANY_SIZE,))
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> TensorProxy | NumberProxy:
     """How many elements along ``axis`` are not zero."""
     a = as_array(a)

@@ -253,7 +253,7 @@ def putmask(a: TensorProxy, /, mask: Any, values: Any) -> TensorProxy:
     return clang.where(clang.reshape(chosen, a.shape), fitting, a)
 
 
-@npsymbol(returns="update")
+@npsymbol(returns="update", tags=(OpTags.MAY_TAKE_READ_ONLY,))
 def copyto(dst: TensorProxy, src: Any, casting: str = "same_kind", where: Any = True) -> TensorProxy:
     """``dst`` with the values of ``src``, which broadcasts, where a condition holds."""
     if casting == "unsafe":

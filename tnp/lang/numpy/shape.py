@@ -11,6 +11,7 @@ from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy.operands import as_array, as_array_with, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
@@ -74,7 +75,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     return prims.clone(result) if copy else result
 
 
-@npsymbol(returns="view if contiguous", method="ravel")
+@npsymbol(returns="view if contiguous", method="ravel", tags=(OpTags.ANY_SIZE,))
 def ravel(a: Any, order: str = "C") -> TensorProxy:
     """All elements in one dimension: a view of contiguous memory, else a copy."""
     a = as_array(a)

@@ -315,7 +315,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _bin_edges(as_array(a), bins, range)[0]
 
 
-@npsymbol(returns="view", tags=(OpTags.MAY_RAISE,))
+@npsymbol(returns="view", tags=(OpTags.MAY_RAISE, OpTags.BETTER_OPENED))
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[TensorProxy, TensorProxy]:

@@ -290,7 +290,7 @@ def reduceat(ufunc: np.ufunc, array: Any, indices: Any, /, axis: Any = 0, dtype:
     return _call["reduceat"](ufunc, as_array(array), positions, _axis_argument(axis), dtype)
 
 
-@npsymbol("outer", id_prefix="ufunc", out=Out(tuples=True))
+@npsymbol("outer", id_prefix="ufunc", tags=(OpTags.PRODUCT,), out=Out(tuples=True))
 def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
     """``np.<ufunc>.outer``: the ufunc of all pairs of elements."""
     if ufunc.nin != 2:
@@ -302,7 +302,7 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
     return symbol(clang.expand_dims(left, range(left.ndim, left.ndim + right.ndim)), right, **options)
 
 
-@npsymbol("at", id_prefix="ufunc", returns="update", tags=(OpTags.MAY_RAISE,))
+@npsymbol("at", id_prefix="ufunc", returns="update", tags=(OpTags.MAY_RAISE, OpTags.MAY_TAKE_READ_ONLY))
 def at(a: TensorProxy, ufunc: np.ufunc, indices: Any, b: Any = None, /) -> TensorProxy:
     """``np.<ufunc>.at(a, indices, b)``: the ufunc applied in place at indices, once for each time that one is named."""
     operands = [normalize_operand(x) for x in ((a,) if ufunc.nin == 1 else (a, b))]

@@ -11,6 +11,7 @@ from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.torch.operands import known, tensor_only
 from tnp.lang.torch.registry import torchsymbol
 
@@ -35,7 +36,14 @@ def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})")
 
 
-@torchsymbol("matmul", torch.linalg.matmul, "__matmul__", method="matmul", row_major="always")
+@torchsymbol(
+    "matmul",
+    torch.linalg.matmul,
+    "__matmul__",
+    method="matmul",
+    row_major="always",
+    tags=(OpTags.PRODUCT, OpTags.MATMUL),
+)
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
     _alike(input, other)
@@ -89,7 +97,7 @@ def mv(input: Any, vec: Any) -> TensorProxy:
     return matmul(input, vec)
 
 
-@torchsymbol("dot", "vdot")
+@torchsymbol("dot", "vdot", tags=(OpTags.PRODUCT, OpTags.MATMUL))
 def dot(input: Any, tensor: Any) -> TensorProxy:
     """The inner product of two vectors."""
     _alike(input, tensor)
@@ -98,7 +106,7 @@ def dot(input: Any, tensor: Any) -> TensorProxy:
     return matmul(input, tensor)
 
 
-@torchsymbol("inner")
+@torchsymbol("inner", tags=(OpTags.PRODUCT,))
 def inner(input: Any, other: Any) -> TensorProxy:
     """The inner products of the last dimensions, of every line of one tensor and every one of the other; with a number its multiple."""
     _alike(input, other)
@@ -110,7 +118,7 @@ def inner(input: Any, other: Any) -> TensorProxy:
     return clang.reshape(product, (*input.shape[:-1], *other.shape[:-1]))
 
 
-@torchsymbol("outer", "ger")
+@torchsymbol("outer", "ger", tags=(OpTags.PRODUCT,))
 def outer(input: Any, vec2: Any) -> TensorProxy:
     """The products of every element of one vector and every one of another."""
     tensor_only(input, vec2)
@@ -182,7 +190,7 @@ _plus("addmv", mv)
 _plus("baddbmm", bmm)
 
 
-@torchsymbol(torch.nn.functional.linear, row_major="always")
+@torchsymbol(torch.nn.functional.linear, row_major="always", tags=(OpTags.OVERWRITABLE,))
 def linear(input: Any, weight: Any, bias: Any = None) -> TensorProxy:
     """``input @ weight.T + bias``. In bfloat16 it is torch's call, which rounds once; only the gradient is made of parts."""
     _alike(input, weight, *(() if bias is None else (bias,)), half=True)

@@ -52,6 +52,7 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 ELEMENTWISE = (OpTags.ELEMENTWISE,)
+_DIVISION = (OpTags.ELEMENTWISE, OpTags.REFUSES_ZERO)
 
 
 def of_kinds(xs: list[Any], kinds: str, name: str) -> list[Any]:
@@ -122,7 +123,7 @@ def true_divide(input: Any, other: Any) -> TensorProxy:
     return clang.div(*of_kinds(promote(input, other, floating=True), "fc", "div"))
 
 
-@torchsymbol("div", "divide", tags=ELEMENTWISE)
+@torchsymbol("div", "divide", tags=_DIVISION)
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
     """The quotient; with ``rounding_mode`` ``"floor"`` or ``"trunc"`` rounded, in the operands' dtype."""
     if rounding_mode is None:
@@ -138,7 +139,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> TensorProxy:
 
 
 def _reflected(name: str, symbol: Symbol) -> None:
-    @torchsymbol(getattr(torch.Tensor, name), tags=ELEMENTWISE)
+    @torchsymbol(getattr(torch.Tensor, name), tags=symbol.tags - {OpTags.POWER})  # its exponent is no exponent
     def reflected(input: Any, other: Any) -> TensorProxy:
         """The operator with its operands exchanged."""
         return symbol(other, input)
@@ -157,26 +158,26 @@ def _divisible(input: Any, other: Any) -> list[Any]:
     return [a, b]
 
 
-@torchsymbol("floor_divide", "__floordiv__", method="floor_divide", tags=ELEMENTWISE)
+@torchsymbol("floor_divide", "__floordiv__", method="floor_divide", tags=_DIVISION)
 def floor_divide(input: Any, other: Any) -> TensorProxy:
     """``input // other``, rounded down."""
     return clang.floor_divide(*of_kinds(_divisible(input, other), "iuf", "floor_divide"))
 
 
-@torchsymbol("remainder", "__mod__", method="remainder", tags=ELEMENTWISE)
+@torchsymbol("remainder", "__mod__", method="remainder", tags=_DIVISION)
 def remainder(input: Any, other: Any) -> TensorProxy:
     """``input % other``, with the sign of ``other``."""
     return clang.remainder(*of_kinds(_divisible(input, other), "iuf", "remainder"))
 
 
-@torchsymbol("fmod", tags=ELEMENTWISE)
+@torchsymbol("fmod", tags=_DIVISION)
 def fmod(input: Any, other: Any) -> TensorProxy:
     """The remainder with the sign of ``input``."""
     tensor_only(input)
     return clang.fmod(*of_kinds(_divisible(input, other), "iuf", "fmod"))
 
 
-@torchsymbol("pow", "__pow__", method="pow", tags=ELEMENTWISE)
+@torchsymbol("pow", "__pow__", method="pow", tags=(*ELEMENTWISE, OpTags.POWER))
 def pow(input: Any, exponent: Any) -> TensorProxy:
     """``input ** exponent``."""
     value = exponent.value if isinstance(exponent, NumberProxy) else exponent

@@ -35,7 +35,7 @@ def index_key(key: Any) -> Any:
     return tuple(_key_part(k) for k in key) if isinstance(key, tuple) else _key_part(key)
 
 
-@torchsymbol(torch.Tensor.__getitem__, returns="view", method="getitem")
+@torchsymbol(torch.Tensor.__getitem__, returns="view", method="getitem", tags=(OpTags.SUBSCRIPT,))
 def getitem(input: Any, key: Any) -> TensorProxy:
     """``input[key]``: a view for numbers, slices and new axes, else a copy."""
     return clang.getitem(input, index_key(key))

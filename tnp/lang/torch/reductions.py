@@ -12,7 +12,7 @@ from tnp.core import clang, dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsOpaque
 from tnp.core.proxies import TensorProxy, is_number
-from tnp.core.symbol import Symbol
+from tnp.core.symbol import OpTags, Symbol
 from tnp.lang.torch.dtypes import dtype_or
 from tnp.lang.torch.elementwise import mul, true_divide
 from tnp.lang.torch.operands import dimension, dimensions, float_dtype, known, tensor_only
@@ -48,7 +48,7 @@ def _is_half(*xs: Any) -> bool:
     return any(isinstance(x, TensorProxy) and x.dtype.kind == "f" and x.dtype.bits == 16 for x in xs)
 
 
-@torchsymbol("sum")
+@torchsymbol("sum", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
 def sum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The sum; integers are added in int64."""
     tensor_only(input)
@@ -58,7 +58,7 @@ def sum(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None)
     return reduced(prims.sum, a, dimensions(a.ndim, dim), keepdim)
 
 
-@torchsymbol("prod")
+@torchsymbol("prod", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
 def prod(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The product; integers are multiplied in int64."""
     tensor_only(input)
@@ -69,7 +69,7 @@ def prod(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None
     return reduced(prims.prod, a, dims, keepdim)
 
 
-@torchsymbol("mean")
+@torchsymbol("mean", tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
 def mean(input: Any, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> TensorProxy:
     """The mean, of floating tensors."""
     tensor_only(input)
@@ -138,7 +138,7 @@ def _truth(a: TensorProxy) -> TensorProxy:
 
 
 def _of_truth(name: str, prim: Any) -> None:
-    @torchsymbol(name)
+    @torchsymbol(name, tags=(OpTags.ANY_SIZE,), unknown_sizes=True)
     def reduce(input: Any, dim: Any = None, keepdim: Any = False) -> TensorProxy:
         """Whether all, or any, elements are other than zero; of bytes, as bytes."""
         tensor_only(input)
@@ -158,7 +158,7 @@ def count_nonzero(input: Any, dim: Any = None) -> TensorProxy:
 
 
 def _extremum(name: str, prim: Any) -> None:
-    @torchsymbol(name)
+    @torchsymbol(name, unknown_sizes=True)
     def reduce(input: Any, dim: Any = (), keepdim: Any = False) -> TensorProxy:
         """The largest, or least, element; NaN if there is one."""
         tensor_only(input)

@@ -63,13 +63,15 @@ class TorchFunction:
     ``returns`` is ``"array"`` for results in memory of their own, ``"view"`` for those that may be views of the first
     argument, ``"argument"`` for those that are the very argument where there is nothing to do (``x.contiguous()``),
     ``"update"`` if the symbol returns its first argument changed, which is then stored. ``row_major``: results of arguments
-    in row-major order are; ``"always"``: those of others as well.
+    in row-major order are; ``"always"``: those of others as well. ``unknown_sizes``: it is computed of tensors whose lengths are known at
+    run time only; others get them as numbers that the program is made for.
     """
 
     symbol: Symbol
     returns: Returns
     factory: bool
     row_major: bool | str
+    unknown_sizes: bool = False
 
 
 #: every function of the language by symbol id (``"torch.nn.functional.relu"``)
@@ -161,11 +163,12 @@ def torchsymbol(
     tags: Iterable[OpTags] = (),
     factory: bool = False,
     row_major: bool | str = True,
+    unknown_sizes: bool = False,
 ) -> Callable[[Callable[..., Any]], Symbol]:
     """Makes a function what torch's ``functions`` compute; its id is the public name of the first, or ``torch.<name>``.
 
     ``method`` names the operators and methods of proxies (:mod:`tnp.core.languages`) that mean it; ``is_method`` says that the function's own
-    name is one. ``returns``, ``factory`` and ``row_major`` are as in :class:`TorchFunction`, ``tags`` what passes must know
+    name is one. ``returns``, ``factory``, ``row_major`` and ``unknown_sizes`` are as in :class:`TorchFunction`, ``tags`` what passes must know
     (:class:`~tnp.extend.OpTags`). Names of methods among ``functions`` stand for torch's function of that name and
     the method, as far as there are such (``torchsymbol("relu")``).
 
@@ -207,7 +210,7 @@ def torchsymbol(
         symbol = Symbol(short, meta, id=f"torch.{full_name}", tags=every, namespace=_namespace(path), language=language)
         if symbol.id in by_id:
             raise ValueError(f"{symbol.id} is defined already")
-        by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major)
+        by_id[symbol.id] = TorchFunction(symbol, returns, factory, row_major, unknown_sizes)
         known = any(g in _by_function or g in called_opaquely for g in found)
         for g in found:
             if id is not None:

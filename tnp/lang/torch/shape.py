@@ -325,7 +325,7 @@ def detach(input: Any) -> TensorProxy:
     return prims.reshape(input, input.shape)
 
 
-@torchsymbol("contiguous", returns="argument", row_major="always")
+@torchsymbol("contiguous", returns="argument", row_major="always", unknown_sizes=True)
 def contiguous(input: Any, *, memory_format: Any = torch.contiguous_format) -> TensorProxy:
     """The tensor itself if it is contiguous, else a copy; the frontend knows which."""
     if memory_format is not torch.contiguous_format:
@@ -333,7 +333,7 @@ def contiguous(input: Any, *, memory_format: Any = torch.contiguous_format) -> T
     return clang.contiguous(input)
 
 
-@torchsymbol("clone")
+@torchsymbol("clone", unknown_sizes=True)
 def clone(input: Any, *, memory_format: Any = torch.preserve_format) -> TensorProxy:
     """A copy."""
     if memory_format not in (torch.preserve_format, torch.contiguous_format):

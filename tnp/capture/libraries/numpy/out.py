@@ -26,7 +26,7 @@ __all__ = ["call_with_out", "without_out"]
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 #: functions that refuse ``dtype=`` beside ``out=``
-_NO_DTYPE_BESIDE = frozenset(("concat", "concatenate", "stack"))
+_NO_DTYPE_BESIDE = (lnp.concatenate, lnp.stack)
 
 
 def without_out(out: Out, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Arguments, tuple[Any, ...] | None]:
@@ -65,7 +65,7 @@ def call_with_out(
         raise NeedsEager("out= is not an array")
     if out.refused:
         raise NeedsEager(out.refused)
-    if symbol.name in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
+    if symbol in _NO_DTYPE_BESIDE and kwargs.get("dtype") is not None:
         raise NeedsEager(f"{symbol.name} takes out= or dtype=, not both")
     if out.sets_dtype and (out.position is None or len(args) < out.position) and kwargs.get("dtype") is None:
         kwargs = {**kwargs, "dtype": arrays[0].dtype}
@@ -102,7 +102,7 @@ def _computed_everywhere(
     """The arguments without ``where=``, and with operands that raise no warnings where it does not hold."""
     if np.dtype(getattr(where, "dtype", bool)) != bool:
         raise TypeError(f"Cannot cast array data from {where.dtype} to bool according to the rule 'safe'")
-    harmless = 0 if symbol.name == "arctanh" else 1
+    harmless = 0 if symbol is lnp.arctanh else 1
     operands = tuple(
         tracer.call(lnp.where, (where, a, a.dtype.type(harmless)), {}) if type(a) is TracedArray else a for a in args
     )

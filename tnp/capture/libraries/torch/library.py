@@ -245,7 +245,7 @@ class TorchLibrary(OpaqueCalls, Library):
             symbol = None  # its gradient is 0, and not none
         if symbol is None or not takes(symbol, args, kwargs):
             return self.run_opaquely(tracer, function, args, kwargs)
-        if OpTags.ELEMENTWISE not in symbol.tags and symbol.name not in _OF_ANY_SIZE:
+        if OpTags.ELEMENTWISE not in symbol.tags and not by_id[symbol.id].unknown_sizes:
             args, kwargs = sized(tracer, args, symbol.name), sized(tracer, kwargs, symbol.name)
         tracer.calling = function
         result = tracer.call(symbol, args, kwargs)
@@ -533,7 +533,3 @@ def _overridable() -> frozenset[Any]:
     for functions in torch.overrides.get_overridable_functions().values():
         found.update(f for f in functions if getattr(f, "__hash__", None) is not None)
     return frozenset(found)
-
-
-#: functions that are computed of tensors whose lengths are known at run time only
-_OF_ANY_SIZE = frozenset(("all", "amax", "amin", "any", "clone", "contiguous", "mean", "prod", "sum"))

@@ -8,6 +8,7 @@ from typing import Any
 from tnp.core import clang, prims, sizes
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import OpTags
 from tnp.lang.numpy import contractions
 from tnp.lang.numpy.linalg.operands import (
     MAY_RAISE,
@@ -99,13 +100,13 @@ def _chain(items: list[TensorProxy], split: dict[tuple[int, int], int], i: int, 
 # The Array API's names for functions of the main namespace, over the last two dimensions
 
 
-@npsymbol("linalg.matmul")
+@npsymbol("linalg.matmul", tags=(OpTags.PRODUCT, OpTags.MATMUL))
 def matmul(x1: Any, x2: Any, /) -> TensorProxy:
     """The matrix product (:func:`numpy.matmul`)."""
     return contractions.matmul(x1, x2)
 
 
-@npsymbol("linalg.tensordot", returns="array")
+@npsymbol("linalg.tensordot", returns="array", tags=(OpTags.PRODUCT,))
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> TensorProxy:
     """The sum of products over several dimensions (:func:`numpy.tensordot`)."""
     return contractions.tensordot(x1, x2, axes=axes)
@@ -117,7 +118,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> TensorProxy:
     return contractions.vecdot(x1, x2, axis=axis)
 
 
-@npsymbol("linalg.outer")
+@npsymbol("linalg.outer", tags=(OpTags.PRODUCT,))
 def outer(x1: Any, x2: Any, /) -> TensorProxy:
     """The product of each element with each other of two vectors. Raises ``ValueError`` unless both are 1-d."""
     x1, x2 = as_array(x1), as_array(x2)

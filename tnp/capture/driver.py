@@ -29,11 +29,12 @@ from tnp.capture.objects.shadows import (
 )
 from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.value_specialization import Answers
+from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.output_aliasing import is_sealed
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
-from tnp.capture.tracing.tracer import Tracer, is_traced
+from tnp.capture.tracing.tracer import Tracer
 from tnp.core import languages, prims, pytree, sizes
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing

@@ -17,9 +17,9 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.objects.foreign import Foreign, real_value
+from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.capture.tracing.tracer import is_traced
 from tnp.core import languages
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy

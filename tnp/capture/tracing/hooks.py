@@ -29,10 +29,10 @@ from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_us
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.context_managers import Errstate, MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
+from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.strides import ROW_MAJOR
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.capture.tracing.tracer import is_traced
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol
 from tnp.lang import numpy as lnp

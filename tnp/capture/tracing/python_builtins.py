@@ -17,9 +17,9 @@ from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.speculation.trials import is_unknown
 from tnp.capture.tracing.context_managers import Errstate
+from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.capture.tracing.tracer import is_traced
 from tnp.core import languages, prims, sizes
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import NeedsEager

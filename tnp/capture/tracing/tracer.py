@@ -26,9 +26,11 @@ from tnp.capture.objects.shadows import holds_others
 from tnp.capture.rewrite.rewriter import RUNTIME
 from tnp.capture.speculation.value_specialization import Answers, Asking
 from tnp.capture.tracing import operators, scalar_kind, subscripts
+from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
+from tnp.capture.tracing.refusals import PLAIN, is_by_zero, is_list_of_scalars, is_negative_power, may_fail_by_size
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject, shapes_in
+from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import languages, prims, sizes
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
@@ -44,27 +46,14 @@ from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
 if TYPE_CHECKING:
     from tnp.capture.speculation.regions import Region
 
-__all__ = ["Tracer", "is_traced"]
+__all__ = [
+    "Tracer",
+]
 
-_HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
 #: bytes that an allocation may have of which it is taken for granted that it succeeds
 _MOST_BYTES = 2**30
 #: how a symbol that is none of NumPy's functions takes ``out=``
 _BY_KEYWORD = Out()
-
-
-def is_traced(x: Any) -> bool:
-    """Whether ``x`` is a handle, or a list, tuple, dict or slice that holds one."""
-    kind = type(x)
-    if kind in _HANDLES:
-        return True
-    if kind in (list, tuple) or isinstance(x, (list, tuple)):
-        return any(is_traced(y) for y in x)
-    if kind is dict:
-        return any(is_traced(y) for y in x.values())
-    if kind is slice:
-        return is_traced((x.start, x.stop, x.step))
-    return False
 
 
 class Tracer:
@@ -164,7 +153,7 @@ class Tracer:
             return self.value(self.inputs.constant_array(x), seen)
         if kind is TracedEither:
             return self.value(x.settled(), seen)
-        if kind not in _PLAIN and library_of_value(x) is not None:
+        if kind not in PLAIN and library_of_value(x) is not None:
             lifted = self.inputs.constant_of_library(x)
             return x if lifted is x else self.value(lifted, seen)
         if kind is Foreign:
@@ -227,18 +216,18 @@ class Tracer:
         if "out" in kwargs or (out.position is not None and len(args) > out.position):
             (args, kwargs), arrays = without_out(out, args, kwargs)
             if arrays is not None:
-                if OpTags.POWER in symbol.tags and _is_negative_power(args):
+                if OpTags.POWER in symbol.tags and is_negative_power(args):
                     raise NeedsEager(
                         "it raises integers in place to a power that may be negative, which NumPy refuses half way"
                     )
                 return call_with_out(self, symbol, out, args, kwargs, arrays)
         tags = symbol.tags
-        may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or _may_fail_by_size(symbol, args)
+        may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or may_fail_by_size(symbol, args)
         if OpTags.POWER in tags:
-            may_raise = may_raise or _is_negative_power(args)
+            may_raise = may_raise or is_negative_power(args)
         elif OpTags.REFUSES_ZERO in tags:
-            may_raise = may_raise or _is_by_zero(args)
-        if may_raise or OpTags.EFFECT in tags or (OpTags.TAKES_LISTS in tags and _is_list_of_scalars(args)):
+            may_raise = may_raise or is_by_zero(args)
+        if may_raise or OpTags.EFFECT in tags or (OpTags.TAKES_LISTS in tags and is_list_of_scalars(args)):
             self.before_effect(may_raise=may_raise or OpTags.EFFECT not in tags)
         seen: dict[str, TracedArray] = {}
         proxies = [self.value(a, seen) for a in args]
@@ -511,7 +500,7 @@ class Tracer:
             return [self._of_numpy(y) for y in x]
         if kind is dict:
             return {k: self._of_numpy(y) for k, y in x.items()}
-        library = None if kind in _PLAIN else library_of_value(x)
+        library = None if kind in PLAIN else library_of_value(x)
         if library is None or library.is_constant(x):
             return x
         return self._of_numpy(self.inputs.constant_of_library(x))
@@ -590,53 +579,8 @@ class Tracer:
 
 #: elements of an array that decides a shape
 _MOST_KNOWN = 16
-#: kinds of values that are surely no array library's
-_PLAIN = frozenset(
-    (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
-)
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-
-
-def _may_fail_by_size(symbol: Symbol, args: Any) -> bool:
-    """Whether an operation may raise because sizes that are known at run time only do not fit."""
-    for a in args:
-        kind = type(a)
-        if kind is TracedArray:
-            if not sizes.is_known(a.shape_):
-                break
-        elif kind not in _PLAIN and not all(map(sizes.is_known, shapes_in(a))):
-            break
-    else:
-        return False
-    shapes = shapes_in(args)
-    if OpTags.ELEMENTWISE in symbol.tags:
-        return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
-    return OpTags.ANY_SIZE not in symbol.tags
-
-
-def _is_negative_power(args: Any) -> bool:
-    """Whether integers are raised to a power that may be negative, which NumPy refuses."""
-    if len(args) < 2:
-        return False
-    base, exponent = args[:2]
-    kinds = [_kind_of_elements(x) for x in (base, exponent)]
-    return kinds[0] in "iub" and kinds[1] == "i" and not (type(exponent) is int and exponent >= 0)
-
-
-def _is_by_zero(args: Any) -> bool:
-    """Whether integers are divided by what may be zero."""
-    return all(_kind_of_elements(x) in "iub" for x in args[:2]) and not (type(args[-1]) is int and args[-1] != 0)
-
-
-def _kind_of_elements(x: Any) -> str:
-    """The kind of dtype of an operand: that of an array or scalar, or a number's; of a list, ``"i"``, which it may be."""
-    if type(x) is TracedArray:
-        return x._element_type.kind
-    kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
-    known: Any = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
-    found: str = known or getattr(getattr(x, "dtype", None), "kind", "i")
-    return found
 
 
 _EMPTY = types.CellType()
@@ -653,8 +597,3 @@ def _is_of_trace(x: Any) -> bool:
     return RUNTIME in x.__code__.co_freevars or any(
         is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY
     )
-
-
-def _is_list_of_scalars(args: Any) -> bool:
-    """Whether an array is made of a list in which there are scalars, which may not fit a dtype that it is given."""
-    return bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])

@@ -1,0 +1,63 @@
+"""Which operations may raise when the program runs, as their arguments are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
+from tnp.core import sizes
+from tnp.core.symbol import OpTags, Symbol
+
+__all__ = ["PLAIN", "is_by_zero", "is_list_of_scalars", "is_negative_power", "may_fail_by_size"]
+
+#: kinds of values that are surely no array library's
+PLAIN = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
+)
+
+
+def may_fail_by_size(symbol: Symbol, args: Any) -> bool:
+    """Whether an operation may raise because sizes that are known at run time only do not fit."""
+    for a in args:
+        kind = type(a)
+        if kind is TracedArray:
+            if not sizes.is_known(a.shape_):
+                break
+        elif kind not in PLAIN and not all(map(sizes.is_known, shapes_in(a))):
+            break
+    else:
+        return False
+    shapes = shapes_in(args)
+    if OpTags.ELEMENTWISE in symbol.tags:
+        return any(s and sizes.shapes_equal(s, shapes[0]) is not True for s in shapes)
+    return OpTags.ANY_SIZE not in symbol.tags
+
+
+def is_negative_power(args: Any) -> bool:
+    """Whether integers are raised to a power that may be negative, which NumPy refuses."""
+    if len(args) < 2:
+        return False
+    base, exponent = args[:2]
+    kinds = [_kind_of_elements(x) for x in (base, exponent)]
+    return kinds[0] in "iub" and kinds[1] == "i" and not (type(exponent) is int and exponent >= 0)
+
+
+def is_by_zero(args: Any) -> bool:
+    """Whether integers are divided by what may be zero."""
+    return all(_kind_of_elements(x) in "iub" for x in args[:2]) and not (type(args[-1]) is int and args[-1] != 0)
+
+
+def _kind_of_elements(x: Any) -> str:
+    """The kind of dtype of an operand: that of an array or scalar, or a number's; of a list, ``"i"``, which it may be."""
+    if type(x) is TracedArray:
+        return x._element_type.kind
+    kind = x.proxy.python_type if type(x) is TracedNumber else type(x)
+    known: Any = {bool: "b", int: "i", float: "f", complex: "c"}.get(kind)
+    found: str = known or getattr(getattr(x, "dtype", None), "kind", "i")
+    return found
+
+
+def is_list_of_scalars(args: Any) -> bool:
+    """Whether an array is made of a list in which there are scalars, which may not fit a dtype that it is given."""
+    return bool(args) and isinstance(args[0], (list, tuple)) and is_traced(args[0])

@@ -1,5 +1,6 @@
 """Objects that say that they are of another class than their own: mocks, proxies, stand-ins for packages that are not here."""
 
+import types
 from unittest import mock
 
 import numpy as np
@@ -106,3 +107,12 @@ def test_a_class_that_the_program_makes():
     expected, (result, *names) = f(np.ones(2)), tnp.jit(f, strict=True)(np.ones(2))
     np.testing.assert_array_equal(result, expected[0])
     assert names == list(expected[1:])
+
+
+def test_the_dictionary_of_an_object_is_returned():
+    class Plain:
+        def __init__(self):
+            self.x = np.ones(2)
+
+    for made in (Plain(), types.SimpleNamespace(x=np.ones(2))):
+        assert tnp.jit(lambda o: [vars(o), o.x + 1], strict=True)(made)[0] is vars(made)

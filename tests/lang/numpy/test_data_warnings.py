@@ -190,3 +190,19 @@ def test_each_call_warns(f):
     for _ in range(3):
         result, messages = said(jitted, np.array([1 + 1j, 2]))
         assert (result, [m for m in messages if "runs eagerly" not in m]) == expected
+
+
+def test_writing_to_what_was_broadcast():
+    """NumPy warns of it, where the array repeats no element, too."""
+
+    def f(a, b):
+        c = np.broadcast_arrays(a, b)[1]
+        c *= 2
+        return c
+
+    for b in (3, np.arange(2)):
+        expected = said(f, np.ones((1, 2)), b)
+        jitted = tnp.jit(f)
+        for _ in range(2):
+            result, messages = said(jitted, np.ones((1, 2)), b)
+            assert (result, [m for m in messages if "runs eagerly" not in m]) == expected

@@ -164,7 +164,7 @@ class _Shadowed:
             made = {k: v for k, v in made.items() if k in now}
             made.update({k: v for k, v in now.items() if held.get(k, MISSING) is not v})
         made.update(self.stored)
-        self.inputs.watch(made, self.source)
+        self.inputs.watch(made, Source(f"{e}.__dict__", f"{description}.__dict__"), held)
         return made
 
     def guard_same_object(self) -> Any:

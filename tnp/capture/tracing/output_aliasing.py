@@ -82,7 +82,7 @@ def view_handle(
         if reshapes and base.strides_ is None:
             return _maybe_view(result, base)
         storage = base.storage
-        if returns == "read-only view" or any(repeats(b) for b in chain):
+        if returns == "read-only view" or _warns_of_writing(bsyms) or any(repeats(b) for b in chain):
             storage = _ReadOnly(storage, sealed=returns == "read-only view")
         return TracedArray(storage, _extended(base, steps), result, strides)
     return None
@@ -202,11 +202,16 @@ class _ReadOnly(Storage):
         return NeedsEager("it writes to what np.broadcast_arrays repeats, which NumPy only warns of")
 
 
+def _warns_of_writing(bsyms: Sequence[BoundSymbol]) -> bool:
+    """Whether NumPy warns where a result is written to, whether or not it repeats elements."""
+    return bool(bsyms) and bsyms[-1].sym.id == "numpy.broadcast_arrays"
+
+
 def repeated(made: TracedArray, bsyms: Sequence[BoundSymbol]) -> TracedArray:
     """An array that an operation made of numbers, not to be written through where it shows an element more than once."""
     producers: dict[str, BoundSymbol] = {}
     collect_prims(bsyms, producers)
     maker = producers.get(made._proxy.name)
-    if maker is None or not repeats(maker):
+    if (maker is None or not repeats(maker)) and not _warns_of_writing(bsyms):
         return made
     return TracedArray(_ReadOnly(made.storage, sealed=False), made.path, made._proxy, made._strides)

@@ -90,6 +90,8 @@ def call_with_out(
             raise NeedsEager(f"out= of {symbol.name} has another shape or dtype than its result")
         _check_storable(target, value, kwargs.get("casting", "same_kind"))
         if where is not True:
+            if target._element_type.kind == "c" and value._element_type.kind != "c":
+                raise NeedsEager("it stores real numbers into some of a complex array, of which NumPy warns")
             value = tracer.call(lnp.where, (tracer.array_handle(where), value, target), {})
         tracer.store(target, value, by_element=False)
     stored = tuple(value if target is None else target for target, value in zip(targets, results))

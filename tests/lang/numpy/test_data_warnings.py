@@ -200,9 +200,9 @@ def test_writing_to_what_was_broadcast():
         c *= 2
         return c
 
-    for b in (3, np.arange(2)):
-        expected = said(f, np.ones((1, 2)), b)
+    for make in (lambda: 3, lambda: np.arange(2)):
+        expected = said(f, np.ones((1, 2)), make())
         jitted = tnp.jit(f)
         for _ in range(2):
-            result, messages = said(jitted, np.ones((1, 2)), b)
+            result, messages = said(jitted, np.ones((1, 2)), make())
             assert (result, [m for m in messages if "runs eagerly" not in m]) == expected

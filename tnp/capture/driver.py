@@ -210,7 +210,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         library = storage.value.lang.library if storage.dirty else None
         if library is not None:
             library.written(storage.value)
-    inputs.array_objects.update((h.__tnp_value__().name, h) for h in inputs.arrays())
+    inputs.array_objects.update((h.__tnp_value__().name, h) for h in (*tracer.choices.chosen(), *inputs.arrays()))
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)
         if stored:

@@ -45,6 +45,16 @@ def chosen_twice(a, c):
     return v, w, x
 
 
+def view_of_the_chosen(a, c):
+    v = a if c[0] else a * 2
+    return v[...], v
+
+
+def only_a_view_of_the_chosen(a, c):
+    v = a if c[0] else a * 2
+    return (v[...],)
+
+
 def asked(a, c):
     b = a * 2
     v = b if c[0] else b + 1
@@ -60,7 +70,18 @@ def of_empty_views(a, c):
 
 
 @pytest.mark.parametrize(
-    "f", [of_argument, bound_to_two_names, view_or_array, of_three, chosen_twice, asked, of_empty_views]
+    "f",
+    [
+        of_argument,
+        bound_to_two_names,
+        view_or_array,
+        of_three,
+        chosen_twice,
+        asked,
+        of_empty_views,
+        view_of_the_chosen,
+        only_a_view_of_the_chosen,
+    ],
 )
 def test_branches_choose_objects(f):
     jitted = tnp.jit(f)

@@ -22,6 +22,10 @@ class Choices:
         arrays = [c for x in candidates if type(x) is TracedArray and not x.scalar for c in self.candidates(x)]
         self._found[id(chosen)] = chosen, list({id(c): c for c in arrays}.values())
 
+    def chosen(self) -> list[TracedArray]:
+        """The arrays that branches chose."""
+        return [chosen for chosen, _ in self._found.values()]
+
     def candidates(self, x: TracedArray) -> list[TracedArray]:
         """The arrays that ``x`` may be: itself, unless a branch chose it."""
         return self._found[id(x)][1] if id(x) in self._found else [x]

@@ -100,6 +100,8 @@ class OpTags(Enum):
     MAY_TAKE_READ_ONLY = auto()
     #: for large arrays, its parts compiled are faster than what a library makes of it
     BETTER_OPENED = auto()
+    #: an effect that only tells a library that its argument's memory was written
+    NOTES_WRITE = auto()
     #: sets how floating-point errors are reported, by keyword arguments; the result is what was set before
     ENTERS_ERRSTATE = auto()
     #: sets how they were reported before, its argument

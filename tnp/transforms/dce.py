@@ -247,7 +247,7 @@ _ACTS = frozenset((OpTags.EFFECT, OpTags.UPDATE))
 
 
 def _is_alias(bsym: BoundSymbol) -> bool:
-    if bsym.sym.id is not prims.reshape.id:
+    if bsym.sym is not prims.reshape:
         return False
     a, out = bsym.args[0], bsym.output
     is_known = sizes.is_known(a.shape) and sizes.is_known(out.shape)

@@ -67,7 +67,7 @@ def live(
     memory = set(memory)
     kept = []
     for b in reversed(bsyms):
-        stores = b.sym.id is prims.copy_.id and b.args[1].name in memory
+        stores = b.operation is prims.copy_ and b.args[1].name in memory
         stores = stores or (effects and b.has_tag_inside(OpTags.EFFECT))
         if stores or any(p.name in needed for p in b.flat_outputs) or not needed.isdisjoint(_sizes_made(b)):
             kept.append(b)
@@ -114,11 +114,11 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
     trace = current_trace()
     assert trace is not None
     for b in bsyms:
-        if b.sym.id is prims.copy_.id and b.args[1].name in memory:
+        if b.operation is prims.copy_ and b.args[1].name in memory:
             names.names[b.output.name] = names.of(b.args[0])
             memory.add(b.output.name)
             continue
-        if OpTags.EFFECT in b.sym.tags and b.sym.id is not prims.copy_.id:
+        if OpTags.EFFECT in b.sym.tags and b.operation is not prims.copy_:
             if not b.flat_outputs:
                 continue  # an assertion: it has held
             raise GradientError(

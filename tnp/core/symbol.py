@@ -153,6 +153,7 @@ class Symbol:
         "executor",
         "fn",
         "id",
+        "implements",
         "is_prim",
         "language",
         "meta",
@@ -176,8 +177,6 @@ class Symbol:
     updates: Mapping[int, int] | None = None
     #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
     templates: Templates | None = None
-    #: of an executor's own operation in a claimed trace, what it runs there; ``None`` for all others
-    implements: Symbol | None = None
     #: of such a one, the executor's operation as it was registered
     registered: Symbol | None = None
     #: by id and tags of what it runs, what :meth:`implementing` made
@@ -208,6 +207,8 @@ class Symbol:
         self.language = language
         self.executor = executor
         self.fn = fn
+        #: of an executor's own operation in a claimed trace, what it runs there; ``None`` for all others
+        self.implements: Symbol | None = None
         self.__doc__ = meta.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -340,7 +341,18 @@ class BoundSymbol:
     ('numpy.square', (<TensorProxy x: "cpu f64[2]">,), 'cpu f64[2]', ['square'])
     """
 
-    __slots__ = ("_inputs", "_outputs", "_tags", "args", "kwargs", "location", "output", "subsymbols", "sym")
+    __slots__ = (
+        "_inputs",
+        "_outputs",
+        "_tags",
+        "args",
+        "kwargs",
+        "location",
+        "operation",
+        "output",
+        "subsymbols",
+        "sym",
+    )
 
     def __init__(
         self,
@@ -352,6 +364,8 @@ class BoundSymbol:
         location: UserLocation | None = None,
     ) -> None:
         self.sym = sym
+        #: what is done, whoever does it: ``sym``, or what that stands for where an executor has claimed it
+        self.operation: Symbol = sym.implements or sym
         self.args = args
         self.kwargs = kwargs
         self.output = output
@@ -377,11 +391,6 @@ class BoundSymbol:
         if self._outputs is None:
             self._outputs = tuple(flat_proxies(self.output))
         return self._outputs
-
-    @property
-    def operation(self) -> Symbol:
-        """What is done, whoever does it: the symbol, or what it stands for where an executor has claimed that. Passes compare this."""
-        return self.sym.implements or self.sym
 
     def has_tag(self, tag: OpTags) -> bool:
         """Whether the symbol has ``tag``."""

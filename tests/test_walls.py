@@ -121,6 +121,12 @@ def test_files_are_one_sitting_long(path):
             assert "It has many methods: " in (ast.get_docstring(node) or ""), node.name
 
 
+@pytest.mark.parametrize("room", ["capture", "compile", "core", "inspect", "transforms"])
+def test_operations_are_told_apart_by_tags_and_identity(room):
+    names = re.compile(r"\b(?:sym|symbol|operation)\.name (?:==|!=|in|not in) ")
+    assert not [p.name for p in (ROOT / room).rglob("*.py") if names.search(p.read_text())]
+
+
 def test_locks_are_made_in_one_place():
     """``tnp.runtime.locks`` makes them anew in a forked child. Python 3.11's ``cached_property`` has one, too."""
     made = re.compile(r"threading\.(R?Lock|Condition|Semaphore)\b|from threading import|functools\.cached_property")

@@ -17,8 +17,8 @@ def acts_on_the_outside(trace: Trace) -> bool:
 
 
 def _acts(b: BoundSymbol) -> bool:
-    if b.sym.id == prims.set_attribute.id:
+    if b.sym is prims.set_attribute:
         return False
-    if b.sym.id == prims.copy_.id or b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
+    if b.sym is prims.copy_ or b.has_tag_inside(OpTags.EFFECT) or b.has_tag_inside(OpTags.RANDOM):
         return True
     return any(_acts(inner) for body in bodies_of(b) for inner in body.bound_symbols)

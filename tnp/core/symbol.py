@@ -100,6 +100,8 @@ class OpTags(Enum):
     MAY_TAKE_READ_ONLY = auto()
     #: for large arrays, its parts compiled are faster than what a library makes of it
     BETTER_OPENED = auto()
+    #: an effect that only tells a library that its argument's memory was written
+    NOTES_WRITE = auto()
     #: sets how floating-point errors are reported, by keyword arguments; the result is what was set before
     ENTERS_ERRSTATE = auto()
     #: sets how they were reported before, its argument
@@ -151,6 +153,7 @@ class Symbol:
         "executor",
         "fn",
         "id",
+        "implements",
         "is_prim",
         "language",
         "meta",
@@ -174,8 +177,6 @@ class Symbol:
     updates: Mapping[int, int] | None = None
     #: of an operation whose meta depends on its arguments alone, what it recorded on those that it was called with
     templates: Templates | None = None
-    #: of an executor's own operation in a claimed trace, what it runs there; ``None`` for all others
-    implements: Symbol | None = None
     #: of such a one, the executor's operation as it was registered
     registered: Symbol | None = None
     #: by id and tags of what it runs, what :meth:`implementing` made
@@ -206,6 +207,8 @@ class Symbol:
         self.language = language
         self.executor = executor
         self.fn = fn
+        #: of an executor's own operation in a claimed trace, what it runs there; ``None`` for all others
+        self.implements: Symbol | None = None
         self.__doc__ = meta.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -338,7 +341,18 @@ class BoundSymbol:
     ('numpy.square', (<TensorProxy x: "cpu f64[2]">,), 'cpu f64[2]', ['square'])
     """
 
-    __slots__ = ("_inputs", "_outputs", "_tags", "args", "kwargs", "location", "output", "subsymbols", "sym")
+    __slots__ = (
+        "_inputs",
+        "_outputs",
+        "_tags",
+        "args",
+        "kwargs",
+        "location",
+        "operation",
+        "output",
+        "subsymbols",
+        "sym",
+    )
 
     def __init__(
         self,
@@ -350,6 +364,8 @@ class BoundSymbol:
         location: UserLocation | None = None,
     ) -> None:
         self.sym = sym
+        #: what is done, whoever does it: ``sym``, or what that stands for where an executor has claimed it
+        self.operation: Symbol = sym.implements or sym
         self.args = args
         self.kwargs = kwargs
         self.output = output
@@ -375,11 +391,6 @@ class BoundSymbol:
         if self._outputs is None:
             self._outputs = tuple(flat_proxies(self.output))
         return self._outputs
-
-    @property
-    def operation(self) -> Symbol:
-        """What is done, whoever does it: the symbol, or what it stands for where an executor has claimed that. Passes compare this."""
-        return self.sym.implements or self.sym
 
     def has_tag(self, tag: OpTags) -> bool:
         """Whether the symbol has ``tag``."""

@@ -340,7 +340,7 @@ def memory_roots(bsyms: Iterable[BoundSymbol]) -> dict[str, str]:
     """Of values that look at another one's memory, or may do so, the name of that one."""
     found: dict[str, str] = {}
     for b in bsyms:
-        source = b.args[1] if b.sym.id == prims.copy_.id else b.args[0] if OpTags.VIEW in b.sym.tags else None
+        source = b.args[1] if b.sym is prims.copy_ else b.args[0] if OpTags.VIEW in b.sym.tags else None
         if isinstance(source, TensorProxy):
             found.update((p.name, found.get(source.name, source.name)) for p in b.flat_outputs if p.name != source.name)
     return found

@@ -142,14 +142,14 @@ def print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
         return f"{target}[...] = {literal(value, context)}"
     *before, last = path.steps
     for step in before:
-        if step.symbol.id == prims.select.id:  # with ``...``, for of one dimension it is an element else, no view
+        if step.symbol is prims.select:  # with ``...``, for of one dimension it is an element else, no view
             dim, index = step.args
             target = f"{target}[{key_string((*(slice(None),) * dim, index, Ellipsis), context)}]"
         else:
             target = view_expression(step.symbol, target, step.args, step.kwargs, context) or ""
     if last.symbol.id == "numpy.ndarray.getitem":
         return f"{target}[{key_string(last.args[0], context)}] = {literal(value, context)}"
-    if last.symbol.id == prims.select.id:  # of one dimension it is an element, no view
+    if last.symbol is prims.select:  # of one dimension it is an element, no view
         dim, index = last.args
         return f"{target}[{key_string((slice(None),) * dim + (index,), context)}] = {literal(value, context)}"
     target = view_expression(last.symbol, target, last.args, last.kwargs, context) or ""

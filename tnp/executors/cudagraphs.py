@@ -35,8 +35,6 @@ __all__ = ["Captured", "why_not"]
 MOST_GRAPHS = 8
 #: kinds of devices whose work can be captured
 DEVICES = frozenset((DeviceType.CUDA,))
-#: effects that are on tensors alone
-_EFFECTS = ("copy_", "increment_version")
 #: operations that read a device's memory on the host, or make as many elements as they find
 _READING = frozenset(("item", "nonzero", "searchsorted"))
 
@@ -73,7 +71,7 @@ def _reason(b: BoundSymbol) -> str | None:
     name = b.sym.name
     if is_control_flow(b):
         return "it has a loop or a branch that Python runs"
-    if name in _READING or (b.sym.name != "python_return" and any(_is_made(p) for p in b.flat_outputs)):
+    if name in _READING or (b.sym is not prims.python_return and any(_is_made(p) for p in b.flat_outputs)):
         return f"{name} reads a value on the host"
     function = getattr(b.sym, "fn", None)
     if getattr(function, "reads_host", False):
@@ -81,7 +79,8 @@ def _reason(b: BoundSymbol) -> str | None:
     is_opaque = isinstance(b.sym.id, str) and "torch_opaque." in b.sym.id
     if is_opaque and OpTags.RANDOM not in b.sym.tags:
         return f"{name} is an opaque call"
-    if OpTags.EFFECT in b.sym.tags and OpTags.RANDOM not in b.sym.tags and name not in _EFFECTS:
+    on_tensors = b.operation is prims.copy_ or OpTags.NOTES_WRITE in b.sym.tags or OpTags.RANDOM in b.sym.tags
+    if OpTags.EFFECT in b.sym.tags and not on_tensors:
         return f"{name} acts on more than tensors"
     return None
 
@@ -110,7 +109,7 @@ class Captured:
         self.written = [
             names.index(b.args[0].name)
             for b in trace.body
-            if b.sym.name == "increment_version" and b.args[0].name in names
+            if OpTags.NOTES_WRITE in b.sym.tags and b.args[0].name in names
         ]
         self.results = list({p.name: p for p in flat_proxies(trace.output)}.values())
         #: the program with its results side by side, and what makes of them what it returns

@@ -559,11 +559,11 @@ def _is_forward_key(key: Any) -> bool:
 
 
 def _step_key(b: BoundSymbol) -> Any:
-    return repr((b.sym.name, b.args[1:], b.kwargs))
+    return repr((b.operation.id, b.args[1:], b.kwargs))
 
 
 def _path_key(step: Any) -> Any:
-    return repr((step.symbol.name, step.args, step.kwargs))
+    return repr((step.symbol.id, step.args, step.kwargs))
 
 
 def _substituted(path: Path, names: dict[str, Any]) -> Path:

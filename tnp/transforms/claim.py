@@ -287,7 +287,7 @@ class _Claims:
         """Takes the names that a checker or a transform made, and how it computed numbers that the program now depends on."""
         self.new.take_names(scratch)
         if self.outer.value_guards:
-            self.outer.asked_numbers += [b for b in scratch.bound_symbols if b.operation.name in by_name]
+            self.outer.asked_numbers += [b for b in scratch.bound_symbols if by_name.get(b.sym.name) is not None]
 
     def _transform(self, bsym: BoundSymbol, executor: Any, transform: Any, executors: Sequence[Any]) -> None:
         """Runs an execution transform; what it records is claimed in its turn, and its results take the old names.

@@ -74,8 +74,8 @@ def may_raise(b: BoundSymbol) -> bool:
     operation = b.operation
     if operation is prims.size:
         return False
-    raises_itself = OpTags.VIEW not in operation.tags or OpTags.MAY_RAISE in operation.tags
-    if b.subsymbols and not raises_itself:  # a view, maybe of a position that is known
+    # A view that is made of others raises where one of those does, which is not at a position that is known.
+    if b.subsymbols and OpTags.VIEW in operation.tags and OpTags.MAY_RAISE not in operation.tags:
         return any(map(may_raise, b.subsymbols))
     if operation is prims.select:
         return type(b.args[2]) is not int or not sizes.is_known(b.args[0].shape)
@@ -247,7 +247,7 @@ _ACTS = frozenset((OpTags.EFFECT, OpTags.UPDATE))
 
 
 def _is_alias(bsym: BoundSymbol) -> bool:
-    if bsym.sym.id is not prims.reshape.id:
+    if bsym.sym is not prims.reshape:
         return False
     a, out = bsym.args[0], bsym.output
     is_known = sizes.is_known(a.shape) and sizes.is_known(out.shape)

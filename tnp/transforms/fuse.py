@@ -187,7 +187,7 @@ def _over_products(
 def _is_elementwise(b: BoundSymbol) -> bool:
     if b.subsymbols:
         return all(map(_is_elementwise, b.subsymbols))
-    return OpTags.ELEMENTWISE in b.sym.tags or b.sym.id == prims.broadcast_in_dim.id
+    return OpTags.ELEMENTWISE in b.sym.tags or b.sym is prims.broadcast_in_dim
 
 
 def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:

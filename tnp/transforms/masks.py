@@ -376,12 +376,13 @@ def _reduce(attempt: _Attempt, b: BoundSymbol) -> None:
         raise _Gather
     chosen = attempt.emit(prims.where, attempt.wide(mask, full.shape), full, neutral, shape=full.shape, dtype=a.dtype)
     every = (*range(mask.ndim), *rest)
-    if b.sym.name not in _OF_SOME:
+    says = _OF_SOME.get(b.sym.name)
+    if says is None:
         attempt.emit_into(b.output, b.sym, chosen, every)
         return
     some = attempt.emit(prims.any, mask, tuple(range(mask.ndim)), shape=(), dtype=mask.dtype)
     found_one = attempt.emit(b.sym, chosen, every, shape=b.output.shape, dtype=a.dtype)
-    message = f"zero-size array to reduction operation {_OF_SOME[b.sym.name]} which has no identity"
+    message = f"zero-size array to reduction operation {says} which has no identity"
     # No region holds what raises: an executor of single operations runs it.
     attempt.made.append(prims.require.bind(found_one, some, ValueError, message, output=b.output))
 

@@ -274,7 +274,7 @@ def _is_recorded(b: BoundSymbol) -> bool:
 
 def _stores(b: BoundSymbol) -> bool:
     """Whether a statement stores an attribute, of a module or another object."""
-    return b.sym.id == prims.set_attribute.id
+    return b.operation is prims.set_attribute
 
 
 def _program(name: str, names: Trace, args: Sequence[Proxy], bsyms: Iterable[BoundSymbol]) -> Trace:
@@ -328,7 +328,7 @@ def _apart(inputs: Sequence[TensorProxy], found: Sequence[TensorProxy | None], t
 
 def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
     """What is saved, copied where it is memory of an argument that the program writes to."""
-    written = {b.args[1].name for b in trace.bound_symbols if b.sym.id == prims.copy_.id}
+    written = {b.args[1].name for b in trace.bound_symbols if b.operation is prims.copy_}
     roots = views.memory_roots(trace.bound_symbols)
     written = {roots.get(name, name) for name in written}
     copies: dict[str, Proxy] = {}
@@ -340,7 +340,7 @@ def _in_own_memory(trace: Trace, saved: Sequence[Proxy]) -> list[Proxy]:
         for b in trace.bound_symbols:
             statements.append(b)
             for p in b.flat_outputs:
-                if p.name in copies and b.sym.id != prims.python_return.id:
+                if p.name in copies and b.operation is not prims.python_return:
                     statements.append(prims.clone.bind(p, output=copies[p.name]))
         trace.bound_symbols[:] = statements
     return [copies.get(p.name, p) for p in saved]

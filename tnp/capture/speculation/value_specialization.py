@@ -202,7 +202,7 @@ def _without_writes(bsyms: Iterable[BoundSymbol]) -> tuple[list[BoundSymbol], di
     kept = []
     for b in bsyms:
         b = b.substitute(names)
-        if b.sym.id == prims.copy_.id:
+        if b.operation is prims.copy_:
             names[b.output.name] = b.args[0]
         elif OpTags.PROGRAM not in b.sym.tags:
             kept.append(b)

@@ -198,32 +198,32 @@ def follow(chain: list[BoundSymbol], strides: Strides, *, contiguous_only: bool 
 
 def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
     a = bsym.args[0]
-    name = bsym.sym.name
-    if name == "slice":
+    sym = bsym.sym
+    if sym is prims.slice:
         steps = bsym.args[3] if len(bsym.args) > 3 else (1,) * a.ndim
         return tuple(s * step for s, step in zip(strides, steps))
-    if name == "dynamic_slice":
+    if sym is prims.dynamic_slice:
         dim, step = bsym.args[1], bsym.args[4]
         return tuple(s * step if i == dim else s for i, s in enumerate(strides))
-    if name == "flip":
+    if sym is prims.flip:
         return tuple(-s if i in bsym.args[1] else s for i, s in enumerate(strides))
-    if name == "transpose":
+    if sym is prims.transpose:
         return tuple(strides[d] for d in bsym.args[1])
-    if name == "squeeze":
+    if sym is prims.squeeze:
         return tuple(s for i, s in enumerate(strides) if i not in bsym.args[1])
-    if name == "select":
+    if sym is prims.select:
         return tuple(s for i, s in enumerate(strides) if i != bsym.args[1])
-    if name == "broadcast_in_dim":
+    if sym is prims.broadcast_in_dim:
         shape, dims = bsym.args[1], list(bsym.args[2])
         known = [sizes.equal(m, shape[d]) for m, d in zip(a.shape, dims)]
         if None in known:  # of length 1, and repeated, or as long as the other
             return None
         return tuple(strides[dims.index(d)] if d in dims and known[dims.index(d)] else 0 for d, n in enumerate(shape))
-    if name == "diagonal":
+    if sym is prims.diagonal:
         _, _, dim1, dim2 = bsym.args
         rest = tuple(s for i, s in enumerate(strides) if i not in (dim1, dim2))
         return (*rest, strides[dim1] + strides[dim2])
-    if name == "reshape":
+    if sym is prims.reshape:
         if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
             found = _with_ones(a.shape, strides, bsym.output.shape)
             if found is None and not is_contiguous(a.shape, strides):
@@ -233,6 +233,6 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         if found is None:
             raise NotAView
         return found
-    if name in ("real", "imag"):
+    if sym in (prims.real, prims.imag):
         return tuple(2 * s for s in strides)
-    return strides if name in ("bitcast", "as_language") else None
+    return strides if sym in (prims.bitcast, prims.as_language) else None

@@ -109,14 +109,14 @@ for _name, _prim in prims.registry.items():
 # Writes
 
 #: views through which a CuPy array can be written
-_WRITABLE = ("slice", "transpose", "squeeze", "flip", "select", "real", "imag")
+_WRITABLE = (prims.slice, prims.transpose, prims.squeeze, prims.flip, prims.select, prims.real, prims.imag)
 
 
 def _is_of_prims(path: Any) -> bool:
     """Whether every step of an update's path is a prim that is a view in CuPy, at positions that are known."""
     steps = path.steps if isinstance(path, views.Path) else ()
     return (path is None or isinstance(path, views.Path)) and all(
-        s.symbol.is_prim and s.symbol.name in _WRITABLE and not any(isinstance(x, NumberProxy) for x in s.args) for s in steps
+        s.symbol in _WRITABLE and not any(isinstance(x, NumberProxy) for x in s.args) for s in steps
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, prims
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
@@ -29,7 +29,7 @@ def _operand_dtypes(bsym: BoundSymbol) -> tuple[DType, ...]:
 def _is_supported(bsym: BoundSymbol) -> bool:
     if not isinstance(bsym.output, TensorProxy):
         return False
-    if bsym.sym.name == "pow" and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
+    if bsym.sym is prims.pow and bsym.output.dtype.kind == "i" and not _is_natural(bsym.args[1]):
         return False  # a negative power of an integer is an error
     return scalars.supports(bsym.sym.name, _operand_dtypes(bsym))
 

@@ -202,7 +202,7 @@ def _method(sym: Symbol, name: str) -> Implementation | None:
 
 def _print_ufunc_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     ufunc, *args = bsym.args
-    if bsym.sym.name == "at":  # its first argument is what it changes
+    if OpTags.UPDATE in bsym.sym.tags:  # its first argument is what it changes
         ufunc, args = args[0], [ufunc, *args[1:]]
     parts = [literal(a, context) for a in args] + [f"{k}={literal(v, context)}" for k, v in bsym.kwargs.items()]
     return f"{literal(ufunc, context)}.{bsym.sym.name}({', '.join(parts)})"
@@ -210,7 +210,7 @@ def _print_ufunc_method(bsym: BoundSymbol, context: dict[str, Any]) -> str:
 
 def _ufunc_method(sym: Symbol) -> Implementation:
     """A ufunc's method as itself: ``np.add.reduce(x, axis=1)``."""
-    if sym.name == "at":
+    if OpTags.UPDATE in sym.tags:
         return Implementation(in_place=_symbol("at", sym.meta, (), _print_ufunc_method, None), checker=_on_cpu)
     op = _symbol(sym.name, sym.meta, sym.tags, _statement(_print_ufunc_method), None)
     return Implementation(op, checker=_on_cpu)

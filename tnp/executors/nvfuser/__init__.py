@@ -81,7 +81,7 @@ class NvfuserExecutor(FusionExecutor):
         for b in prims:
             if b.sym.executor is not None or _OTHERS & b.sym.tags:
                 raise Refused(f"{b.sym.name} is left to others")
-            if b.sym.name == "matmul" and not (self.matmul or self.everything):
+            if OpTags.MATMUL in b.sym.tags and not (self.matmul or self.everything):
                 raise Refused("products of matrices are cuBLAS's")
             for p in b.flat_inputs:
                 if p.name not in writer.values:

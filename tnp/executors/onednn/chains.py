@@ -146,7 +146,7 @@ class _Units:
     def _convolution(self, b: BoundSymbol) -> _Unit | None:
         """The unit of a convolution alone, if it is one of ``float32`` on the CPU with two dimensions."""
         inner = b.subsymbols[0] if b.subsymbols else None
-        if inner is None or inner.sym.id != prims.convolution.id:
+        if inner is None or inner.sym is not prims.convolution:
             return None
         given = _arguments(b)
         x, weight, *sizes, groups = inner.args

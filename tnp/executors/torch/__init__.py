@@ -311,7 +311,9 @@ _VIEWS: dict[str, Callable[..., str]] = {
     "as_language": lambda e, context, a, name: e,
 }
 #: those through which a tensor can be written: torch's flip, and a reshape of strided memory, are copies
-_WRITABLE = ("slice", "transpose", "squeeze", "select", "diagonal", "bitcast", "real", "imag", "as_language")
+_WRITABLE = (
+    prims.slice, prims.transpose, prims.squeeze, prims.select, prims.diagonal, prims.bitcast, prims.real, prims.imag, prims.as_language,
+)  # fmt: skip
 
 for _name, _view in _VIEWS.items():
 
@@ -334,7 +336,7 @@ def _expressible(a: Any, value: Any, path: Any = None) -> bool:
     return (
         not _is_numpy_array(a)
         and (path is None or isinstance(path, views.Path))
-        and all(s.symbol.is_prim and s.symbol.name in _WRITABLE for s in steps)
+        and all(s.symbol in _WRITABLE for s in steps)
     )
 
 

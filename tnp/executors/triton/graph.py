@@ -98,7 +98,7 @@ def takes(bsym: BoundSymbol, *, random: bool = False) -> bool:
 
 def looks_up(bsym: BoundSymbol) -> bool:
     """Whether part of a bound symbol reads at positions that are data."""
-    return bsym.sym.name in ("take", "gather", "index_get") or any(map(looks_up, bsym.subsymbols))
+    return bsym.sym in (prims.take, prims.gather, prims.index_get) or any(map(looks_up, bsym.subsymbols))
 
 
 def rule(*names: str, checker: Checker = lambda bsym: True) -> Callable[[Rule], Rule]:

@@ -67,7 +67,7 @@ def live(
     memory = set(memory)
     kept = []
     for b in reversed(bsyms):
-        stores = b.sym.id is prims.copy_.id and b.args[1].name in memory
+        stores = b.operation is prims.copy_ and b.args[1].name in memory
         stores = stores or (effects and b.has_tag_inside(OpTags.EFFECT))
         if stores or any(p.name in needed for p in b.flat_outputs) or not needed.isdisjoint(_sizes_made(b)):
             kept.append(b)
@@ -123,11 +123,11 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
     trace = current_trace()
     assert trace is not None
     for b in bsyms:
-        if b.sym.id is prims.copy_.id and b.args[1].name in memory:
+        if b.operation is prims.copy_ and b.args[1].name in memory:
             names.names[b.output.name] = names.of(b.args[0])
             memory.add(b.output.name)
             continue
-        if b.sym.id is prims.size.id and b.args[0].name in names.names:
+        if b.operation is prims.size and b.args[0].name in names.names:
             a, dim = names.of(b.args)
             length = a.shape[dim]
             if getattr(length, "name", "") != b.output.name:  # another array stands here, and has its own length
@@ -135,7 +135,7 @@ def _run(bsyms: Iterable[BoundSymbol], names: _Values, memory: set[str]) -> None
                 if getattr(length, "name", "") in names.own_sizes:
                     trace.scope.append(prims.size.bind(a, dim, output=length))
                 continue
-        if OpTags.EFFECT in b.sym.tags and b.sym.id is not prims.copy_.id:
+        if OpTags.EFFECT in b.sym.tags and b.operation is not prims.copy_:
             if not b.flat_outputs:
                 continue  # an assertion: it has held
             raise GradientError(
@@ -172,7 +172,7 @@ def renamed(body: Body, names: dict[str, Any], shared: dict[str, Proxy] | None =
     arguments = {a.name for a in body.args}
     own: dict[str, Any] = {}
     for b in body.bound_symbols:
-        if b.sym.id is prims.size.id and b.args[0].name in arguments:
+        if b.operation is prims.size and b.args[0].name in arguments:
             n = b.output
             own[n.name] = shared.setdefault(n.name, NumberProxy(trace.make_name("n"), int, bound=n.bound, low=0))
     args = [shared.setdefault(a.name, like(a, {**names, **own})) for a in body.args]

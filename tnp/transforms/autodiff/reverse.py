@@ -96,7 +96,7 @@ class Reverse:
     def see_writes(self, program: Sequence[BoundSymbol]) -> None:
         """Notes which memory ``program`` writes to."""
         self.roots = views.memory_roots(program)
-        self.written = {b.args[1].name for b in program if b.sym.id == prims.copy_.id}
+        self.written = {b.args[1].name for b in program if b.operation is prims.copy_}
 
     def needs(self, p: Any) -> bool:
         """Whether anybody wants the cotangent of ``p``."""
@@ -149,7 +149,7 @@ class Reverse:
     def _note_positions(self, bsyms: Iterable[BoundSymbol]) -> None:
         for b in bsyms:
             self._note_positions(b.subsymbols)
-            if b.sym.id is prims.nonzero.id:
+            if b.operation is prims.nonzero:
                 self.positions.update((p.name, id(b)) for p in b.flat_outputs)
 
     def are_distinct(self, indices: Sequence[TensorProxy]) -> bool:
@@ -339,7 +339,7 @@ def _as_view(bsym: BoundSymbol) -> views.Path | None:
     if chain is None or len(chain) < 2 or any(b.sym.id not in WRITABLE for b in chain):
         return None
     if any(
-        b.sym.id is prims.broadcast_in_dim.id and sizes.equal(b.args[0].numel, b.output.numel) is not True
+        b.operation is prims.broadcast_in_dim and sizes.equal(b.args[0].numel, b.output.numel) is not True
         for b in chain
     ):
         return None

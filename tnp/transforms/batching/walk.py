@@ -181,7 +181,7 @@ class Walk:
                 self.run_one(b)
 
     def run_one(self, b: BoundSymbol) -> None:
-        if b.sym.id is prims.copy_.id and b.args[1].name in self.memory:
+        if b.operation is prims.copy_ and b.args[1].name in self.memory:
             self.memory.add(b.output.name)
             self.bind(b.output, self.of(b.args[0]))
             return
@@ -247,7 +247,7 @@ class Walk:
 
     def _of_numbers(self, b: BoundSymbol, args: list[Any]) -> Any:
         """Arithmetic on Python numbers of which some differ."""
-        if b.sym.id is prims.convert_number.id:
+        if b.operation is prims.convert_number:
             return Batched(clang.convert(args[0].array, dtype_of_number(b.output)))
         wanted = dtype_of_number(b.output)
         if wanted.kind == "b":

@@ -496,8 +496,9 @@ def _increment_version(t: torch.Tensor) -> None:
 
 #: tells autograd that a tensor's memory was written, so that what was saved of it is not used
 _INCREMENT_VERSION = Symbol(
-    "increment_version", lambda a: None, id="torch_effect.increment_version", is_prim=True, tags=(OpTags.EFFECT,),
-    namespace=Namespace("torch.autograd.graph", "import torch"), language=language, fn=_increment_version,
+    "increment_version", lambda a: None, id="torch_effect.increment_version", is_prim=True,
+    tags=(OpTags.EFFECT, OpTags.NOTES_WRITE), namespace=Namespace("torch.autograd.graph", "import torch"),
+    language=language, fn=_increment_version,
 )  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
 #: the kinds of most arguments that are no tensors

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body
@@ -197,7 +198,7 @@ class Program(IntegerCode):
         run = RULES.get(b.sym.name)
         if run is None:
             raise Refused(f"{b.sym.name} is not compiled in loops")
-        if b.sym.name != "select" or b.args[0].name != self.last_select:
+        if b.sym is not prims.select or b.args[0].name != self.last_select:
             self.flush()
         run(self, b if self.strips is None else self.strips.adapted(b))
 

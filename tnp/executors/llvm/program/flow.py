@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tnp.core import dtypes
+from tnp.core import dtypes, prims
 from tnp.core.prims.control_flow import unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, stored
@@ -209,7 +209,7 @@ class Carried:
                 self.memory[arg.name] = place
         for arg, init in zip(args, inits):
             if arg.name not in written:
-                self.variables[arg.name] = Variable(p, arg, p.value(init), changes_buffers=b.sym.name != "cond")
+                self.variables[arg.name] = Variable(p, arg, p.value(init), changes_buffers=b.sym is not prims.cond)
 
     @property
     def begins_with_an_array(self) -> bool:
@@ -410,12 +410,12 @@ def _asks_for_bits(p: Program, test: Any) -> bool:
     wrongly costs more than to compute both sides. Of other conditions the processor learns."""
     steps = {x.name: b for b in (p.blocks[-1].steps if p.blocks else ()) for x in b.flat_outputs}
     made = steps.get(test.name) if isinstance(test, Proxy) else None
-    if made is not None and made.sym.name in ("eq", "ne"):
+    if made is not None and made.sym in (prims.eq, prims.ne):
         made = next((b for x in made.flat_inputs if (b := steps.get(x.name)) is not None), None)
-    return made is not None and made.sym.name in _OF_BITS
+    return made is not None and made.sym in _OF_BITS
 
 
-_OF_BITS = frozenset(("bitwise_and", "bitwise_xor", "remainder"))
+_OF_BITS = frozenset((prims.bitwise_and, prims.bitwise_xor, prims.remainder))
 
 
 @step("cond")

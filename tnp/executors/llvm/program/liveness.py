@@ -59,4 +59,4 @@ class Block:
 
 def _read(b: BoundSymbol) -> list[Proxy]:
     """What a step reads the value of. Memory that a value is stored into is no value."""
-    return flat_proxies(b.args[0]) if b.sym.name == "copy_" else list(b.flat_inputs)
+    return flat_proxies(b.args[0]) if b.sym is prims.copy_ else list(b.flat_inputs)

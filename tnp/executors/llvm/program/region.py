@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
-from tnp.core import dtypes
+from tnp.core import dtypes, prims, views
 from tnp.core.devices import cpu
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow, stored
@@ -38,7 +38,7 @@ def takes(bsym: BoundSymbol, everything: bool = False, fast: bool = False) -> bo
     outputs = [p for p in bsym.flat_outputs if is_sized(p)]
     if not all(is_sized(p) and _is_numpys(p) for p in inputs) or not all(map(_is_numpys, outputs)):
         return False
-    if bsym.sym.name == "cond" and _hands_on(bsym):
+    if bsym.sym is prims.cond and _hands_on(bsym):
         return False
     try:
         key = [_usual(x) for x in inputs]
@@ -94,11 +94,11 @@ def _pays(bsym: BoundSymbol) -> bool:
     for body in bodies_of(bsym):
         for b in steps_of(body.bound_symbols):
             if is_control_flow(b):
-                if b.sym.name != "cond" and _pays(b):
+                if b.sym is not prims.cond and _pays(b):
                     return True
-            elif OpTags.VIEW not in b.sym.tags and b.sym.name not in ("copy_", "size", "matmul"):
-                stores = b.sym.name in ("update", "index_put")
-                made = flat_proxies(b.args[1 if b.sym.name == "update" else 2]) if stores else b.flat_outputs
+            elif OpTags.VIEW not in b.sym.tags and b.sym not in (prims.copy_, prims.size, prims.matmul):
+                value = {views.update: 1, prims.index_put: 2}.get(b.sym)
+                made = b.flat_outputs if value is None else flat_proxies(b.args[value])
                 largest = max(largest, *map(_elements, made), 0)
     return largest < LARGE
 

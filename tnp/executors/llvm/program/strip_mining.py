@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.elementwise_table import by_name
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.core.views import update
 from tnp.executors.llvm.program.liveness import steps_of
 
 __all__ = ["Strips", "Uncut", "plan"]
@@ -29,6 +31,7 @@ LEAST = 16
 #: iterations, and elements of a dimension, from which on strips are worth it
 MANY = 32
 
+_VIEWS = (prims.select, prims.dynamic_slice, prims.squeeze, prims.transpose, prims.slice)
 _ELEMENT_BY_ELEMENT = {*by_name, "where", "convert_element_type", "bitcast", "real", "imag", "complex", "clone"}
 
 _Dim = tuple[str, int]
@@ -54,7 +57,7 @@ class Strips:
 
     def reads_part(self, b: BoundSymbol) -> bool:
         """Whether an operation takes a part, which is cut, of an array that is not."""
-        return b.sym.name == "slice" and b.output.name in self.dims and b.args[0].name not in self.dims
+        return b.sym is prims.slice and b.output.name in self.dims and b.args[0].name not in self.dims
 
 
 class Uncut(Exception):
@@ -144,7 +147,7 @@ def _strip(length: int, rest: int) -> int:
 def _elements(step: BoundSymbol, cut: dict[str, int]) -> int:
     """The elements of what a step computes, without the dimension that is cut."""
     out = step.output
-    if not isinstance(out, TensorProxy) or step.sym.name in ("update", "copy_") or OpTags.VIEW in step.sym.tags:
+    if not isinstance(out, TensorProxy) or step.sym in (update, prims.copy_) or OpTags.VIEW in step.sym.tags:
         return 0
     return math.prod(n for d, n in enumerate(out.shape) if d != cut.get(out.name) and type(n) is int)
 
@@ -153,7 +156,7 @@ def _is_across(steps: Sequence[BoundSymbol], strides: dict[str, Sequence[int]], 
     """Whether iterations go along memory, and what is cut across."""
     across = along = 0
     for s in steps:
-        if s.sym.name != "select" or not isinstance(s.args[2], Proxy):
+        if s.sym is not prims.select or not isinstance(s.args[2], Proxy):
             continue
         name, dim = s.args[0].name, s.args[1]
         if name in strides and name in cut:
@@ -183,39 +186,39 @@ def _follow(dims: _Dims, b: BoundSymbol) -> None:
         for a in arrays:
             for d in range(len(a.shape)):
                 dims.link(a, d, out, d)
-    elif name == "copy_":
+    elif b.sym is prims.copy_:
         for d in range(len(out.shape)):
             dims.link(arrays[0], d, out, d)
             dims.link(arrays[1], d, out, d)
-    elif name == "update":
+    elif b.sym is update:
         _follow_update(dims, b)
-    elif name in ("select", "dynamic_slice", "squeeze", "transpose", "slice"):
+    elif b.sym in _VIEWS:
         _follow_view(dims, b, may_be_part=True)
-    elif name == "broadcast_in_dim":
+    elif b.sym is prims.broadcast_in_dim:
         for d, e in enumerate(b.args[2]):
             if _are_equal(arrays[0].shape[d], out.shape[e]):
                 dims.link(arrays[0], d, out, e)
             else:
                 dims.keep(arrays[0], d)
-    elif name != "full" or arrays:
+    elif b.sym is not prims.full or arrays:
         raise _Unknown
 
 
 def _follow_view(dims: _Dims, b: BoundSymbol, may_be_part: bool = False) -> None:
-    a, out, name = b.args[0], b.output, b.sym.name
-    if name in ("select", "squeeze"):
-        gone = [b.args[1]] if name == "select" else list(b.args[1])
+    a, out = b.args[0], b.output
+    if b.sym in (prims.select, prims.squeeze):
+        gone = [b.args[1]] if b.sym is prims.select else list(b.args[1])
         for d in gone:
             dims.keep(a, d)
         left = [d for d in range(len(a.shape)) if d not in gone]
     else:
-        left = list(b.args[1]) if name == "transpose" else list(range(len(a.shape)))
+        left = list(b.args[1]) if b.sym is prims.transpose else list(range(len(a.shape)))
     for e, d in enumerate(left):
-        cut = name == "dynamic_slice" and d == b.args[1]
+        cut = b.sym is prims.dynamic_slice and d == b.args[1]
         if cut:
             dims.keep(a, d)
             dims.keep(out, e)
-        elif name == "slice" and may_be_part and not _are_equal(a.shape[d], out.shape[e]):
+        elif b.sym is prims.slice and may_be_part and not _are_equal(a.shape[d], out.shape[e]):
             dims.keep(a, d)  # of an array that is only read, any part will do
         else:
             dims.link(a, d, out, e)
@@ -228,7 +231,7 @@ def _follow_update(dims: _Dims, b: BoundSymbol) -> None:
     current = base
     for inner in steps_of(b.subsymbols) if len(b.args) > 2 else ():
         if OpTags.VIEW in inner.sym.tags and inner.args[0].name == current.name:
-            if inner.sym.name not in ("select", "dynamic_slice", "squeeze", "transpose", "slice"):
+            if inner.sym not in _VIEWS:
                 raise _Unknown
             dims.add(inner.output)
             _follow_view(dims, inner)

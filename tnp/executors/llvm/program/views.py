@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tnp.core import prims
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Refused
@@ -177,10 +178,10 @@ def _broadcast_in_dim(p: Program, out: Any, a: Array, shape: Sequence[Any], dims
 def _words(p: Program, out: Any) -> str:
     """What NumPy says if what becomes ``out`` does not fit: that depends on who wants it in that shape."""
     for later in p.blocks[-1].steps if p.blocks else ():
-        if later.sym.name in ("index_put", "index_get"):
+        if later.sym in (prims.index_put, prims.index_get):
             if any(i.name == out.name for i in later.args[1]):
                 return INDICES
-            if later.sym.name == "index_put" and later.args[2].name == out.name:
+            if later.sym is prims.index_put and later.args[2].name == out.name:
                 return INDEXED
     return OPERANDS
 

@@ -234,7 +234,8 @@ class Executor:
 
 
 class OperatorExecutor(Executor):
-    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own.
+    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own;
+    ``options`` are among those that a subclass declares.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -450,8 +451,8 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
-    :meth:`fuse`.
+    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define
+    :meth:`can_fuse` and :meth:`fuse`, and may declare ``options``.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import FusionExecutor

@@ -142,7 +142,7 @@ def versions(function: Any, args: tuple[Any, ...]) -> dict[str, Callable[[], Any
 
     return {
         "tnp": lambda: tnp_version(function, arrays()),
-        "tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser_cupy", "cupy"]),
+        "tnp by nvFuser": lambda: tnp_version(function, arrays(), executors=["nvfuser[cupy]", "cupy"]),
         "tnp, CuPy's kernels": lambda: tnp_version(function, arrays(), executors=["cupy"]),
         "tnp, tensors": of_tensors,
         "tnp, tensors, cudagraphs": lambda: of_tensors(cudagraphs=True),

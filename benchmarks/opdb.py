@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 
 import tnp
+from tnp.executors.options import names_in
 from tnp.testing.torch_gradients import differentiable_operators, gradient_outcomes
 from tnp.testing.torch_samples import databases_operators, outcomes
 
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="where the table goes")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    options = {"executors": given.executors.split(",")} if given.executors else {}
+    options = {"executors": names_in(given.executors)} if given.executors else {}
     rows: dict[str, collections.Counter[str]] = {}
     reasons: dict[str, dict[str, None]] = {}
     if given.gradients:

@@ -7,7 +7,7 @@ import numpy as np
 import tnp
 from tnp.testing import assert_same
 
-EXECUTORS = ("numpy", "numpy_prims", "llvm")
+EXECUTORS = ("numpy", "numpy[prims]", "llvm")
 
 
 def copied(args):

@@ -6,7 +6,7 @@ import tnp
 from tnp.testing import assert_same
 
 #: on which programs of loops run; the last one's program shows the loops
-EXECUTORS = (None, ["torch"], ["numpy_prims"], ["numpy"])
+EXECUTORS = (None, ["torch"], ["numpy[prims]"], ["numpy"])
 
 
 def source(jitted, which=-1):

@@ -33,7 +33,7 @@ OWN = OpInfo(
     sample_input_generator=shapes_generator((2, 3), arguments=((1.5, 2.0),)),
     numpy_reference=lambda a, b, c: a * b + c,
     dtypes=("float64",),
-    executors=(executor, "numpy_prims"),
+    executors=(executor, "numpy[prims]"),
 )
 
 

@@ -73,7 +73,7 @@ from tnp.testing.gradients import check_gradients
 main(["prims.gamma", "--dtype", "float32"])  # the OpInfo, on all executors of the CPU
 gamma, x = prims.registry["gamma"], np.array([0.3, 1.0, 2.5, 7.0, -1.5])
 expected = [math.gamma(v) for v in x]
-for executors in (["numpy"], ["llvm"], ["torch_prims"]):
+for executors in (["numpy"], ["llvm"], ["torch_functions[prims]"]):
     f = tnp.jit(lambda a: gamma(a) * 2, executors=executors)
     np.testing.assert_allclose(f(x) / 2, expected, rtol=1e-12)
 f = tnp.jit(lambda n: math.gamma(n) + n)
@@ -105,7 +105,7 @@ def norms(a):
     return np.hypot.reduce(a, axis=1), np.hypot.reduce(a[:, :1], axis=1), np.hypot.reduce(a[:0])
 
 
-for executors in (["numpy_prims"], ["llvm"], ["torch_prims"]):
+for executors in (["numpy[prims]"], ["llvm"], ["torch_functions[prims]"]):
     f = tnp.jit(norms, executors=executors, strict=True)
     for found, expected in zip(f(x), norms(x), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -125,7 +125,7 @@ from tnp.testing.checks import check_op
 from tnp.testing.gradients import check_gradients
 
 (info,) = (i for i in opinfos.family("signal") if i.name == "poly")
-assert sum(check_op(info, executor, info.dtypes[1]) for executor in ("numpy", "numpy_prims", "llvm")) == 9
+assert sum(check_op(info, executor, info.dtypes[1]) for executor in ("numpy", "numpy[prims]", "llvm")) == 9
 f, x = tnp.jit(np.poly, strict=True), np.array([0.5, 2.0, -1.5])
 np.testing.assert_allclose(f(x), np.poly(x), rtol=1e-14)
 assert "= lnp.poly(" in str(tnp.last_traces(f)[0])
@@ -139,7 +139,7 @@ import torch, tnp
 
 args = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in ((3, 4), (3, 5), (2, 4, 5), (2,))]
 constants = [a.detach() for a in args]
-decomposed = ["llvm_everything", "torch_prims"]
+decomposed = ["llvm[everything]", "torch_functions[prims]"]
 for function, executors in ((torch.bilinear, None), (torch.nn.functional.bilinear, decomposed)):
     f = tnp.jit(lambda *a: function(*a), executors=executors, strict=True)
     torch.testing.assert_close(f(*constants), function(*constants))
@@ -192,7 +192,7 @@ def doubled(x):
     return x * 2.0
 
 
-f, g = tnp.jit(doubled, executors=["numpy_prims"], strict=True), tnp.jit(lambda x: x * 2, executors=["numpy_prims"])
+f, g = tnp.jit(doubled, executors=["numpy[prims]"], strict=True), tnp.jit(lambda x: x * 2, executors=["numpy[prims]"])
 for x in (np.arange(4.0), np.arange(4, dtype="float32"), np.float64(0.1)):
     assert (f(x) == doubled(x)).all() and f(x).dtype == x.dtype
     assert "add(" in str(tnp.last_traces(f)[-1]) and "multiply(" not in str(tnp.last_traces(f)[-1])

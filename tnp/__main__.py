@@ -63,13 +63,26 @@ def info() -> None:
     defaults = registry.get_default_executors()
     packages = registry.packages()
     for name, why_not in registry.availability().items():
-        default = ", by default" if any(e.name == name for e in defaults) else ""
+        default = next((f", by default{_with(name, e.name)}" for e in defaults if e.plain.name == name), "")
         package = f", from {packages[name]}" if packages.get(name) else ""
-        print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}")
+        print(f"  {name}: {f'not there: {why_not}' if why_not else f'available{default}{package}'}{_options(name)}")
     print("around whole programs")
     reason = _why_no_cudagraphs()
     print(f"  cudagraphs: {f'not there: {reason}' if reason else 'available, with jit(cudagraphs=True)'}")
     _print_cache()
+
+
+def _with(name: str, variant: str) -> str:
+    return "" if variant == name else f" as {variant}"
+
+
+def _options(name: str) -> str:
+    """The options that the executor has, if it is there."""
+    try:
+        executor = registry.get_executor(name)
+    except tnp.ExtensionError:  # of which the reason is told
+        return ""
+    return f"; options: {', '.join(sorted(executor.options))}" if executor is not None and executor.options else ""
 
 
 def _why_no_cudagraphs() -> str | None:

@@ -242,7 +242,7 @@ def test_keywords_that_some_versions_of_numpy_have(function, keyword, value):
     except TypeError:
         raises_as_eager(f, x)
     else:
-        for executors in ((), ("numpy_prims",)):
+        for executors in ((), ("numpy[prims]",)):
             assert_same(tnp.jit(f, executors=executors)(x), expected)
 
 
@@ -275,7 +275,7 @@ def test_traced_arrays_do_not_outlive_their_trace():
     assert type(kept[-1]) is np.ndarray
 
 
-@pytest.mark.parametrize("executors", [None, ["llvm_everything"], ["numpy_prims"]], ids=str)
+@pytest.mark.parametrize("executors", [None, ["llvm[everything]"], ["numpy[prims]"]], ids=str)
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "uint64"])
 @pytest.mark.parametrize("name", ["less", "equal", "not_equal", "greater_equal", "add", "maximum", "floor_divide"])
 def test_python_integers_beyond_a_dtype(name, dtype, executors):

@@ -186,7 +186,7 @@ WITH_OPAQUE_CALLS = ("scatters", "orders", "linalg", "fft", "opaque", "factories
 def test_operators(name):
     """What torch's functions are made of, and their gradients, is on their operands' device."""
     function = OPERATORS[name]
-    jitted = tnp.jit(function, executors=["torch_prims"], strict=name not in WITH_OPAQUE_CALLS)
+    jitted = tnp.jit(function, executors=["torch_functions[prims]"], strict=name not in WITH_OPAQUE_CALLS)
     x = meta(3, 4, 5)
     same_but_for_values(jitted(x), function(x))
     made = {str(p.device) for b in tnp.last_traces(jitted)[-1].body for p in b.flat_outputs if hasattr(p, "device")}
@@ -199,7 +199,7 @@ def test_operators(name):
 )
 def test_gradients(name):
     found = []
-    for function in (tnp.jit(OPERATORS[name], executors=["torch_prims"]), OPERATORS[name]):
+    for function in (tnp.jit(OPERATORS[name], executors=["torch_functions[prims]"]), OPERATORS[name]):
         x = meta(3, 4, 5, requires_grad=True)
         sum(t.sum() for t in torch.utils._pytree.tree_leaves(function(x)) if t.requires_grad).backward()
         found.append(x.grad)

@@ -185,7 +185,7 @@ def test_an_execution_transform_may_return_its_argument():
 
 def test_all_executors_are_listed():
     found = {e.name for e in tnp.get_all_executors()}
-    assert {"python", "numpy", "numpy_prims"} <= found
+    assert {"python", "numpy", "llvm"} <= found
 
 
 def test_default_executors_are_used_where_none_are_named():

@@ -175,8 +175,8 @@ def test_installed_executors_are_listed(tmp_path, monkeypatch, capsys):
     main(["info"])
     lines = dict(re.findall(r"^  (\w+): (.*)$", capsys.readouterr().out, re.MULTILINE))
     assert lines["ready"] == "available, from four_package 1.0"
-    assert lines["numpy"] == "available"
-    assert lines["llvm"] == "available, by default"
+    assert lines["numpy"] == "available; options: prims"
+    assert lines["llvm"] == "available, by default; options: everything"
     assert re.match(r"not there: two packages have an executor 'broken': (four|six)_package", lines["broken"])
     assert re.search(r"'gone' of four_package \(.*\) cannot be loaded: AttributeError", lines["gone"])
     assert re.search(r"'leaves' of four_package .* SystemExit\('no device'\)", lines["leaves"])

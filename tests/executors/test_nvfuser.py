@@ -46,7 +46,7 @@ EXAMPLES = int(os.environ.get("TNP_FUZZ_EXAMPLES", "12"))
 SAMPLES = int(os.environ.get("TNP_NVFUSER_SAMPLES", "0"))
 
 
-def jit(function, name="nvfuser_everything"):
+def jit(function, name="nvfuser[everything]"):
     return tnp.jit(function, executors=[name])
 
 
@@ -369,7 +369,7 @@ OPERATIONS = [i for i in opinfos if i.executors is None and i.torch_reference is
 
 @pytest.mark.parametrize("info", OPERATIONS if SAMPLES else OPERATIONS[::5], ids=lambda i: i.name)
 def test_operations(info, monkeypatch):
-    monkeypatch.setitem(EXECUTORS, "nvfuser", ("nvfuser_everything",))
+    monkeypatch.setitem(EXECUTORS, "nvfuser", ("nvfuser[everything]",))
     monkeypatch.setenv("TNP_CHECK", "0")
     taken = [d for d in (dtypes.float32, dtypes.float16, dtypes.int64, dtypes.bool8) if d in info.dtypes]
     for dtype in taken if SAMPLES else taken[:1]:
@@ -384,10 +384,10 @@ def test_random_programs(monkeypatch):
     fused = len(nvfuser_direct.compiled)
     for seed in range(EXAMPLES):
         program = random_program(random.Random(seed))
-        failure = first_failure(program, ("nvfuser_everything",))
+        failure = first_failure(program, ("nvfuser[everything]",))
         if failure is not None:
-            program, failure = minimised(program, failure, ("nvfuser_everything",))
-            pytest.fail(f"{failure}\n\n{program.script(('nvfuser_everything',))}", pytrace=False)
+            program, failure = minimised(program, failure, ("nvfuser[everything]",))
+            pytest.fail(f"{failure}\n\n{program.script(('nvfuser[everything]',))}", pytrace=False)
     assert len(nvfuser_direct.compiled) - fused > EXAMPLES / 2
 
 
@@ -397,7 +397,7 @@ def test_regions_on_the_memory_of_cupys_arrays(monkeypatch):
     cupy = pytest.importorskip("cupy", exc_type=ImportError)
     if cupy.__version__ != "0":
         pytest.skip("CuPy itself is installed: make test-gpu")
-    f = tnp.jit(regions.softmax, executors=["nvfuser_cupy", "cupy"])
+    f = tnp.jit(regions.softmax, executors=["nvfuser[cupy]", "cupy"])
     x = regions.matrix(5, 7)
     assert_same(f(x), regions.softmax(x))
     assert [b.sym.name for b in tnp.last_traces(f)[-1].body] == ["to_device", "nvfuser_cupy_fusion0", "to_host"]

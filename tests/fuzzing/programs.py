@@ -51,7 +51,7 @@ class Program:
         exec(self.arguments_source(k), scope)
         return scope[f"arguments{k}"]()
 
-    def script(self, executors: Sequence[str] | None = ("llvm_everything",)) -> str:
+    def script(self, executors: Sequence[str] | None = ("llvm[everything]",)) -> str:
         """The program as a file that compares itself; run with ``tests`` on the path."""
         parts = ["import numpy as np", "import tnp", "from tests.fuzzing import layout, values", "", self.source()]
         parts += [self.arguments_source(k) for k in range(len(self.calls))]

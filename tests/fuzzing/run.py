@@ -40,9 +40,10 @@ def generator(gradients: bool) -> tuple[Any, Any]:
 def worker(seeds: list[int], arguments: argparse.Namespace) -> None:
     """Runs programs, and writes a line of JSON before and after each."""
     from tests.fuzzing.language import Verdict
+    from tnp.executors.options import names_in
 
     program, judged = generator(arguments.gradients)
-    executors = arguments.executors.split(",") if arguments.executors else None
+    executors = names_in(arguments.executors) if arguments.executors else None
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             print(json.dumps({"seed": seed}), flush=True)
@@ -175,9 +176,10 @@ def _class_of(detail: str) -> str:
 def replay(seed: int, arguments: argparse.Namespace) -> None:
     """One program, what became of it, and, of one that fails, a smaller one that fails alike."""
     from tests.fuzzing.language import minimised
+    from tnp.executors.options import names_in
 
     program, judged = generator(arguments.gradients)
-    executors = arguments.executors.split(",") if arguments.executors else None
+    executors = names_in(arguments.executors) if arguments.executors else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(arguments.file) if arguments.file else Path(folder) / "program.py"
         if not arguments.file:

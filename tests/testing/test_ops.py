@@ -11,7 +11,7 @@ from tnp.testing import check_errors, check_op, opinfos, ops
 LLVM_DTYPES = {dtypes.bool8, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex128}
 
 #: on which executor the trace checker looks at every pass, with the main dtype: the one whose programs have most operations
-CHECKED = "numpy_prims"
+CHECKED = "numpy[prims]"
 
 
 #: ``make test-ops`` runs every sample with every dtype on every executor

@@ -59,7 +59,7 @@ def broadcast_cotangent(x):
     return u.sum()
 
 
-@pytest.mark.parametrize("executor", ("numpy", "numpy_prims", "llvm"))
+@pytest.mark.parametrize("executor", ("numpy", "numpy[prims]", "llvm"))
 def test_what_a_branch_broadcasts_is_not_written_to(executor):
     found = tnp.jit(tnp.grad(broadcast_cotangent), executors=[executor])(X)
     np.testing.assert_allclose(found, np.cos(X) * [0, 3, 1, 1, 1])
@@ -171,7 +171,7 @@ def test_lengths_known_at_run_time_through_two_loops():
     check_gradients(twice, [X])
 
 
-@pytest.mark.parametrize("executor", ("numpy", "torch", "llvm_everything"))
+@pytest.mark.parametrize("executor", ("numpy", "torch", "llvm[everything]"))
 @pytest.mark.parametrize("f", (lambda x: x[3, None], lambda x: x[3][None], lambda x: np.broadcast_to(x[2], (3,))))
 def test_elements_as_arrays(f, executor):
     g = tnp.jit(tnp.grad(lambda x: (f(x) ** 2).sum()), executors=[executor])

@@ -77,7 +77,7 @@ def test_an_empty_broadcast_array_is_not_written_to():
     assert_same(program(), np.ones(0))
 
 
-@pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy_prims"]))
+@pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy[prims]"]))
 def test_a_scalar_is_no_place_to_compute_into(executors):
     def f(x, a):
         y = x * 2

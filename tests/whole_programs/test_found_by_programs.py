@@ -12,7 +12,7 @@ import tnp
 from tnp.api import programs_of
 from tnp.testing import assert_same
 
-EXECUTORS = (None, ("numpy",), ("numpy_prims",))
+EXECUTORS = (None, ("numpy",), ("numpy[prims]",))
 X = np.arange(5.0)
 
 
@@ -122,9 +122,9 @@ def test_values_that_an_array_does_not_hold(function):
         for value in (-1, 300, 2.5, np.uint8(200), np.float32(np.nan), np.float64(0.1)):
             array = np.arange(3).astype(dtype)
             if isinstance(value, np.generic):
-                check(lambda a, v=value: function(a, v), (array,), on=(None, ("numpy_prims",)))
+                check(lambda a, v=value: function(a, v), (array,), on=(None, ("numpy[prims]",)))
             else:
-                check(function, (array, value), on=(None, ("numpy_prims",)))
+                check(function, (array, value), on=(None, ("numpy[prims]",)))
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_writes_through_ravel_of_a_part(turned):
     ],
 )
 def test_read_only_arrays_that_numpy_does_not_refuse(function):
-    for executors in (None, ("numpy_prims",)):
+    for executors in (None, ("numpy[prims]",)):
         jitted = tnp.jit(function, executors=executors)
         for _ in range(2):
             arrays = X.copy(), X.copy()

@@ -28,7 +28,7 @@ FOR_VALUES = {
 }
 
 #: the executors that programs run on here: NumPy, each operation opened down to prims, and the default
-EXECUTOR_NAMES = ("numpy", "numpy_prims", "llvm")
+EXECUTOR_NAMES = ("numpy", "numpy[prims]", "llvm")
 SEEDS = (0, 1, 2)
 
 

@@ -89,7 +89,7 @@ def tally():
     counts.check(0.5)
 
 
-@pytest.mark.parametrize("executors", [None, ("numpy_prims",)], ids=["numpy", "numpy_prims"])
+@pytest.mark.parametrize("executors", [None, ("numpy[prims]",)], ids=["numpy", "numpy[prims]"])
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_random_program(executors, tally, program):

@@ -18,9 +18,14 @@ from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, id_of
+from tnp.executors.options import identifier, name_with
 from tnp.runtime import locks
 
 __all__ = ["Executor", "Fused", "FusionExecutor", "Implementation", "OperatorExecutor", "Refusal", "Region", "value_of"]
+
+
+#: held while a variant of an executor is made
+_making = locks.lock()
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,10 @@ def _giving_proxies(name: str, meta: Callable[..., Any], may_give_none: bool) ->
 class Executor:
     """What all executors have: a ``name``, a ``version``, and the kind of arrays that their callables take and return.
 
-    Raises ``TypeError`` for a name that is no text.
+    A class may declare ``options``. An executor with some of them is a *variant* of it (:meth:`with_options`), whose name has them in
+    brackets.
+
+    Raises ``TypeError`` for a name that is no text, and ``ValueError`` for options that the class does not declare.
 
     >>> import tnp
     >>> numpy = tnp.extend.get_executor("numpy")
@@ -132,15 +140,36 @@ class Executor:
     fuser: FusionExecutor | None = None
     #: of that executor, too: the operations that copy an array, make uninitialised memory like it, and (maybe) large memory
     memory: tuple[Symbol, ...] | None = None
+    #: the options that it has → what each does, in words
+    options: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, name: str, *, version: Any = None) -> None:
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"an executor's name is a text, not {name!r}")
-        self.name = name
+        #: the options of this variant; none, if it is the executor itself
+        self.chosen_options = self._declared(name, options)
+        self.name = name_with(name, self.chosen_options)
         self.version = version
+        #: the executor without options: itself, or the one that it is a variant of
+        self.plain: Executor = self
+        self._variants: dict[frozenset[str], Executor] = {}
+
+    @classmethod
+    def _declared(cls, name: str, options: Iterable[str]) -> frozenset[str]:
+        """These options, if all are declared. Raises ``ValueError``."""
+        unknown = sorted(set(options) - cls.options.keys())
+        if unknown:
+            there = f"it has {', '.join(sorted(cls.options))}" if cls.options else "it has none"
+            raise ValueError(f"the executor {name} has no option {', '.join(map(repr, unknown))}; {there}")
+        return frozenset(options)
 
     def __repr__(self) -> str:
         return f"<executor {self.name}>"
+
+    @property
+    def identifier(self) -> str:
+        """The name as Python's names are written: what programs call its regions begins so."""
+        return identifier(self.name)
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         """How this executor runs ``sym`` by itself; ``None`` if it does not."""
@@ -151,6 +180,44 @@ class Executor:
         this executor, which have those that they replace as their parts, or as operations that others run better. Itself if there is
         nothing to do."""
         return trace
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Executors that are known by name are pickled by name, others like any object."""
+        from tnp.executors import registry
+
+        if registry.is_registered(self):
+            return registry.by_name, (self.name,)
+        return super().__reduce_ex__(protocol)
+
+    def with_options(self, *options: str) -> Executor:
+        """This executor with options besides those that it has: the same variant each time, in whatever order they are named. By name it
+        is ``"<executor>[<option>,<option>]"``.
+
+        Raises ``ValueError``, listing those that there are, for an option that the class does not declare.
+
+        >>> import tnp
+        >>> numpy = tnp.extend.get_executor("numpy")
+        >>> numpy.with_options("prims")
+        <executor numpy[prims]>
+        >>> numpy.with_options("prims") is tnp.extend.get_executor("numpy[prims]")
+        True
+        """
+        plain = self.plain
+        chosen = self.chosen_options | self._declared(plain.name, options)
+        if chosen == self.chosen_options:
+            return self
+        with _making:
+            found = plain._variants.get(chosen)
+            if found is None:
+                found = plain.make_variant(chosen)
+                found.plain = plain
+                plain._variants[chosen] = found
+        return found
+
+    def make_variant(self, options: frozenset[str]) -> Executor:
+        """A new executor like this one, which has no options, with these. For subclasses whose ``__init__`` takes other arguments than
+        ``name``, ``version`` and ``options``."""
+        return type(self)(self.name, version=self.version, options=options)
 
     def with_fastmath(self) -> Executor:
         """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
@@ -167,7 +234,8 @@ class Executor:
 
 
 class OperatorExecutor(Executor):
-    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own.
+    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own;
+    ``options`` are among those that a subclass declares.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -177,8 +245,8 @@ class OperatorExecutor(Executor):
     array([0., 2., 4.])
     """
 
-    def __init__(self, name: str, *, version: Any = None) -> None:
-        super().__init__(name, version=version)
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
+        super().__init__(name, version=version, options=options)
         self.implementations: dict[Any, Implementation] = {}
         self.operators: dict[str, Symbol] = {}
         self._lock = locks.lock()
@@ -315,11 +383,14 @@ class OperatorExecutor(Executor):
                 raise TypeError(f"{what}= takes a function, not {type(function).__name__} {function!r}")
         key = id_of(symbol_or_id)
         self.implementations[key] = Implementation(op, checker, execution_transform, grad_transform, in_place)
-        registrations.note(f"the executor {self.name} has another implementation", lambda f: f.uses(self))
+        users = (self, *self._variants.values())
+        registrations.note(f"the executor {self.name} has another implementation", lambda f: any(map(f.uses, users)))
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
-        """How this executor runs ``sym``; ``None`` if it does not. Subclasses may look further than the table."""
-        return self.implementations.get(sym.id)
+        """How this executor runs ``sym``; ``None`` if it does not. A variant runs what the executor runs that it is one of, if
+        nothing else was registered for it. Subclasses may look further than the tables."""
+        found = self.implementations.get(sym.id)
+        return found if found is not None or self.plain is self else self.plain.implementation_of(sym)
 
 
 @dataclass(frozen=True)
@@ -380,8 +451,8 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define :meth:`can_fuse` and
-    :meth:`fuse`.
+    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define
+    :meth:`can_fuse` and :meth:`fuse`, and may declare ``options``.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import FusionExecutor

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tnp.core.context import registrations
 from tnp.core.errors import ExtensionError, NoDeviceError
 from tnp.executors.base import Executor, OperatorExecutor
+from tnp.executors.options import canonical, plain_name, split
 from tnp.runtime import locks, signals
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "add_default_executor",
     "add_operator_executor",
     "availability",
+    "by_name",
     "deregister_executor",
     "executors_of_device",
     "get_all_executors",
@@ -35,6 +37,7 @@ __all__ = [
     "get_default_executors",
     "get_device_executors",
     "get_executor",
+    "is_registered",
     "known_names",
     "meaning",
     "packages",
@@ -62,12 +65,9 @@ class _Own(NamedTuple):
 _OWN: Mapping[str, _Own] = {
     "python": _Own("tnp.executors.python"),
     "numpy": _Own("tnp.executors.numpy"),
-    "numpy_prims": _Own("tnp.executors.numpy"),
     "llvm": _Own("tnp.executors.llvm", "llvmlite"),
-    "llvm_everything": _Own("tnp.executors.llvm", "llvmlite"),
     "torch": _Own("tnp.executors.torch", "torch"),
     "torch_functions": _Own("tnp.executors.torch.functions", "torch", "torch"),
-    "torch_prims": _Own("tnp.executors.torch.functions", "torch"),
     "torch_compile": _Own("tnp.executors.torch.compiled", "torch"),
     "onednn": _Own("tnp.executors.onednn", "torch", "torch"),
     "apex": _Own("tnp.executors.apex", "xentropy_cuda"),
@@ -75,14 +75,9 @@ _OWN: Mapping[str, _Own] = {
     "sdpa": _Own("tnp.executors.sdpa", "torch", "torch"),
     "transformer_engine": _Own("tnp.executors.transformer_engine", "transformer_engine"),
     "nvfuser": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
-    "nvfuser_cupy": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
-    "nvfuser_everything": _Own("tnp.executors.nvfuser", "nvfuser_direct"),
     "cupy": _Own("tnp.executors.cupy", "cupy"),
     "triton": _Own("tnp.executors.triton", "triton"),
-    "triton_cupy": _Own("tnp.executors.triton", "triton"),
     "triton_cross_entropy": _Own("tnp.executors.triton_cross_entropy", "triton"),
-    "triton_random": _Own("tnp.executors.triton", "triton"),
-    "triton_everything": _Own("tnp.executors.triton", "triton"),
 }
 
 _lock = locks.lock()
@@ -97,8 +92,10 @@ _of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
 def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
     """Makes an executor known by its name, so that ``tnp.jit(executors=["its name"])`` finds it, and returns it.
 
-    Raises ``ValueError`` if the name is that of another executor, unless ``replace`` is true, or that of one of tnp's own, and
-    ``TypeError`` for what is no executor.
+    Its variants are found by its name, and are not registered themselves.
+
+    Raises ``ValueError`` if the name is that of another executor, unless ``replace`` is true, or that of one of tnp's own, or if it has
+    options in brackets, and ``TypeError`` for what is no executor.
 
     >>> from tnp.extend import OperatorExecutor, deregister_executor, get_executor, register_executor
     >>> ex = register_executor(OperatorExecutor("mine"))
@@ -108,6 +105,10 @@ def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
     """
     if not isinstance(executor, Executor):
         raise TypeError(f"register_executor takes an executor, not {type(executor).__name__} {executor!r}")
+    if split(executor.name)[1]:
+        raise ValueError(
+            f"{executor.name!r} names options: register the executor without them, which has variants by name"
+        )
     with _lock:
         before = _executors.get(executor.name)
         own = _OWN.get(executor.name)
@@ -130,30 +131,36 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
     ``ValueError``. Those that were given the executor itself keep it. Raises ``ValueError`` for one of tnp's own. An example is at
     :func:`register_executor`.
     """
-    name = name_or_executor if isinstance(name_or_executor, str) else name_or_executor.name
-    if name in _OWN:
+    name = _name(name_or_executor)
+    if plain_name(name) in _OWN:
         raise ValueError(
             f"{name!r} is one of tnp's own executors; remove_default_executor takes it out of the defaults"
         )
     with _lock:
         for listed in (_default, _always):
-            listed[:] = [e for e in listed if _name(e) != name]
+            listed[:] = [e for e in listed if name not in (_name(e), plain_name(_name(e)))]
         _executors.pop(name, None)
     _lists_changed(f"the executor {name} was deregistered")
 
 
 def get_executor(name: str) -> Executor | None:
-    """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here.
+    """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here. Options in brackets
+    behind the name, in any order, name a variant (:meth:`Executor.with_options`).
 
-    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs, cannot be loaded.
+    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs, cannot be loaded, and
+    ``ValueError`` for options that the executor does not have.
 
     >>> import tnp
-    >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus")
-    (<executor numpy>, None)
+    >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus"), tnp.extend.get_executor("llvm[everything]")
+    (<executor numpy>, None, <executor llvm[everything]>)
     """
     found = _executors.get(name)
     if found is not None:
         return found
+    plain, options = split(name)
+    if options:
+        without = get_executor(plain)
+        return None if without is None else without.with_options(*options)
     own = _OWN.get(name)
     if own is not None:
         if own.needs is None or importlib.util.find_spec(own.needs) is not None:
@@ -242,11 +249,27 @@ def executors_of_device(device: str) -> tuple[str, ...] | None:
     if importlib.util.find_spec("cupy") is None:
         raise NoDeviceError("device='cuda' needs CuPy, which is not installed: pip install 'tnp[cupy]'")
     fusing = all(importlib.util.find_spec(name) is not None for name in ("triton", "torch"))
-    return ("triton_cupy", "cupy") if fusing else ("cupy",)
+    return ("triton[cupy]", "cupy") if fusing else ("cupy",)
+
+
+def is_registered(executor: Executor) -> bool:
+    """Whether the executor, or the one that it is a variant of, is found by its name."""
+    plain = executor.plain
+    return _executors.get(plain.name) is plain and plain.with_options(*executor.chosen_options) is executor
+
+
+def by_name(name: str) -> Executor:
+    """The executor of that name. Raises ``ValueError``, listing those known, if there is none.
+
+    >>> by_name("numpy[prims]")
+    <executor numpy[prims]>
+    """
+    (found,) = resolve([name])
+    return found
 
 
 def known_names() -> list[str]:
-    """The names that :func:`get_executor` knows, whether what they stand for can be imported here or not."""
+    """The names that :func:`get_executor` knows, without options, whether what they stand for can be imported here or not."""
     return sorted({*_executors, *_OWN, *_installed()})
 
 
@@ -321,11 +344,17 @@ def get_always_executors(languages: Iterable[str] | None = None) -> tuple[Execut
 
 
 def _name(e: str | Executor) -> str:
-    return e if isinstance(e, str) else e.name
+    return canonical(e) if isinstance(e, str) else e.name
+
+
+def _own(e: str | Executor) -> _Own | None:
+    """The row of one of tnp's own executors, or of a variant of it."""
+    return _OWN.get(plain_name(_name(e)))
 
 
 def _language(e: str | Executor) -> str | None:
-    return _OWN[_name(e)].language if _name(e) in _OWN else None
+    own = _own(e)
+    return None if own is None else own.language
 
 
 def _found(listed: Iterable[str | Executor]) -> tuple[Executor, ...]:
@@ -372,9 +401,9 @@ def set_always_executors(executors: Iterable[Executor | str]) -> None:
 
     >>> from tnp.extend import get_always_executors, set_always_executors
     >>> before = get_always_executors()
-    >>> set_always_executors(["python", "numpy_prims"])
+    >>> set_always_executors(["python", "numpy[prims]"])
     >>> get_always_executors()
-    (<executor python>, <executor numpy_prims>)
+    (<executor python>, <executor numpy[prims]>)
     >>> set_always_executors(before)
     """
     _set(_always, resolve(executors))
@@ -393,7 +422,7 @@ def remove_always_executor(executor: Executor | str) -> None:
 
 
 def _without(listed: Iterable[str | Executor], executor: Executor | str) -> list[str | Executor]:
-    if isinstance(executor, str) and executor not in map(_name, listed):
+    if isinstance(executor, str) and _name(executor) not in map(_name, listed):
         resolve([executor])  # raises if there is none
     return [e for e in listed if _name(e) != _name(executor)]
 
@@ -408,11 +437,15 @@ def meaning(executors: Iterable[Any] | None, always: Iterable[Any] | None) -> tu
     """What two lists stand for at the moment (``None``: the default ones), to be compared: by name those of tnp's own, which this does
     not import, and ``None`` for names that are nobody's now."""
     lists = (_default if executors is None else executors, _always if always is None else always)
-    return tuple(tuple(_name(e) if _name(e) in _OWN else _now(e) for e in listed) for listed in lists)
+    return tuple(tuple(_name(e) if _own(e) is not None else _now(e) for e in listed) for listed in lists)
 
 
 def _now(e: str | Executor) -> Executor | None:
-    return e if isinstance(e, Executor) else _executors.get(e)
+    if isinstance(e, Executor):
+        return e
+    plain, options = split(e)
+    found = _executors.get(plain)
+    return found.with_options(*options) if found is not None and found.options.keys() >= set(options) else None
 
 
 def _lists_changed(what: str) -> None:
@@ -420,8 +453,8 @@ def _lists_changed(what: str) -> None:
 
 
 def resolve(executors: Iterable[Any]) -> list[Executor]:
-    """Executors for what a user named. Raises ``ValueError``, listing those known, for a name that is none, and ``TypeError`` for
-    what is neither an executor nor a name."""
+    """Executors for what a user named. Raises ``ValueError``, listing those known, for a name that is none, or has options that there are
+    not, and ``TypeError`` for what is neither an executor nor a name."""
     if isinstance(executors, (str, Executor)):
         raise TypeError(f"executors takes a list of executors or their names, not {executors!r}")
     found = []
@@ -430,7 +463,7 @@ def resolve(executors: Iterable[Any]) -> list[Executor]:
             raise TypeError(f"an executor, or its name, was expected, not {type(e).__name__} {e!r}")
         made = e if isinstance(e, Executor) else get_executor(e)
         if made is None:
-            own = _OWN.get(e)
+            own = _own(e)
             why = "" if own is None else f" (it needs the package {own.needs})"
             raise ValueError(f"there is no executor {e!r} here{why}; known are {', '.join(known_names())}")
         found.append(made)

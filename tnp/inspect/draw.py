@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Iterable
@@ -130,7 +131,7 @@ def _is_fusion(b: BoundSymbol) -> bool:
 
 
 def _colour(b: BoundSymbol) -> str:
-    return _COLOURS.get(str(getattr(b.sym.executor, "name", "")).partition("_")[0], "#eeeeee")
+    return _COLOURS.get(re.split(r"[_\[]", getattr(b.sym.executor, "name", ""))[0], "#eeeeee")
 
 
 def _once(proxies: Iterable[Proxy]) -> list[Proxy]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Container, Iterator
@@ -127,7 +128,7 @@ def check_op(
     for i, sample in enumerate(info.samples(kind, device=device)):
         if only is None or i in only:
             count += 1
-            options = [f"--executor {executor}", f"--dtype {kind}", f"--sample {i}"]
+            options = [f"--executor {shlex.quote(executor)}", f"--dtype {kind}", f"--sample {i}"]
             options += [f"--device {device}"] if device != "cpu" else []
             with _reproduced_by(_command(info, source, *options), sample):
                 check_sample(info, sample, executor, kind)
@@ -157,7 +158,7 @@ def check_gradient(
         if only is not None and i not in only:
             continue
         count += 1
-        command = _command(info, source, "--gradients", f"--executor {executor}", f"--sample {i}")
+        command = _command(info, source, "--gradients", f"--executor {shlex.quote(executor)}", f"--sample {i}")
         with _reproduced_by(command, sample):
             if info.torch_reference is None:
                 executors = info.executor_lists()[executor]

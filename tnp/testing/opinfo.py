@@ -19,8 +19,8 @@ __all__ = ["ALL_DTYPES", "EXECUTORS", "TORCH_EXECUTORS", "DecorateInfo", "OpInfo
 #: the executor lists that every operation of NumPy's is tested with, by name
 EXECUTORS: dict[str, tuple[Any, ...] | None] = {
     "numpy": ("numpy",),
-    "numpy_prims": ("numpy_prims",),
-    "llvm": ("llvm_everything",),
+    "numpy[prims]": ("numpy[prims]",),
+    "llvm": ("llvm[everything]",),
 }
 if importlib.util.find_spec("torch") is not None:
     EXECUTORS["torch"] = ("torch",)
@@ -28,7 +28,7 @@ if importlib.util.find_spec("torch") is not None:
 #: those of operations of torch's: the default executors, and those that open every function to prims
 TORCH_EXECUTORS: dict[str, tuple[Any, ...] | None] = {
     "default": None,
-    "torch_prims": ("llvm_everything", "torch_prims"),
+    "torch_functions[prims]": ("llvm[everything]", "torch_functions[prims]"),
 }
 
 ALL_DTYPES = tuple(d for d in core_dtypes.ALL if d is not core_dtypes.bfloat16)

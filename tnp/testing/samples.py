@@ -108,7 +108,7 @@ def elementwise_generator(nargs: int) -> Generator:
     >>> import numpy as np
     >>> from tnp.testing import OpInfo, check_op, elementwise_generator
     >>> info = OpInfo(lambda a, b, c: a * b + c, "madd", sample_input_generator=elementwise_generator(3))
-    >>> check_op(info, "numpy_prims", "float32")
+    >>> check_op(info, "numpy[prims]", "float32")
     9
     """
     if nargs <= 2:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import shlex
 import types
 import warnings
 from collections.abc import Callable, Iterator
@@ -160,7 +161,7 @@ def outcomes(
     if executor is not None:
         options["executors"] = info.executor_lists()[executor]
     for i, sample in samples:
-        command = f"python -m tnp.testing {info.name} --executor {executor or 'default'} --dtype {kind} --sample {i}"
+        command = f"python -m tnp.testing {info.name} --executor {shlex.quote(executor or 'default')} --dtype {kind} --sample {i}"
         found = _outcome(info, sample, command, options)
         if found is not None:
             yield found

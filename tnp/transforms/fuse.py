@@ -55,8 +55,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         if not stores and first.fuser.updates_inputs and len(outputs) == 1:
             stores = _over_products(group, inputs, outputs[0], products - needed)
-        taken = (any(f"{e.name}_fusion{i}" in new for e in executors) for i in itertools.count())
-        name = f"{first.fuser.name}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
+        taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
+        name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
         region = make_region(tuple(group), inputs, outputs, stores, alone, whole)

@@ -36,7 +36,7 @@ horner_opinfo = OpInfo(
     error_input_generator=_errors,
     numpy_reference=np.polyval,
     dtypes=("float32", "float64"),
-    executors=("horner", "numpy_prims"),
+    executors=("horner", "numpy[prims]"),
     domain=(-1.5, 1.5),
     supports_grad=True,
 )

@@ -137,7 +137,7 @@ def test_lists_of_attributes_are_as_before_an_attempt():
     """Those that the program has stored, too: nothing in them is of an iteration that was traced on trial."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(10, 2)), rng.normal(size=10)
-    for executors in (None, ["numpy"], ["numpy_prims"]):
+    for executors in (None, ["numpy"], ["numpy[prims]"]):
         eager, traced = Perceptron(), Perceptron()
         jitted = tnp.jit(traced.fit, executors=executors)
         for _ in range(2):

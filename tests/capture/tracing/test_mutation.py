@@ -196,7 +196,7 @@ def write_then_read_many_views(x):
     return a + 0, b + 0, c + 0
 
 
-@pytest.mark.parametrize("executors", [None, ("numpy_prims",)], ids=["numpy", "numpy_prims"])
+@pytest.mark.parametrize("executors", [None, ("numpy[prims]",)], ids=["numpy", "numpy[prims]"])
 @pytest.mark.parametrize(
     "f",
     [
@@ -211,7 +211,7 @@ def test_one_array(f, executors):
     same(f, a34(), executors=executors)
 
 
-@pytest.mark.parametrize("executors", [None, ("numpy_prims",)], ids=["numpy", "numpy_prims"])
+@pytest.mark.parametrize("executors", [None, ("numpy[prims]",)], ids=["numpy", "numpy[prims]"])
 @pytest.mark.parametrize("f", [out_argument, out_with_where, both_arguments])
 def test_two_arrays(f, executors):
     same(f, a34(), a34() * 2, executors=executors)
@@ -342,6 +342,6 @@ def test_linear_algebra_errors_come_at_their_place():
 
 def test_a_bool_array_squared_is_int8_as_in_numpy():
     a = np.array([True, False])
-    for executors in (None, ["numpy"], ["llvm_everything"]):
+    for executors in (None, ["numpy"], ["llvm[everything]"]):
         f = tnp.jit(lambda a: (a**2, a**3, np.power(a, 2)), executors=executors)
         assert_same(f(a), (a**2, a**3, np.power(a, 2)), exact=True)

@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 
-EXECUTORS = ((), ("numpy_prims",))
+EXECUTORS = ((), ("numpy[prims]",))
 
 
 def _matrix():
@@ -128,7 +128,7 @@ def _compare(function, layout, executors):
         np.testing.assert_array_equal(argument, expected_argument)
 
 
-@pytest.mark.parametrize("executors", EXECUTORS, ids=("numpy", "numpy_prims"))
+@pytest.mark.parametrize("executors", EXECUTORS, ids=("numpy", "numpy[prims]"))
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", VIEWS | COPIES)
 def test_write_through_a_result(name, layout, executors):
@@ -340,7 +340,7 @@ def _sharing(results, arguments):
     return [(np.shares_memory(r, a), r is a, r.flags.writeable) for r, a in zip(results, arguments, strict=True)]
 
 
-@pytest.mark.parametrize("executors", [("numpy",), ("numpy_prims",), ("llvm_everything",), None])
+@pytest.mark.parametrize("executors", [("numpy",), ("numpy[prims]",), ("llvm[everything]",), None])
 @pytest.mark.parametrize("layout", MEMORY)
 def test_what_may_be_a_copy_is_one_where_numpy_copies(layout, executors):
     """On every executor results are views, copies, or the argument itself where NumPy's are, and writes through either are seen alike."""

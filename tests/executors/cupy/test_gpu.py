@@ -92,16 +92,16 @@ def names(f):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize(("function", "arguments"), CASES, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(CASES)])
 def test_programs_by_nvfuser(function, arguments, dtype):
-    needs("nvfuser_cupy")
-    f = tnp.jit(function, executors=["nvfuser_cupy", "cupy"])
+    needs("nvfuser")
+    f = tnp.jit(function, executors=["nvfuser[cupy]", "cupy"])
     assert_same(f(*arguments(dtype)), function(*arguments(dtype)))
     assert any("nvfuser" in name for name in names(f))
 
 
 def test_a_chain_by_nvfuser_is_bitwise_that_of_numpy():
-    needs("nvfuser_cupy")
+    needs("nvfuser")
     a, b = abs(matrix(300, 400, np.float32)), abs(matrix(300, 400, np.float32))
-    f = tnp.jit(regions.chain, executors=["nvfuser_cupy", "cupy"])
+    f = tnp.jit(regions.chain, executors=["nvfuser[cupy]", "cupy"])
     assert_same(f(a, b), regions.chain(a, b), exact=True)
 
 

@@ -68,7 +68,7 @@ def test_no_memory_on_cupys_device(monkeypatch):
 )
 def test_no_memory_and_a_lost_device_in_a_triton_region(error, monkeypatch, recwarn):
     pytest.importorskip("triton", exc_type=ImportError)
-    f = tnp.jit(chain, executors=["triton_everything"])
+    f = tnp.jit(chain, executors=["triton[everything]"])
     a = np.ones(5)
     f(a, a)
     monkeypatch.setattr(torch, "empty", failing_once(torch.empty, error))

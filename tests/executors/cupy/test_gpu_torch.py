@@ -80,7 +80,7 @@ def test_random_numbers_in_a_graph_are_those_of_eager():
 
 
 def test_random_numbers_of_kernels():
-    f = tnp.jit(lambda x: (torch.rand_like(x) + x, torch.randn_like(x) + x), executors=["triton_random"])
+    f = tnp.jit(lambda x: (torch.rand_like(x) + x, torch.randn_like(x) + x), executors=["triton[random]"])
     x = torch.zeros(1000, 1000, device="cuda")
     (u, n), (v, _) = f(x), f(x)
     assert not torch.equal(u, v)

@@ -22,7 +22,7 @@ try:
 except engine.Unavailable as unavailable:
     pytest.skip(str(unavailable), allow_module_level=True)
 
-EVERYTHING = ["llvm_everything", "numpy"]
+EVERYTHING = ["llvm[everything]", "numpy"]
 #: iterations that nobody waits for
 MANY = 10**13
 

@@ -56,7 +56,7 @@ def check(random, executors, tally):
         pytest.fail(f"{failure}\n\n{program.script(executors)}", pytrace=False)
 
 
-@pytest.mark.parametrize("executors", [("llvm_everything",), None], ids=["llvm_everything", "default"])
+@pytest.mark.parametrize("executors", [("llvm[everything]",), None], ids=["llvm[everything]", "default"])
 @seeded
 @SETTINGS
 @given(st.randoms(use_true_random=False))
@@ -74,7 +74,7 @@ def test_random_program_in_small_blocks(tally, random):
             for name, value in constants.items():
                 patched.setattr(importlib.import_module(f"tnp.executors.llvm.{module}"), name, value)
         with within_bounds():
-            check(random, ("llvm_everything",), tally)
+            check(random, ("llvm[everything]",), tally)
 
 
 # What the fuzzer has found
@@ -92,7 +92,7 @@ def test_arrays_that_kernels_do_not_take_keep_states_that_are_read_later():
         return [layout("misaligned", np.arange(5, dtype=np.int32)[:1]), np.zeros(0, bool)]
 
     mine, eagers = arguments(), arguments()
-    assert_same(tnp.jit(state_of_an_array, executors=["llvm_everything"])(*mine), state_of_an_array(*eagers))
+    assert_same(tnp.jit(state_of_an_array, executors=["llvm[everything]"])(*mine), state_of_an_array(*eagers))
     assert_same(mine, eagers, what="arguments")
 
 
@@ -101,7 +101,9 @@ def test_tiles_are_not_longer_than_rows(monkeypatch):
         monkeypatch.setattr(f"tnp.executors.llvm.emit.loops.{name}", value)
     a = np.arange(48).reshape(4, 12) % 5 == 0
     with within_bounds():
-        np.testing.assert_array_equal(tnp.jit(lambda a: a.max(axis=0), executors=["llvm_everything"])(a), a.max(axis=0))
+        np.testing.assert_array_equal(
+            tnp.jit(lambda a: a.max(axis=0), executors=["llvm[everything]"])(a), a.max(axis=0)
+        )
 
 
 def center_scan(a):
@@ -147,7 +149,7 @@ def test_found(function, argument):
     mine, eagers = argument.copy(order="K"), argument.copy(order="K")
     if 0 in argument.strides:
         mine = eagers = argument
-    assert_same(tnp.jit(function, executors=["llvm_everything"])(mine), function(eagers))
+    assert_same(tnp.jit(function, executors=["llvm[everything]"])(mine), function(eagers))
     assert_same(mine, eagers, exact=True, what="the argument")
 
 
@@ -155,7 +157,7 @@ def test_negative_powers_of_integers():
     def power(a, b):
         return (a + a) ** b
 
-    f = tnp.jit(power, executors=["llvm_everything"])
+    f = tnp.jit(power, executors=["llvm[everything]"])
     a = np.arange(1, 5)
     np.testing.assert_array_equal(f(a, a), power(a, a))
     with pytest.raises(ValueError, match="negative integer powers"):
@@ -213,7 +215,7 @@ def test_large_strides(sparse, function, dtype, strides, offset):
     x[...] = np.arange(9).reshape(3, 3)
     expected_x = x.copy()
     expected = function(expected_x)
-    actual = tnp.jit(function, executors=["llvm_everything"])(x)
+    actual = tnp.jit(function, executors=["llvm[everything]"])(x)
     assert_same(actual, expected)
     assert_same(x, expected_x, what="the argument")
 
@@ -233,4 +235,4 @@ def test_elements_beyond_two_gigabytes(sparse):
             x[part] = 7
         return [*f(x, at), *(x[part].copy() for part in touched)]
 
-    assert_same(outcome(tnp.jit(program, executors=["llvm_everything"])), outcome(program))
+    assert_same(outcome(tnp.jit(program, executors=["llvm[everything]"])), outcome(program))

@@ -8,7 +8,7 @@ from tests.flow_checks import same_as_eager, source
 from tnp.executors.llvm.program import blas, reductions
 from tnp.testing import assert_same
 
-EXECUTORS = ["llvm_everything", "numpy"]
+EXECUTORS = ["llvm[everything]", "numpy"]
 
 pytestmark = pytest.mark.skipif(not blas.multiplies(reductions.dtypes.float64), reason="NumPy's library was not found")
 

@@ -14,7 +14,7 @@ from tests.flow_checks import same_as_eager, source
 from tests.fuzzing import define
 from tests.fuzzing.loops import loop_arguments, random_loops
 
-EVERYTHING = ["llvm_everything", "numpy"]
+EVERYTHING = ["llvm[everything]", "numpy"]
 
 
 def native(f, *calls, executors=EVERYTHING):

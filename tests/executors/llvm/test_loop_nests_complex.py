@@ -9,7 +9,7 @@ import tnp
 from tests.flow_checks import same_as_eager, statements
 
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
-EXECUTORS = (["llvm_everything"],)
+EXECUTORS = (["llvm[everything]"],)
 
 
 def native(f, *calls):

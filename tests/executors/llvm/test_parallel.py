@@ -11,7 +11,7 @@ import tnp
 from tests.flow_checks import same_as_eager
 from tnp.executors.llvm.program import parallel
 
-EXECUTORS = ["llvm_everything", "numpy"]
+EXECUTORS = ["llvm[everything]", "numpy"]
 
 
 @pytest.fixture(autouse=True)

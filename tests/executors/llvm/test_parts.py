@@ -44,7 +44,7 @@ def test_every_number_of_columns(columns, dtype):
     def f(x):
         return x.sum(axis=0), x.max(axis=0), x.argmin(axis=0), (x * 2).reshape(3, 100, -1).sum(axis=1)
 
-    for made, expected in zip(tnp.jit(f, executors=["llvm_everything"])(x), f(x), strict=True):
+    for made, expected in zip(tnp.jit(f, executors=["llvm[everything]"])(x), f(x), strict=True):
         assert np.array_equal(made, expected) and made.dtype == expected.dtype
 
 
@@ -63,7 +63,7 @@ def test_every_length_of_rows_that_are_reduced(n, dtype):
     x[0, 0], x[1, -1], x[2, n - n % 32 - 1], x[3, -2:] = 9, 9, np.nan, (np.inf, -np.inf)
     with np.errstate(invalid="ignore"):
         expected = reduced(x)
-    for made, eager in zip(tnp.jit(reduced, executors=["llvm_everything"])(x), expected, strict=True):
+    for made, eager in zip(tnp.jit(reduced, executors=["llvm[everything]"])(x), expected, strict=True):
         assert np.array_equal(made, eager, equal_nan=made.dtype.kind == "f") and made.dtype == eager.dtype
 
 

@@ -28,7 +28,7 @@ def small_arrays_go_the_way_of_large_ones(monkeypatch):
 def compare(f, *args, sweeps=True):
     """Compares with eager, and the bits for one thread with those for more."""
     before = tnp.get_num_threads()
-    jitted = tnp.jit(f, executors=["llvm_everything", "numpy"])
+    jitted = tnp.jit(f, executors=["llvm[everything]", "numpy"])
     first = None
     try:
         for threads in (1, 2, 3, 7):
@@ -114,7 +114,7 @@ def test_layouts(layout):
         "every second": lambda: np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2],
         "repeated": lambda: np.broadcast_to(a[0], a.shape),
     }[layout]()
-    jitted = tnp.jit(f, executors=["llvm_everything", "numpy"])
+    jitted = tnp.jit(f, executors=["llvm[everything]", "numpy"])
     assert_same(jitted(made, vector(40)), f(made, vector(40)), rtol=1e-12)
 
 
@@ -136,7 +136,7 @@ def test_reductions_of_each_kind(dtype):
     a = (matrix(103, 29) / 3 + 0.7).astype(dtype)
     a[50, 7] = a[11, 3] = a[80, 3]
     for h in (f, g)[: 1 if dtype == "c16" else 2]:
-        mine = tnp.jit(h, executors=["llvm_everything", "numpy"])(a)
+        mine = tnp.jit(h, executors=["llvm[everything]", "numpy"])(a)
         assert_same(mine, h(a), rtol={"f2": 2e-2, "f4": 1e-5}.get(dtype, 1e-12))
 
 
@@ -202,5 +202,5 @@ def test_random_products(terms, rows, columns):
     exec("def f(a, b, x, y): return (" + ", ".join(terms) + ",)", names)
     args = [matrix(rows, columns), matrix(rows, columns, seed=3), vector(columns), vector(rows)]
     with within_bounds():
-        found = tnp.jit(names["f"], executors=["llvm_everything", "numpy"])(*args)
+        found = tnp.jit(names["f"], executors=["llvm[everything]", "numpy"])(*args)
     assert_same(found, names["f"](*args), rtol=1e-12)

@@ -45,7 +45,7 @@ def _copy(a):
 
 def compare(f, *args, native=True, calls=2):
     """Compares a jitted function with eager, bit by bit; the jitted function. ``native``: no operation is left to NumPy."""
-    jitted = tnp.jit(f, executors=["llvm_everything"])
+    jitted = tnp.jit(f, executors=["llvm[everything]"])
     for _ in range(calls):
         expected, error, eagers = outcome(f, args)
         found, raised, mine = outcome(jitted, args)
@@ -465,7 +465,7 @@ def expensive(x, i, v):
 
 def test_what_is_dear_is_computed_before_it_is_scattered():
     """A loop in a fixed order has neither vectors nor threads."""
-    f = tnp.jit(expensive, executors=["llvm_everything"])
+    f = tnp.jit(expensive, executors=["llvm[everything]"])
     x, i, v = np.zeros(50), rng().integers(0, 50, 300), array(300)
     f(x, i, v)
     y = np.zeros(50)

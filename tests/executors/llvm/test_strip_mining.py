@@ -12,7 +12,7 @@ from tests.fuzzing import define
 from tnp.executors.llvm.program import strip_mining
 from tnp.testing import assert_same
 
-EXECUTORS = ["llvm_everything", "numpy"]
+EXECUTORS = ["llvm[everything]", "numpy"]
 
 
 @pytest.fixture

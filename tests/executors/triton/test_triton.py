@@ -33,7 +33,7 @@ SAMPLES = int(os.environ.get("TNP_TRITON_SAMPLES", "3"))
 
 
 def jit(function):
-    return tnp.jit(function, executors=["triton_everything"])
+    return tnp.jit(function, executors=["triton[everything]"])
 
 
 def fusions(f):
@@ -222,7 +222,7 @@ def _operations():
 
 @pytest.mark.parametrize("info", _operations(), ids=lambda i: i.name)
 def test_operations(info, monkeypatch):
-    monkeypatch.setitem(EXECUTORS, "triton", ("triton_everything",))
+    monkeypatch.setitem(EXECUTORS, "triton", ("triton[everything]",))
     monkeypatch.setenv("TNP_CHECK", "0")
     for dtype in (d for d in info.dtypes if d in [getattr(dtypes, name) for name in TAKEN]):
         for sample, _ in zip(info.samples(dtype), range(SAMPLES)):
@@ -234,10 +234,10 @@ def test_operations(info, monkeypatch):
 def test_random_programs(seed, monkeypatch):
     monkeypatch.setenv("TNP_CHECK", "0")
     program = random_program(random.Random(seed))
-    failure = first_failure(program, ("triton_everything",))
+    failure = first_failure(program, ("triton[everything]",))
     if failure is not None:
-        program, failure = minimised(program, failure, ("triton_everything",))
-        pytest.fail(f"{failure}\n\n{program.script(('triton_everything',))}", pytrace=False)
+        program, failure = minimised(program, failure, ("triton[everything]",))
+        pytest.fail(f"{failure}\n\n{program.script(('triton[everything]',))}", pytrace=False)
 
 
 # Ahead of time, for GPUs that are not there

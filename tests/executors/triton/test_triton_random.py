@@ -26,7 +26,7 @@ interpreted = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="TRI
 
 
 def jit(function):
-    return tnp.jit(function, executors=["triton_random"])
+    return tnp.jit(function, executors=["triton[random]"])
 
 
 def fusions(f):
@@ -122,7 +122,7 @@ def test_dropout_and_its_gradient_keep_the_same_elements():
 
 
 def test_torchs_stream_is_left_alone_unless_asked_for():
-    f = tnp.jit(lambda x: torch.rand(3) + x, executors=["triton_everything"])
+    f = tnp.jit(lambda x: torch.rand(3) + x, executors=["triton[everything]"])
     torch.manual_seed(0)
     mine = f(torch.zeros(3))
     torch.manual_seed(0)
@@ -205,7 +205,7 @@ def test_every_variant_computes_the_same(function, shape, monkeypatch):
     _, (found,) = launches_of(function, x)
     for i in range(len(tuning.variants(found))):
         monkeypatch.setattr(tuning, "best", lambda launch, start, device, i=i: tuning.variants(launch)[i])
-        result = tnp.jit(function, executors=["triton_everything"])(x)
+        result = tnp.jit(function, executors=["triton[everything]"])(x)
         np.testing.assert_allclose(result, function(x), rtol=1e-5, atol=1e-5)
 
 

@@ -24,7 +24,7 @@ def said(f, *args):
 
 def check(f, *args):
     expected = said(f, *args)
-    for executors in ((), ("numpy",), ("numpy_prims",)):
+    for executors in ((), ("numpy",), ("numpy[prims]",)):
         jitted = tnp.jit(f, executors=executors or None)
         for _ in range(2):
             assert said(jitted, *args) == expected, executors

@@ -8,7 +8,7 @@ import pytest
 import tnp
 from tnp.testing import assert_same
 
-EXECUTORS = [(), ("numpy_prims",)]
+EXECUTORS = [(), ("numpy[prims]",)]
 
 
 def check(function, *args, executors=(), eagerly=None):
@@ -218,7 +218,7 @@ def test_two_to_the_64_minus_1_in_torch():
 
 
 def test_a_broadcast_constant_is_memory_of_its_own():
-    result = tnp.jit(lambda x: np.tile(x, 3), executors=("numpy_prims",))(1.5)
+    result = tnp.jit(lambda x: np.tile(x, 3), executors=("numpy[prims]",))(1.5)
     result[0] = 7
     assert result.tolist() == [7, 1.5, 1.5]
 

@@ -12,7 +12,7 @@ import tnp
 from tnp.testing import assert_same
 from tnp.testing.opinfo import EXECUTORS as ALL_EXECUTORS
 
-EXECUTORS = {name: ALL_EXECUTORS[name] for name in ("numpy", "numpy_prims")}
+EXECUTORS = {name: ALL_EXECUTORS[name] for name in ("numpy", "numpy[prims]")}
 pytestmark = pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning")
 
 A = np.arange(24.0).reshape(2, 3, 4)
@@ -391,7 +391,7 @@ def test_masks_of_known_length_on_arrays_of_unknown_length(make, mask):
             compare(function, a, mask, executors=(*EXECUTORS, "llvm"), calls=1)
 
 
-@pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy_prims"]))
+@pytest.mark.parametrize("executors", (None, ["numpy"], ["numpy[prims]"]))
 @pytest.mark.parametrize(
     "mask", (np.zeros(0, bool), np.zeros((0, 2), bool), np.zeros((4, 0), bool), np.zeros((3, 0), bool))
 )

@@ -165,7 +165,7 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("executors", [None, ["llvm_everything", "torch_prims"]], ids=["default", "prims"])
+@pytest.mark.parametrize("executors", [None, ["llvm[everything]", "torch_functions[prims]"]], ids=["default", "prims"])
 @pytest.mark.parametrize("program", CASES, ids=lambda f: f.__name__)
 def test_programs_are_decomposed_and_do_what_eager_does(program, executors):
     jitted = tnp.jit(program) if executors is None else tnp.jit(program, executors=executors)

@@ -81,7 +81,7 @@ def test_programs_do_what_eager_does(name):
 
 @pytest.mark.parametrize("name", ["activations", "in_place", "views", "masked", "promotion", "both_languages"])
 def test_programs_in_prims_do_what_eager_does(name):
-    compare(getattr(programs, name), *CASES[name], executors=["llvm_everything", "torch_prims"])
+    compare(getattr(programs, name), *CASES[name], executors=["llvm[everything]", "torch_functions[prims]"])
 
 
 @pytest.mark.parametrize("name", ["activations", "in_place", "promotion"])

@@ -38,7 +38,7 @@ TIES = {"torch.topk"}
 def test_operators_in_prims(info):
     if info.name in TIES:
         pytest.skip("which of equal elements are taken is free")
-    for found in outcomes(info, torch.float32, limit=2, executor="torch_prims"):
+    for found in outcomes(info, torch.float32, limit=2, executor="torch_functions[prims]"):
         assert found.kind != "wrong", f"{found.reason}\nreproduce with: {found.command}"
 
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: E402
 
 
 def _check(function, *args, **kwargs):
-    jitted = tnp.jit(function, executors=["torch_prims"], strict=True)
+    jitted = tnp.jit(function, executors=["torch_functions[prims]"], strict=True)
     torch.testing.assert_close(jitted(*args, **kwargs), function(*args, **kwargs))
     assert tnp.last_traces(jitted)
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
-from tnp.executors.base import Fused, FusionExecutor, Region
+from tnp.executors.base import Executor, Fused, FusionExecutor, Region
 from tnp.executors.llvm import indexing, lowering_rules, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
@@ -41,18 +42,21 @@ class LLVMExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, reductions, views and updates of arrays on the CPU, and whole loops."""
 
     array_kind = "numpy"
+    options = MappingProxyType({"everything": "regions are compiled that others run as well, for tests"})
 
-    def __init__(self, name: str, *, version: Any = None, everything: bool = False, fast: bool = False) -> None:
-        super().__init__(name, version=version)
-        #: regions are compiled that others run as well: for tests
-        self.everything = everything
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = (), fast: bool = False) -> None:
+        super().__init__(name, version=version, options=options)
+        self.everything = "everything" in self.chosen_options
         #: floating-point arithmetic is relaxed
         self.fast = fast
 
-    def with_fastmath(self) -> LLVMExecutor:
+    def with_fastmath(self) -> Executor:
         if self.fast:
             return self
-        return _fast(self)
+        return _fast(self.plain).with_options(*self.chosen_options)
+
+    def make_variant(self, options: frozenset[str]) -> LLVMExecutor:
+        return LLVMExecutor(self.name, version=self.version, options=options, fast=self.fast)
 
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if is_control_flow(bsym):
@@ -98,8 +102,8 @@ class LLVMExecutor(FusionExecutor):
 
 
 @functools.cache
-def _fast(executor: LLVMExecutor) -> LLVMExecutor:
-    return LLVMExecutor(executor.name, version=executor.version, everything=executor.everything, fast=True)
+def _fast(executor: Executor) -> Executor:
+    return LLVMExecutor(executor.name, version=executor.version, fast=True)
 
 
 def _prims(bsym: BoundSymbol) -> Iterator[BoundSymbol]:
@@ -149,4 +153,3 @@ def _nothing() -> engine.Compiled:
 engine.check_setting()
 executor = LLVMExecutor("llvm", version="0.1")
 register_executor(executor)
-register_executor(LLVMExecutor("llvm_everything", version="0.1", everything=True))

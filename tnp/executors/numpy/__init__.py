@@ -3,14 +3,15 @@
 A function of the language runs as itself, which is what eager does; a prim that stands alone (from a transform, or from
 another language) runs as the NumPy function that the elementwise table names, or as one of :mod:`kernels`.
 
-``prims_only`` is the same without the functions of the language: it opens them down to prims.
+With the option ``prims`` it is the same without the functions of the language: it opens them down to prims.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from types import MappingProxyType
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,10 +62,11 @@ class NumpyExecutor(OperatorExecutor):
     """Looks functions of the NumPy language up by their names, so that no table repeats them."""
 
     array_kind = "numpy"
+    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
 
-    def __init__(self, name: str, *, whole_functions: bool) -> None:
-        super().__init__(name, version=np.__version__)
-        self._whole_functions = whole_functions
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
+        super().__init__(name, version=version, options=options)
+        self._whole_functions = "prims" not in self.chosen_options
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         key = sym.id if sym.operator is None else (sym.id, sym.operator)
@@ -256,8 +258,8 @@ def _opaque(sym: Symbol, name: str) -> Implementation | None:
     return Implementation(_symbol(sym.name, sym.meta, sym.tags, printer, None, _np_namespace(path)), checker=_on_cpu)
 
 
-executor = NumpyExecutor("numpy", whole_functions=True)
-prims_only = NumpyExecutor("numpy_prims", whole_functions=False)
+executor = NumpyExecutor("numpy", version=np.__version__)
+prims_only = cast(NumpyExecutor, executor.with_options("prims"))
 
 
 def _both(symbol: Symbol, implementation: Implementation) -> None:
@@ -492,4 +494,3 @@ def _ufunc_of(bsym: BoundSymbol) -> Any:
 executor.fuser = BlockExecutor("numpy_blocks", _ufunc_of)
 
 register_executor(executor)
-register_executor(prims_only)

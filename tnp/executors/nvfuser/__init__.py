@@ -4,13 +4,14 @@
 :mod:`arrays` say which), :mod:`launch` gives definitions to nvFuser and runs them. Only the last two need the package: what is written
 is text, which ``tnp.explain`` prints.
 
-``nvfuser`` takes tensors; ``nvfuser_cupy`` takes CuPy arrays, which the programs of ``device="cuda"`` have. Updates, lookups, flips, sorts and
+``nvfuser`` takes tensors; ``nvfuser[cupy]`` takes CuPy arrays, which the programs of ``device="cuda"`` have. Updates, lookups, flips, sorts and
 positions of extremes are left to other executors, as are integers of 8 and 16 bits and complex numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tnp.core.proxies import TensorProxy
@@ -33,16 +34,22 @@ _OTHERS = frozenset((OpTags.MAY_RAISE, OpTags.UPDATE, OpTags.CONTROL_FLOW, OpTag
 
 
 class NvfuserExecutor(FusionExecutor):
-    """Defines regions to nvFuser. ``matmul`` has it compute products of matrices, too, which are left to cuBLAS otherwise; ``everything``
-    has it take regions that others run as well, for tests."""
+    """Defines regions to nvFuser."""
 
     updates_inputs = False
+    options = MappingProxyType(
+        {
+            "cupy": 'takes CuPy arrays, which the programs of device="cuda" have, and no tensors',
+            "everything": "takes regions that others run as well, and products of matrices, for tests",
+            "matmul": "computes products of matrices, too, which are left to cuBLAS otherwise",
+        }
+    )
 
-    def __init__(self, name: str, *, matmul: bool = False, everything: bool = False, array_kind: str = "torch") -> None:
-        super().__init__(name, version=load().version)
-        self.matmul = matmul
-        self.everything = everything
-        self.array_kind = array_kind
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
+        super().__init__(name, version=version, options=options)
+        self.array_kind = "cupy" if "cupy" in self.chosen_options else "torch"
+        self.everything = "everything" in self.chosen_options
+        self.matmul = "matmul" in self.chosen_options
 
     def unavailable(self) -> str | None:
         library = load()
@@ -109,7 +116,5 @@ def _pays(prims: Sequence[BoundSymbol]) -> bool:
     return sum(OpTags.VIEW not in b.sym.tags and b.sym.name not in _PLAIN for b in prims) > 1
 
 
-executor = NvfuserExecutor("nvfuser")
+executor = NvfuserExecutor("nvfuser", version=load().version)
 register_executor(executor)
-register_executor(NvfuserExecutor("nvfuser_cupy", array_kind="cupy"))
-register_executor(NvfuserExecutor("nvfuser_everything", everything=True))

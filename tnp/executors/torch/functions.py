@@ -1,14 +1,15 @@
 """Functions of the torch language as calls of torch, and opaque calls.
 
 A function runs as itself, which is what eager does. ``own`` stands behind every program that has tensors: it takes what is
-done with values of the torch language, and leaves those of NumPy's alone. ``prims_only`` opens every function down to prims,
+done with values of the torch language, and leaves those of NumPy's alone. With the option ``prims`` it opens every function down to prims,
 which is how tests run the decompositions.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -25,7 +26,7 @@ from tnp.executors.registry import register_executor
 from tnp.executors.torch import TorchExecutor, executor, matmul
 from tnp.executors.torch.biases import LINEAR, with_biases_apart
 
-__all__ = ["own", "prims_only"]
+__all__ = ["own"]
 
 #: the function that gives an ndarray, which is none of the arrays that operations of this executor give: what it is made of says that
 _TO_NUMPY = "torch.Tensor.numpy"
@@ -37,11 +38,13 @@ def _is_own(*args: Any, **kwargs: Any) -> bool:
 
 
 class OwnTorchExecutor(TorchExecutor):
-    """Runs functions of the torch language, and prims on tensors; with ``opens`` only the prims."""
+    """Runs functions of the torch language, and prims on tensors."""
 
-    def __init__(self, name: str, *, opens: bool) -> None:
-        super().__init__(name, version=torch.__version__)
-        self._opens = opens
+    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
+
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
+        super().__init__(name, version=version, options=options)
+        self._opens = "prims" in self.chosen_options
         self.conversions = executor.conversions
         self.memory = executor.memory
 
@@ -224,9 +227,7 @@ def _print_update(bsym: BoundSymbol, context: dict[str, Any]) -> str:
     return f"{target}[...] = {literal(value, context)}"
 
 
-own = OwnTorchExecutor("torch_functions", opens=False)
-prims_only = OwnTorchExecutor("torch_prims", opens=True)
+own = OwnTorchExecutor("torch_functions", version=torch.__version__)
 _UPDATE = Symbol("update", None, id="torch_call.update", is_prim=True, printer=_print_update, executor=own)
 
 register_executor(own)
-register_executor(prims_only)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any
 
 from tnp.core.devices import DeviceType
@@ -29,23 +31,19 @@ class TritonExecutor(FusionExecutor):
     """Compiles regions of elementwise operations, views, lookups and reductions with Triton."""
 
     updates_inputs = False
+    options = MappingProxyType(
+        {
+            "cupy": "takes arrays of the NumPy language, which were moved to the device, and no tensors",
+            "everything": "regions are compiled that others run as well, for tests",
+            "random": "random numbers are drawn in kernels: other ones than torch's, for the same seed",
+        }
+    )
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        version: Any = None,
-        everything: bool = False,
-        array_kind: str = "torch",
-        random: bool = False,
-    ) -> None:
-        super().__init__(name, version=version)
-        #: ``"torch"``: tensors, where they are; ``"cupy"``: arrays of the NumPy language, which were moved to the device
-        self.array_kind = array_kind
-        #: regions are compiled that others run as well: for tests
-        self.everything = everything
-        #: random numbers are drawn in kernels: other ones than torch's, for the same seed
-        self.random = random
+    def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
+        super().__init__(name, version=version, options=options)
+        self.array_kind = "cupy" if "cupy" in self.chosen_options else "torch"
+        self.everything = "everything" in self.chosen_options
+        self.random = "random" in self.chosen_options
 
     def unavailable(self) -> str | None:
         if not is_available():
@@ -107,6 +105,3 @@ def _pays(graph: Graph) -> bool:
 
 executor = TritonExecutor("triton", version=importlib.metadata.version("triton") if is_available() else None)
 register_executor(executor)
-register_executor(TritonExecutor("triton_random", version=executor.version, random=True))
-register_executor(TritonExecutor("triton_cupy", version=executor.version, array_kind="cupy"))
-register_executor(TritonExecutor("triton_everything", version=executor.version, everything=True))

@@ -38,7 +38,7 @@ FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 MOVED = (dtypes.int32, dtypes.float64)
 ORDERED = (dtypes.int8, dtypes.int64, dtypes.float32, dtypes.float64)
 #: prims run alone, so the whole functions of the numpy executor have nothing to do with them
-EXECUTORS = ("numpy_prims", "llvm", "torch")
+EXECUTORS = ("numpy[prims]", "llvm", "torch")
 
 
 def _arrays(result: Any) -> Any:

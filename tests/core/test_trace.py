@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.core import check, devices, dtypes, prims, sizes
+from tnp.core import check, devices, dtypes, prims, sizes, views
 from tnp.core.errors import NeedsConcreteSize, TraceCheckError
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
@@ -181,3 +181,19 @@ def test_programs_with_sizes_that_depend_on_values():
             np.testing.assert_array_equal(a, e)
             assert type(a) is type(e)
     assert tnp.cache_info(jitted).misses == 1 and tnp.last_traces(jitted)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_what_an_executor_claims_stands_for_the_operation_and_has_its_tags(library):
+    def f(x, y):
+        x[0] = 2
+        return y @ y
+
+    array = getattr(pytest.importorskip(library), {"numpy": "asarray", "torch": "from_numpy"}[library])
+    jitted = tnp.jit(f, executors=[library])
+    x, y = (array(np.eye(3)) for _ in range(2))
+    np.testing.assert_array_equal(jitted(x, y), np.eye(3))
+    claimed = {b.operation: b.sym for b in tnp.last_traces(jitted)[-1].body if b.sym.executor is not None}
+    store, product = claimed[views.update], next(s for s in claimed.values() if OpTags.PRODUCT in s.tags)
+    assert store.implements is views.update and OpTags.UPDATE in store.tags
+    assert product is not product.implements and OpTags.PRODUCT in product.implements.tags

@@ -15,10 +15,10 @@ def assign(points, centres):
     return nearest, np.take_along_axis(distance, nearest[:, None], axis=1)[:, 0]
 
 
-def lloyd(points, centres, rounds):
-    """Lloyd's rounds; moves ``centres`` in place. Returns the assignment and the mean squared distance."""
+def lloyd(points, centres, iterations):
+    """Lloyd's iterations; moves ``centres`` in place. Returns the assignment and the mean squared distance."""
     k = centres.shape[0]
-    for _ in range(rounds):
+    for _ in range(iterations):
         nearest, _ = assign(points, centres)
         belongs = nearest[:, None] == np.arange(k)
         counts = belongs.sum(axis=0)
@@ -37,7 +37,7 @@ def purity(nearest, labels, k):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--iterations", type=int, default=20)
     chosen = parser.parse_args()
 
     from sklearn.datasets import load_digits
@@ -47,10 +47,10 @@ def main():
     compiled = tnp.jit(lloyd)
     results = {}
     for name, f in (("NumPy", lloyd), ("tnp", compiled)):
-        f(points, start.copy(), chosen.rounds)
+        f(points, start.copy(), chosen.iterations)
         centres = start.copy()
         begin = time.perf_counter()
-        nearest, error = f(points, centres, chosen.rounds)
+        nearest, error = f(points, centres, chosen.iterations)
         results[name] = (nearest, error, centres, time.perf_counter() - begin)
     (eager_nearest, eager_error, eager_centres, numpy_time), (nearest, error, centres, tnp_time) = results.values()
     np.testing.assert_array_equal(nearest, eager_nearest)
@@ -58,7 +58,7 @@ def main():
     np.testing.assert_allclose(error, eager_error)
     print(f"{len(points)} digits, {chosen.clusters} clusters: NumPy and tnp agree on every assignment and centre")
     print(
-        f"{chosen.rounds} rounds: NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x)"
+        f"{chosen.iterations} iterations: NumPy {numpy_time * 1e3:.1f} ms, tnp {tnp_time * 1e3:.1f} ms ({numpy_time / tnp_time:.2f}x)"
     )
     print(f"mean squared distance {error:.1f}, purity {purity(nearest, labels, chosen.clusters):.2f}")
 

@@ -69,8 +69,8 @@ def largest_difference(jitted, model, t, measured):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=1500)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--iterations", type=int, default=1500)
+    iterations = parser.parse_args().iterations
     torch.manual_seed(0)
     times = np.linspace(0.0, 4.0, STEPS)
     noise = 0.02 * np.random.default_rng(0).standard_normal(STEPS)
@@ -79,8 +79,8 @@ def main():
     jitted = tnp.jit(model)
     before = largest_difference(jitted, model, t, measured)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, rounds)
-    for _ in range(rounds):
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, iterations)
+    for _ in range(iterations):
         optimizer.zero_grad()
         loss = jitted(t, measured)
         loss.backward()
@@ -91,7 +91,7 @@ def main():
     print(f"loss {loss.item():.5f}; damping {damping:.3f} (of {DAMPING}), stiffness {stiffness:.3f} (of {STIFFNESS})")
     print(f"gradients differ from eager torch's by {before:.1e} and {after:.1e}")
     assert max(before, after) < 0.01, "jitted and eager gradients differ"
-    assert loss.item() < 0.002, "it has not learnt the motion; more rounds are needed"
+    assert loss.item() < 0.002, "it has not learnt the motion; more iterations are needed"
     print("reached a loss of 0.002")
 
 

@@ -443,3 +443,13 @@ def test_powers_in_place_that_are_refused():
         a **= a
 
     check(f, np.array([3, 2, -1])[::-1], error=ValueError)
+
+
+def test_integers_that_python_does_not_write_in_decimals():
+    def f(x, n):
+        n **= n
+        return x[:3] if n % 2 else x
+
+    jitted = tnp.jit(f)
+    for n in (5001, 5002, 5001):
+        assert_same(jitted(np.arange(5), n), f(np.arange(5), n))

@@ -540,7 +540,7 @@ class Inputs:
         """The trace holds only where ``expression``, over the prologue's names, has the number's present value."""
         value = number.value
         condition = _equality(expression, value)
-        self.prologue.guard(condition, f"{description} == {value!r}, which the program's shape depends on")
+        self.prologue.guard(condition, f"{description} == {_written(value)}, which the program's shape depends on")
 
 
 #: kinds of keys that are compared by what they are
@@ -567,7 +567,12 @@ def _equality(expression: str, value: Any) -> str:
     if isinstance(value, float) and (value == 0 or not math.isfinite(value)):
         text = "float('nan')" if value != value else f"float('{value!r}')"
         return f"same_float({expression}, {text})"
-    return f"{expression} == {value!r}"
+    return f"{expression} == {_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """A number as Python reads it. Python writes no decimal numbers of more than some thousand digits."""
+    return hex(value) if type(value) is int and value.bit_length() > 10_000 else repr(value)
 
 
 @functools.lru_cache(1_000)

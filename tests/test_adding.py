@@ -1,4 +1,4 @@
-"""The checklists of CONTRIBUTING.md, done: each in a copy of the package, in which a program then uses what was added."""
+"""Follows each checklist of CONTRIBUTING.md in a copy of the package, and runs a program that uses what was added."""
 
 import os
 import re

@@ -80,7 +80,7 @@ def _options(name: str) -> str:
     """The options that the executor has, if it is there."""
     try:
         executor = registry.get_executor(name)
-    except tnp.ExtensionError:  # of which the reason is told
+    except tnp.ExtensionError:  # the message gives the reason
         return ""
     return f"; options: {', '.join(sorted(executor.options))}" if executor is not None and executor.options else ""
 

@@ -129,7 +129,7 @@ def test_a_variant_runs_what_its_executor_runs_but_for_what_is_its_own(counting)
     f = tnp.jit(lambda x: np.sin(x), executors=[loud])
     assert_same(f(X), np.sin(X))
     assert operations(f) == ["first"]
-    registered(counting, "second", lambda a: np.sin(a) + 1)  # seen by what was compiled with the variant
+    registered(counting, "second", lambda a: np.sin(a) + 1)  # programs compiled with the variant use it
     assert_same(f(X), np.sin(X) + 1)
     registered(loud, "third", lambda a: np.sin(a) + 2)
     assert_same(f(X), np.sin(X) + 2)

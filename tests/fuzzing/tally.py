@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["Tally"]
 
-#: programs from which on a share says something
+#: the least number of programs for which a share is reported
 ENOUGH = 20
 
 

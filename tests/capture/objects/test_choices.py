@@ -128,7 +128,7 @@ def taken_from_a_set(a):
 
 @pytest.mark.parametrize("f", [taken_from_a_list, taken_from_a_dict, taken_from_a_set])
 def test_containers_of_a_branch_are_changed_once(f):
-    """What a branch changes on trial is put back, also in what tracing came upon first in the branch."""
+    """Tracing restores containers that a speculated branch changed, including those first read in the branch."""
 
     def after(g):
         STATE.update(box=Box([1, 2]), dict={"k": 1, "x": 2}, set={1, 3})

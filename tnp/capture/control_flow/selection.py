@@ -49,7 +49,7 @@ __all__ = ["MAX_ITERATIONS", "UNROLLED", "WARN_ITERATIONS", "ControlFlow"]
 UNROLLED = 8
 #: the same for a loop with loops in it, since their iterations multiply; one with nested loops in it is never written out by choice
 UNROLLED_AROUND = 5
-#: iterations after which a loop that is written out says so
+#: an unrolled loop of more iterations warns
 WARN_ITERATIONS = 1_000
 #: iterations that a loop may be written out for; one of more runs eagerly, with the rest of the call
 MAX_ITERATIONS = 10_000

@@ -245,7 +245,7 @@ class Loop(Trial):
         return None
 
     def _check_turns(self, region: Region, entries: dict[str, Any]) -> None:
-        """Raises :class:`BufferRotation` if the iteration has exchanged the names of arrays of which it writes one."""
+        """Raises :class:`BufferRotation` if an iteration exchanges the names of arrays and writes to one of them."""
         begin = {n: entries.get(n, region.values[n]) for n in self.names}
         arrays = {n: x for n, x in begin.items() if type(x) is TracedArray and not x.scalar}
         now: dict[str, str] = {}

@@ -31,7 +31,7 @@ class Choices:
         return self._found[id(x)][1] if id(x) in self._found else [x]
 
     def may_be_one(self, x: TracedArray, y: TracedArray) -> bool:
-        """Whether two arrays, one of which a branch chose, may turn out to be one object."""
+        """Whether two arrays may be the same object at run time; a branch chose at least one of them."""
         if x is y or not (id(x) in self._found or id(y) in self._found):
             return False
         others = {id(c) for c in self.candidates(y)}

@@ -10,13 +10,13 @@ from tnp.capture.control_flow.liveness import PREFIX
 
 __all__ = ["FACTORY", "with_users_names"]
 
-#: the function that is compiled around the user's, for what that has from outside
+#: the function compiled around the user's; its parameters are the user function's free variables
 FACTORY = f"{PREFIX}factory__"
 _REWRITERS = re.compile(rf"{PREFIX}\w+\.<locals>\.")
 
 
 def with_users_names(code: types.CodeType, outer: str) -> types.CodeType:
-    """Code in which functions and classes say that they are in ``outer``, as they do in eager, and not in functions of the rewriter's."""
+    """The code with the qualified names that functions and classes have in eager: in ``outer``, without the rewriter's functions."""
 
     def renamed(x: Any) -> Any:
         if type(x) is types.CodeType:

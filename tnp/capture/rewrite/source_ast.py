@@ -34,7 +34,7 @@ def tree_from_block(f: types.FunctionType) -> ast.FunctionDef | None:
     indented = lines[first - 1][:1] in (" ", "\t")
     before = "\n" * (first - 2) + "if 1:\n" if indented else "\n" * (first - 1)
     try:
-        with quiet():  # the source was compiled before, and warned of what is odd in it
+        with quiet():  # Python gave the warnings when it first compiled the source
             (statement,) = ast.parse(before + "".join(block)).body
     except (SyntaxError, ValueError):
         return None

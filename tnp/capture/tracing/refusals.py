@@ -44,12 +44,12 @@ def is_negative_power(args: Any) -> bool:
 
 
 def is_by_zero(args: Any) -> bool:
-    """Whether integers are divided by what may be zero."""
+    """Whether an integer division may be by zero."""
     return all(_kind_of_elements(x) in "iub" for x in args[:2]) and not (type(args[-1]) is int and args[-1] != 0)
 
 
 def _kind_of_elements(x: Any) -> str:
-    """The kind of dtype of an operand: that of an array or scalar, or a number's; of a list, ``"i"``, which it may be."""
+    """The kind of an operand's dtype. A list may hold integers, so its kind is ``"i"``."""
     if type(x) is TracedArray:
         return x._element_type.kind
     kind = x.proxy.python_type if type(x) is TracedNumber else type(x)

@@ -42,7 +42,7 @@ class _Stack(nn.Module):
 
 
 def _saved(jitted):
-    """The shapes of what a program makes and saves for the backward."""
+    """The shapes of the arrays that a program saves for the backward."""
     lines = tnp.explain(jitted).splitlines()
     begin = next(i for i, line in enumerate(lines) if "saved for backward" in line)
     shapes = (re.fullmatch(r"\s+\w+: cpu \w+\[(.*)\]", line) for line in lines[begin + 1 :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -31,11 +32,11 @@ from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.value_specialization import Answers
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.hooks import Runtime
-from tnp.capture.tracing.output_aliasing import is_sealed
+from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.capture.tracing.tracer import Tracer
-from tnp.core import languages, prims, pytree, sizes
+from tnp.core import languages, prims, pytree
 from tnp.core.effects import acts_on_the_outside
 from tnp.core.errors import NeedsEager, NeedsValue, RaisedWhileTracing
 from tnp.core.proxies import Proxy, TensorProxy
@@ -78,6 +79,8 @@ class Acquired:
 ITERATIONS_AGAIN = 1_000
 #: operations of a program that is written out and holds for a value only: the next call may have another
 MOST_FOR_A_VALUE = 400
+#: operations of a trace, about; a program of more takes longer to compile than it will run
+MOST_OPERATIONS = 50_000
 
 
 def acquire(
@@ -99,6 +102,7 @@ def acquire(
         if answers is not None:
             answers.begin()
         trace = Trace()
+        trace.most_names = MOST_OPERATIONS
         tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
         tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
         if postpones:
@@ -171,6 +175,7 @@ def _acquire(
         active.set_current(before)
         inputs.release()
         tracer.asking.answers = None  # it has the caller's arguments
+    trace.most_names = sys.maxsize
     trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)
     return Acquired(trace, prologue, inputs, requires, differentiated)
@@ -286,7 +291,7 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     value = x.__tnp_value__()
     if is_sealed(x):
         # As an object of its own: another array of these elements may be writable.
-        value = _another(value)
+        value = view_of_all(value)
         active.current().trace.read_only.add(value.name)
         return value
     if x.storage in inputs.subclassed and not x.scalar:
@@ -294,18 +299,7 @@ def _own_object(x: TracedArray, inputs: Inputs) -> Proxy:
     first = inputs.array_objects.setdefault(value.name, x)
     if first is x or value.scalar:
         return value
-    with languages.language_context(value.lang):
-        return _another(value)
-
-
-def _another(value: TensorProxy) -> TensorProxy:
-    """A view of all of an array, as an object of its own."""
-    another: TensorProxy = (
-        prims.reshape(value, value.shape)
-        if sizes.is_known(value.shape)
-        else prims.transpose(value, tuple(range(value.ndim)))
-    )
-    return another
+    return view_of_all(value)
 
 
 #: kinds of values that are returned as they are

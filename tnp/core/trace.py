@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any
 
 from tnp.core import metadata
 from tnp.core.context import current_trace, state
-from tnp.core.errors import user_location
+from tnp.core.errors import NeedsEager, user_location
 from tnp.core.metadata import Metadata
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol
@@ -63,6 +64,8 @@ class Trace:
         self.read_only: set[str] = set()
         #: what others know of it, by their keys
         self.metadata: dict[Metadata[Any], Any] = {}
+        #: how many names may be made before :class:`NeedsEager` is raised
+        self.most_names = sys.maxsize
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added
@@ -101,6 +104,8 @@ class Trace:
             name = f"{prefix}{counter}"
         self._counters[prefix] = counter + 1
         self._names.add(name)
+        if len(self._names) > self.most_names:
+            raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
         return name
 
     def add_name(self, wanted: str) -> str:

@@ -83,7 +83,7 @@ def may_raise(b: BoundSymbol) -> bool:
         return True
     if is_control_flow(b) and any(map(may_raise, (inner for body in bodies_of(b) for inner in body.bound_symbols))):
         return True
-    return any_size(b)
+    return any_size(b) or any(map(may_raise, b.subsymbols))
 
 
 def any_size(b: BoundSymbol) -> bool:
@@ -260,7 +260,9 @@ def memory_of_results(trace: Trace) -> set[str]:
     for bsym in reversed(trace.bound_symbols):
         if OpTags.EFFECT in bsym.sym.tags:
             result.update(p.name for p in bsym.flat_inputs if isinstance(p, TensorProxy))
-        if OpTags.VIEW in bsym.sym.tags and any(p.name in result for p in bsym.flat_outputs):
+        # A loop of no iterations leaves what it began with, and a branch may leave what it was given.
+        hands_on = OpTags.VIEW in bsym.sym.tags or is_control_flow(bsym)
+        if hands_on and any(p.name in result for p in bsym.flat_outputs):
             result.update(p.name for p in bsym.flat_inputs)
     return result
 

@@ -1,5 +1,6 @@
 """Loops and branches of programs that become operations of the trace."""
 
+import itertools
 import signal
 import warnings
 
@@ -456,3 +457,48 @@ def test_few_iterations_by_a_global_are_written_out(monkeypatch):
         monkeypatch.setitem(globals(), "STEPS", steps)
         assert_same(g(x), f(x))
         assert tnp.cache_info(g).misses == misses
+
+
+def test_a_loop_that_raises_and_gives_nothing_is_kept():
+    def f(n, x):
+        for v in range(n, 3):
+            v /= n
+            y = sum(x.ravel()[:3])  # noqa: F841 (it is dead)
+        return n
+
+    same_as_eager(f, *[lambda n=n: (n, np.ones(7, np.int8)) for n in (1, -1, 0)])
+
+
+@pytest.mark.parametrize("view", (lambda a: a, lambda a: a.T, lambda a: a[:], lambda a: a.view()))
+def test_views_of_all_of_an_array_are_objects_of_their_own_behind_a_loop(view):
+    def swapped(x):
+        a = x * 2
+        b = view(a)
+        n = 0
+        while n < 8 and x.sum() > -2:
+            n += 1
+            a, b = b, a
+        return a, b
+
+    def never(x):
+        a = x * 2
+        b, c, d = view(a), view(a), x * 2
+        n = 0
+        while n < 8 and x.sum() < n:
+            n += 1
+            a, b, c, d = a * 3, b + 1, c + 1, d + 2
+        return a, b, c, d
+
+    for f in (swapped, never):
+        arrays, expected = tnp.jit(f)(np.ones(3)), f(np.ones(3))
+        assert_same(arrays, expected)
+        for (x, y), (u, v) in zip(itertools.combinations(arrays, 2), itertools.combinations(expected, 2)):
+            assert (x is y) == (u is v)
+            assert np.shares_memory(x, y) == np.shares_memory(u, v)
+
+
+def test_a_comprehension_of_many_operations_is_not_written_out():
+    def f(x, n):
+        return [x[0] * i for i in range(int(n[0]))][-1]
+
+    eager_with_a_warning(f, lambda: (np.ones(2), np.array([60_000])), "more than 50,000 operations")

@@ -190,8 +190,15 @@ def test_a_name_that_a_function_inside_reads():
 
         return scaled()
 
-    jitted = tnp.jit(f)
-    with pytest.warns(tnp.EagerFallbackWarning):
-        np.testing.assert_array_equal(jitted(np.ones(2), 0.0), np.full(2, 2.0))
-    with pytest.raises(NameError, match="factor"):
-        jitted(np.zeros(2), 0.5)
+    def with_any_operator(x, t):
+        if x[0] > t:
+            factor = 7
+
+        return (lambda y: divmod(factor, 2)[1] + factor // 3 + y)(x)
+
+    for g in (f, with_any_operator):
+        jitted = tnp.jit(g)
+        with pytest.warns(tnp.EagerFallbackWarning):
+            np.testing.assert_array_equal(jitted(np.ones(2), 0.0), g(np.ones(2), 0.0))
+        with pytest.raises(NameError, match="factor"):
+            jitted(np.zeros(2), 0.5)

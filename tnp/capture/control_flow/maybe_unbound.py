@@ -42,9 +42,15 @@ class TracedMaybe:
             raise AttributeError(name)
         return self._unhooked()
 
-    __bool__ = __iter__ = __len__ = __getitem__ = __call__ = __str__ = __format__ = __index__ = __float__ = _unhooked
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _unhooked
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __array__ = _unhooked
+
+#: what Python looks up on the class of an operand
+_SPECIAL = (
+    "bool iter next len getitem setitem delitem contains call str repr format bytes hash index int float complex abs neg pos invert round trunc floor ceil "
+    "add sub mul truediv floordiv mod divmod pow matmul lshift rshift and or xor radd rsub rmul rtruediv rfloordiv rmod rdivmod rpow rmatmul rlshift "
+    "rrshift rand ror rxor eq ne lt le gt ge array enter exit reversed length_hint copy deepcopy reduce_ex".split()
+)
+for _name in _SPECIAL:
+    setattr(TracedMaybe, f"__{_name}__", TracedMaybe._unhooked)
 
 
 def split(x: Any) -> tuple[Any, Any]:

@@ -25,11 +25,11 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
-from tnp.capture.tracing.output_aliasing import mark_shared
+from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import languages, prims, sizes
+from tnp.core import prims, sizes
 from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
@@ -172,8 +172,7 @@ class Branch(Trial):
             value is h or h.__tnp_value__().name != proxy.name for h in self.tracer.inputs.arrays()
         ):
             return proxy
-        with languages.language_context(proxy.lang):
-            return prims.reshape(proxy, proxy.shape)
+        return view_of_all(proxy)
 
     def _code_as_value(self, code: Any, region: Region) -> tuple[Any, Any, list[ExitPath]]:
         """A code; the proxy of its value, made inside of the branch; and, in the body of a loop or a side of a branch, whether it leaves

@@ -24,7 +24,7 @@ from tnp.capture.speculation.trials import (
     ways_of,
     without,
 )
-from tnp.capture.tracing.output_aliasing import mark_shared, may_share
+from tnp.capture.tracing.output_aliasing import mark_shared, may_share, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither, condition_of, either, kinds_of_both
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import prims, sizes
@@ -194,6 +194,7 @@ class Loop(Trial):
             held, _ = split(self.variables[name]) if name in self.variables else (None, None)
             if type(held) is TracedArray and not held.scalar and name in carried and id(held.storage) in memory:
                 raise Failure(f"{name} begins as part of an array that is written", settles=True)
+        self._tell_apart(inits)
         proxies = self.storage_proxies()
         low, high = (None, None) if self.iterations is None else self.iterations.interval()
         index = NumberProxy(self.trace.make_name("i"), int, bound=high, low=low)
@@ -231,6 +232,17 @@ class Loop(Trial):
             {n: (carried[n], handles[n], self._places_before(n, handles, entries)) for n in results if n in handles},
             {k: proxies[k] for k in stored},
         )  # fmt: skip
+
+    def _tell_apart(self, inits: dict[str, Any]) -> None:
+        """Arrays that are views of all of one another are objects of their own behind a loop, too."""
+        values = self.variables.values()
+        first: dict[str, TracedArray] = {}
+        for name in [*(n for n in values if n not in inits), *(n for n in inits if n in values)]:
+            value = values[name]
+            if type(value) is TracedArray and not value.scalar and not value.storage.lost:
+                proxy = inits[name] if name in inits else value.__tnp_value__()
+                if first.setdefault(proxy.name, value) is not value and name in inits:
+                    inits[name] = view_of_all(proxy)
 
     def _one_round(self, index: TracedNumber) -> Any:
         """The body, as often as it takes for arrays to have their names again; gives its code."""

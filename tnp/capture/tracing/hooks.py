@@ -140,6 +140,8 @@ class Runtime(ControlFlow):
 
     def item(self, owner: Any, key: Any) -> Any:
         """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
+        if type(owner) is np.ndarray and is_traced(key):
+            return self.written(owner)[key]
         if type(owner) not in _INDEX_MAKERS or active.running() is None:
             return owner[key]
         if isinstance(key, str):
@@ -246,7 +248,7 @@ class Runtime(ControlFlow):
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not (by_id[symbol.id].factory or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
-            return f(*args, **kwargs)
+            return _fresh(f(*args, **kwargs))
         return active.current().numpy_function(f, args, kwargs)
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 from tnp.capture import active
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, MaybeAView, NotAView, Strides, follow, is_row_ordered, repeats
 from tnp.capture.tracing.traced_values import Storage, TracedArray
-from tnp.core import prims, sizes
+from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
@@ -21,7 +21,16 @@ from tnp.core.views import Path, Step, collect_prims, prim_chain, read_only
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.registry import Returns
 
-__all__ = ["another_handle", "fresh_handle", "is_sealed", "mark_shared", "may_share", "sealed", "view_handle"]
+__all__ = [
+    "another_handle",
+    "fresh_handle",
+    "is_sealed",
+    "mark_shared",
+    "may_share",
+    "sealed",
+    "view_handle",
+    "view_of_all",
+]
 
 
 #: how an array is seen that is all of its memory
@@ -31,6 +40,17 @@ _WHOLE = Path()
 def another_handle(known: TracedArray) -> TracedArray:
     """Another object for the same elements: a view of all of an array."""
     return TracedArray(known.storage, known.path, known._proxy, known._strides)
+
+
+def view_of_all(value: TensorProxy) -> TensorProxy:
+    """A view of all of an array, as an object of its own."""
+    with languages.language_context(value.lang):
+        another: TensorProxy = (
+            prims.reshape(value, value.shape)
+            if sizes.is_known(value.shape)
+            else prims.transpose(value, tuple(range(value.ndim)))
+        )
+    return another
 
 
 def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: bool | str) -> TracedArray:

@@ -17,21 +17,37 @@ PACKAGE = Path(__file__).parent.parent / "tnp"
 
 
 class Room(NamedTuple):
-    """A folder or a module of the package, what it holds, and the rooms that it may import. A room may import itself."""
+    """A folder or a module of the package, what it holds, and the rooms that it may import, ``*`` for all. A room may import itself."""
 
     path: str
     holds: str
     imports: str
 
 
-_BELOW = "runtime core lang transforms extend"
+_OF_EXECUTORS = "core executors extend runtime"
+_EXECUTORS = (
+    ("numpy", "NumPy's functions"),
+    ("python", "arithmetic on Python numbers"),
+    ("llvm", "fused native code for the CPU"),
+    ("torch", "PyTorch's functions"),
+    ("sdpa", "attention by PyTorch's kernels and our own"),
+    ("onednn", "products and convolutions by oneDNN"),
+    ("triton", "fused kernels for the GPU"),
+    ("nvfuser", "fused kernels by nvFuser"),
+    ("cupy", "CuPy's functions and kernels"),
+    ("cudnn", "attention and norms by cuDNN"),
+    ("cudagraphs", "whole programs as CUDA graphs"),
+    ("transformer_engine", "products in 8 bits"),
+    ("apex", "cross entropy by Apex"),
+    ("triton_cross_entropy", "cross entropy by Triton"),
+)
 #: in pipeline order; what is not named here by itself belongs to the longest path that it is under
 ROOMS = (
     Room("__init__", "the public names", "api compile core executors inspect transforms"),
     Room("__main__", "`python -m tnp`", "__init__ executors/* runtime"),
     Room("api", "what users call: `jit`, `explain`, `last_traces`, …", "capture compile core executors runtime"),
     Room("dynamo", "tnp as a backend of `torch.compile`", "api"),
-    Room("thunder", "Lightning Thunder's names for all this", f"api capture compile inspect testing executors/* {_BELOW}"),
+    Room("thunder", "Lightning Thunder's names for all this", "*"),
     Room("testing", "OpInfos, and checks of executors against eager", "__init__ capture core inspect lang"),
     Room("inspect", "`explain`, `examine`, `profile`, `draw`", "api capture compile core lang transforms"),
     Room(
@@ -49,26 +65,11 @@ ROOMS = (
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
     Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
     Room("extend", "the public interface of executors and operations", "core executors lang transforms"),
-    Room("executors", "what executors share, and the registry of them", "core runtime extend"),
+    Room("executors", "what an executor is, and the registry of them", "core runtime"),
+    Room("executors/shared", "what several executors use: calls of attention, kernels for the CPU, errors of devices", _OF_EXECUTORS),
     *(
-        Room(f"executors/{name}", holds, f"core executors extend runtime {more}".strip())
-        for name, holds, more in (
-            ("numpy", "NumPy's functions", ""),
-            ("python", "arithmetic on Python numbers", ""),
-            ("llvm", "fused native code for the CPU", ""),
-            ("cpu_kernels", "products and attention for the CPU, which executors call", ""),
-            ("torch", "PyTorch's functions", "executors/cpu_kernels"),
-            ("sdpa", "attention by PyTorch's kernels and our own", "executors/cpu_kernels"),
-            ("onednn", "products and convolutions by oneDNN", ""),
-            ("triton", "fused kernels for the GPU", ""),
-            ("nvfuser", "fused kernels by nvFuser", ""),
-            ("cupy", "CuPy's functions and kernels", ""),
-            ("cudnn", "attention and norms by cuDNN", ""),
-            ("cudagraphs", "whole programs as CUDA graphs", ""),
-            ("transformer_engine", "products in 8 bits", ""),
-            ("apex", "cross entropy by Apex", ""),
-            ("triton_cross_entropy", "cross entropy by Triton", ""),
-        )
+        Room(f"executors/{name}", holds, f"{_OF_EXECUTORS} executors/shared")
+        for name, holds in _EXECUTORS
     ),
     Room("core", "the IR, knowing no array library", "runtime"),
     Room("runtime", "the process: compiled code, threads, memory, the disk cache, locks", "core/errors"),
@@ -137,6 +138,8 @@ def _name(path: Path) -> str:
 
 def allowed(room: Room) -> set[str]:
     """The rooms that a room may import: itself, those named, and those inside of them; inside of ``executors`` only with ``executors/*``."""
+    if room.imports == "*":
+        return set(_PATHS)
     found: set[str] = set()
     for name in (room.path, *room.imports.split()):
         top = name.removesuffix("/*")
@@ -157,14 +160,24 @@ def drawing() -> str:
     return "\n".join(lines)
 
 
-def _table() -> str:
-    rows = ["| room | holds | may import |", "| --- | --- | --- |"]
+def _rooms() -> str:
+    return "\n".join(["| room | holds |", "| --- | --- |", *(f"| {_shown(r)} | {r.holds} |" for r in ROOMS)])
+
+
+def _walls() -> str:
+    rows = ["| room | may import |", "| --- | --- |"]
+    executors = {f"executors/{name}" for name, _ in _EXECUTORS}
     for room in ROOMS:
-        path = PACKAGE / room.path
-        name = f"`{room.path}/`" if path.is_dir() else f"`{room.path}.py`"
-        text = ", ".join(f"`{i}`" for i in room.imports.split()) or "–"
-        rows.append(f"| {name} | {room.holds} | {text} |")
+        text = "all" if room.imports == "*" else " ".join(f"`{i}`" for i in room.imports.split()) or "–"
+        if room.path not in executors:
+            rows.append(f"| {_shown(room)} | {text} |")
+        elif room.path == f"executors/{_EXECUTORS[0][0]}":
+            rows.append(f"| each executor | {text} |")
     return "\n".join(rows)
+
+
+def _shown(room: Room) -> str:
+    return f"`{room.path}/`" if (PACKAGE / room.path).is_dir() else f"`{room.path}.py`"
 
 
 def _way() -> str:
@@ -174,7 +187,7 @@ def _way() -> str:
 
 def page() -> str:
     """The page, as Markdown."""
-    return PAGE.format(drawing=drawing(), table=_table(), way=_way())
+    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), way=_way())
 
 
 PAGE = textwrap.dedent("""\
@@ -182,12 +195,13 @@ PAGE = textwrap.dedent("""\
 
     *Made by `docs/make_architecture.py`. `tests/test_walls.py` checks it against the code.*
 
-    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a program of
-    operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes out is a program behind
-    *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
+    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a
+    program of operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes
+    out is a program behind *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
 
-    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which imports all,
-    is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the public interface.
+    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which
+    imports all, is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the
+    public interface.
 
     ```mermaid
     {drawing}
@@ -197,17 +211,20 @@ PAGE = textwrap.dedent("""\
 
     {way}
 
-    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the terms.
+    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the
+    terms.
 
     ## Rooms and walls
 
-    {table}
+    {rooms}
 
-    A room may import the rooms inside of those that are named. `executors` is the exception: it means what executors share, and
-    `executors/*` means all of them. No executor imports another; `executors/cpu_kernels` is no executor, but kernels that two of them
-    call. The rooms of `capture` import one another: tracing a program, its objects, its control flow and its guards go on together.
-    Only `lang/torch`, `capture/libraries/torch`, executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
-    their top.
+    {walls}
+
+    A room may import the rooms inside of those that are named, too. `executors` is the exception: it means the modules at
+    its top (`base`, `options`, `registry`), and `executors/*` means all of it. Executors may import `executors/shared`,
+    which imports none of them. No executor imports another. The rooms of `capture` import one another: tracing a program,
+    its objects, its control flow and its guards go on together. Only `lang/torch`, `capture/libraries/torch`, executors
+    and a few modules that are loaded late import PyTorch, CuPy or Triton at their top.
     """)
 
 if __name__ == "__main__":

@@ -74,14 +74,14 @@ def test_core_imports_no_array_library():
 
 #: what is imported when the library of its name is asked for
 OF_A_LIBRARY = (
-    "executors/attention",
+    "executors/shared/attention",
     "executors/cudagraphs",
     "executors/cudnn",
     "executors/cupy",
     "executors/nvfuser",
     "executors/onednn",
     "executors/sdpa",
-    "executors/unfused_fallback",
+    "executors/shared/unfused_fallback",
     "compile/torch_autograd",
     "executors/torch",
     "executors/transformer_engine",

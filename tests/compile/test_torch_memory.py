@@ -107,7 +107,7 @@ def test_products_in_the_pool_are_torchs_to_the_last_bit(dtype):
 
 def test_large_products_of_steps_of_training_are_in_the_pool(monkeypatch):
     # tnp's own kernel, whose results lie there too, adds up in another order
-    monkeypatch.setattr("tnp.executors.cpu_kernels.matmul.is_preferred", lambda: False)
+    monkeypatch.setattr("tnp.executors.shared.cpu_kernels.matmul.is_preferred", lambda: False)
     layer = torch.nn.Linear(64, 1024)
     jitted = tnp.jit(layer)
     x = torch.randn(512, 64, requires_grad=True)

@@ -77,6 +77,27 @@ ROOMS = (
 )  # fmt: skip
 _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
 
+#: the modules of ``core``, in layers: a module imports those of the layers before its own alone
+LAYERS_OF_CORE = (
+    "context devices dtypes elementwise_table errors graph_utils languages metadata reduction_table rendering",
+    "array_kinds gradient_marks intervals",
+    "sizes",
+    "proxies",
+    "check symbol",
+    "printing subtraces trace_templates",
+    "pytree trace",
+    "prims.base",
+    "prims.elementwise prims.fft prims.indexing prims.linalg prims.nn prims.program",
+    "prims.control_flow prims.random prims.reduction prims.shape",
+    "prims",
+    "activity effects trace_check views",
+    "clang.base",
+    "clang.shape",
+    "clang.elementwise",
+    "clang.indexing",
+    "clang",
+)
+
 #: the way of one call: step, module, function
 WAY = (
     ("a call tries the cache entries that there are", "compile/compiled_function.py", "Jitted.__call__"),
@@ -110,8 +131,8 @@ def room_of(module: str) -> str:
     return next((p for p in _PATHS if path == p or path.startswith(f"{p}/")), "__init__")
 
 
-def imports() -> Iterator[tuple[str, str]]:
-    """Each import of one module of tnp's by another, but those for type checkers alone."""
+def imports(*, for_types: bool = False) -> Iterator[tuple[str, str]]:
+    """Each import of one module of tnp's by another, in functions, too: those that run, or those for type checkers alone."""
     modules = {_name(path) for path in PACKAGE.rglob("*.py")}
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -122,13 +143,13 @@ def imports() -> Iterator[tuple[str, str]]:
             for inner in ast.walk(node)
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and id(node) not in typing:
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and (id(node) in typing) is for_types:
                 for alias in node.names:
                     full = f"{node.module}.{alias.name}"
                     target = full if full in modules else str(node.module)
                     if target in modules:
                         yield _name(path), target
-            elif isinstance(node, ast.Import) and id(node) not in typing:
+            elif isinstance(node, ast.Import) and (id(node) in typing) is for_types:
                 yield from ((_name(path), a.name) for a in node.names if a.name in modules)
 
 
@@ -176,6 +197,11 @@ def _walls() -> str:
     return "\n".join(rows)
 
 
+def _layers() -> str:
+    rows = ["| layer of `core` | modules |", "| --- | --- |"]
+    return "\n".join(rows + [f"| {i} | `{names}` |" for i, names in enumerate(LAYERS_OF_CORE, 1)])
+
+
 def _shown(room: Room) -> str:
     return f"`{room.path}/`" if (PACKAGE / room.path).is_dir() else f"`{room.path}.py`"
 
@@ -187,7 +213,7 @@ def _way() -> str:
 
 def page() -> str:
     """The page, as Markdown."""
-    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), way=_way())
+    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), layers=_layers(), way=_way())
 
 
 PAGE = textwrap.dedent("""\
@@ -225,6 +251,10 @@ PAGE = textwrap.dedent("""\
     which imports none of them. No executor imports another. The rooms of `capture` import one another: tracing a program,
     its objects, its control flow and its guards go on together. Only `lang/torch`, `capture/libraries/torch`, executors
     and a few modules that are loaded late import PyTorch, CuPy or Triton at their top.
+
+    {layers}
+
+    A module of `core` imports modules of the layers before its own alone. Only annotations name later ones.
     """)
 
 if __name__ == "__main__":

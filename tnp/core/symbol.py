@@ -134,6 +134,14 @@ def call_outside_trace_with(handler: Callable[[Any, tuple[Any, ...], dict[str, A
     _outside_trace[:] = [handler]
 
 
+_printed: list[Callable[[BoundSymbol], str]] = []
+
+
+def print_uses_with(printer: Callable[[BoundSymbol], str]) -> None:
+    """Sets what a bound symbol prints as (:mod:`tnp.core.printing`)."""
+    _printed[:] = [printer]
+
+
 class Symbol:
     """An operation. Extensions get theirs from :meth:`~tnp.extend.OperatorExecutor.register_operator` and :func:`~tnp.extend.make_prim`.
 
@@ -444,9 +452,7 @@ class BoundSymbol:
         return type(self)(*fields)
 
     def __str__(self) -> str:
-        from tnp.core.printing import bound_symbol_lines
-
-        return "\n".join(bound_symbol_lines(self, {}))
+        return _printed[0](self)
 
     __repr__ = __str__
 

@@ -10,12 +10,14 @@ from typing import Any
 from tnp.core import languages, prims
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
+from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import in_bodies, is_control_flow, stored
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
 from tnp.transforms.fusion_regions import find_regions
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["fuse"]
 

@@ -86,7 +86,7 @@ class OpTags(Enum):
     PRODUCT = auto()
     #: such a product that is ``a @ b`` for operands of one and two dimensions
     MATMUL = auto()
-    #: a product whose result is new memory in C's order, whoever runs it: what reads it last may write over it
+    #: a product whose result is new memory in C's order, whoever runs it: what alone reads it may write over it
     OVERWRITABLE = auto()
     #: ``a ** b``: integers refuse some exponents
     POWER = auto()

@@ -11,7 +11,7 @@ from typing import Any
 
 import tnp
 from tnp.executors import registry
-from tnp.executors.device_errors import why_no_device
+from tnp.executors.shared.device_errors import why_no_device
 
 #: case → (function by name, shapes, dtype, executors that have it, how far results may be apart)
 CASES: dict[str, tuple[str, tuple[tuple[int, ...], ...], str, tuple[str, ...], float]] = {

@@ -2,7 +2,7 @@
 
     python benchmarks/products.py
 
-What `tnp.executors.cpu_kernels.matmul.is_preferred` says of a processor is decided by this. Calls are in turns, the thread's time counts, and of
+What `tnp.executors.shared.cpu_kernels.matmul.is_preferred` says of a processor is decided by this. Calls are in turns, the thread's time counts, and of
 each the least; `[rows, in] → [rows, out]` with a bias, then the gradients of the input and of the weight.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import torch
 
-from tnp.executors.cpu_kernels import matmul
+from tnp.executors.shared.cpu_kernels import matmul
 from tnp.runtime import engine
 
 #: rows, out, in: linear layers of the models in models.py

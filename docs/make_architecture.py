@@ -17,21 +17,37 @@ PACKAGE = Path(__file__).parent.parent / "tnp"
 
 
 class Room(NamedTuple):
-    """A folder or a module of the package, what it holds, and the rooms that it may import. A room may import itself."""
+    """A folder or a module of the package, what it holds, and the rooms that it may import, ``*`` for all. A room may import itself."""
 
     path: str
     holds: str
     imports: str
 
 
-_BELOW = "runtime core lang transforms extend"
+_OF_EXECUTORS = "core executors extend runtime"
+_EXECUTORS = (
+    ("numpy", "NumPy's functions"),
+    ("python", "arithmetic on Python numbers"),
+    ("llvm", "fused native code for the CPU"),
+    ("torch", "PyTorch's functions"),
+    ("sdpa", "attention by PyTorch's kernels and our own"),
+    ("onednn", "products and convolutions by oneDNN"),
+    ("triton", "fused kernels for the GPU"),
+    ("nvfuser", "fused kernels by nvFuser"),
+    ("cupy", "CuPy's functions and kernels"),
+    ("cudnn", "attention and norms by cuDNN"),
+    ("cudagraphs", "whole programs as CUDA graphs"),
+    ("transformer_engine", "products in 8 bits"),
+    ("apex", "cross entropy by Apex"),
+    ("triton_cross_entropy", "cross entropy by Triton"),
+)
 #: in pipeline order; what is not named here by itself belongs to the longest path that it is under
 ROOMS = (
     Room("__init__", "the public names", "api compile core executors inspect transforms"),
     Room("__main__", "`python -m tnp`", "__init__ executors/* runtime"),
     Room("api", "what users call: `jit`, `explain`, `last_traces`, …", "capture compile core executors runtime"),
     Room("dynamo", "tnp as a backend of `torch.compile`", "api"),
-    Room("thunder", "Lightning Thunder's names for all this", f"api capture compile inspect testing executors/* {_BELOW}"),
+    Room("thunder", "Lightning Thunder's names for all this", "*"),
     Room("testing", "OpInfos, and checks of executors against eager", "__init__ capture core inspect lang"),
     Room("inspect", "`explain`, `examine`, `profile`, `draw`", "api capture compile core lang transforms"),
     Room(
@@ -49,32 +65,38 @@ ROOMS = (
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
     Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
     Room("extend", "the public interface of executors and operations", "core executors lang transforms"),
-    Room("executors", "what executors share, and the registry of them", "core runtime extend"),
+    Room("executors", "what an executor is, and the registry of them", "core runtime"),
+    Room("executors/shared", "what several executors use: calls of attention, kernels for the CPU, errors of devices", _OF_EXECUTORS),
     *(
-        Room(f"executors/{name}", holds, f"core executors extend runtime {more}".strip())
-        for name, holds, more in (
-            ("numpy", "NumPy's functions", ""),
-            ("python", "arithmetic on Python numbers", ""),
-            ("llvm", "fused native code for the CPU", ""),
-            ("cpu_kernels", "products and attention for the CPU, which executors call", ""),
-            ("torch", "PyTorch's functions", "executors/cpu_kernels"),
-            ("sdpa", "attention by PyTorch's kernels and our own", "executors/cpu_kernels"),
-            ("onednn", "products and convolutions by oneDNN", ""),
-            ("triton", "fused kernels for the GPU", ""),
-            ("nvfuser", "fused kernels by nvFuser", ""),
-            ("cupy", "CuPy's functions and kernels", ""),
-            ("cudnn", "attention and norms by cuDNN", ""),
-            ("cudagraphs", "whole programs as CUDA graphs", ""),
-            ("transformer_engine", "products in 8 bits", ""),
-            ("apex", "cross entropy by Apex", ""),
-            ("triton_cross_entropy", "cross entropy by Triton", ""),
-        )
+        Room(f"executors/{name}", holds, f"{_OF_EXECUTORS} executors/shared")
+        for name, holds in _EXECUTORS
     ),
     Room("core", "the IR, knowing no array library", "runtime"),
     Room("runtime", "the process: compiled code, threads, memory, the disk cache, locks", "core/errors"),
     Room("core/errors", "exceptions and warnings", ""),
 )  # fmt: skip
 _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
+
+#: the modules of ``core``, in layers: a module imports those of the layers before its own alone
+LAYERS_OF_CORE = (
+    "context devices dtypes elementwise_table errors graph_utils languages metadata reduction_table rendering",
+    "array_kinds gradient_marks intervals",
+    "sizes",
+    "proxies",
+    "check symbol",
+    "printing subtraces trace_templates",
+    "pytree trace",
+    "prims.base",
+    "prims.elementwise prims.fft prims.indexing prims.linalg prims.nn prims.program",
+    "prims.control_flow prims.random prims.reduction prims.shape",
+    "prims",
+    "activity effects trace_check views",
+    "clang.base",
+    "clang.shape",
+    "clang.elementwise",
+    "clang.indexing",
+    "clang",
+)
 
 #: the way of one call: step, module, function
 WAY = (
@@ -109,8 +131,8 @@ def room_of(module: str) -> str:
     return next((p for p in _PATHS if path == p or path.startswith(f"{p}/")), "__init__")
 
 
-def imports() -> Iterator[tuple[str, str]]:
-    """Each import of one module of tnp's by another, but those for type checkers alone."""
+def imports(*, for_types: bool = False) -> Iterator[tuple[str, str]]:
+    """Each import of one module of tnp's by another, in functions, too: those that run, or those for type checkers alone."""
     modules = {_name(path) for path in PACKAGE.rglob("*.py")}
     for path in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(path.read_text())
@@ -121,13 +143,13 @@ def imports() -> Iterator[tuple[str, str]]:
             for inner in ast.walk(node)
         }
         for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and id(node) not in typing:
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and (id(node) in typing) is for_types:
                 for alias in node.names:
                     full = f"{node.module}.{alias.name}"
                     target = full if full in modules else str(node.module)
                     if target in modules:
                         yield _name(path), target
-            elif isinstance(node, ast.Import) and id(node) not in typing:
+            elif isinstance(node, ast.Import) and (id(node) in typing) is for_types:
                 yield from ((_name(path), a.name) for a in node.names if a.name in modules)
 
 
@@ -137,6 +159,8 @@ def _name(path: Path) -> str:
 
 def allowed(room: Room) -> set[str]:
     """The rooms that a room may import: itself, those named, and those inside of them; inside of ``executors`` only with ``executors/*``."""
+    if room.imports == "*":
+        return set(_PATHS)
     found: set[str] = set()
     for name in (room.path, *room.imports.split()):
         top = name.removesuffix("/*")
@@ -157,14 +181,29 @@ def drawing() -> str:
     return "\n".join(lines)
 
 
-def _table() -> str:
-    rows = ["| room | holds | may import |", "| --- | --- | --- |"]
+def _rooms() -> str:
+    return "\n".join(["| room | holds |", "| --- | --- |", *(f"| {_shown(r)} | {r.holds} |" for r in ROOMS)])
+
+
+def _walls() -> str:
+    rows = ["| room | may import |", "| --- | --- |"]
+    executors = {f"executors/{name}" for name, _ in _EXECUTORS}
     for room in ROOMS:
-        path = PACKAGE / room.path
-        name = f"`{room.path}/`" if path.is_dir() else f"`{room.path}.py`"
-        text = ", ".join(f"`{i}`" for i in room.imports.split()) or "–"
-        rows.append(f"| {name} | {room.holds} | {text} |")
+        text = "all" if room.imports == "*" else " ".join(f"`{i}`" for i in room.imports.split()) or "–"
+        if room.path not in executors:
+            rows.append(f"| {_shown(room)} | {text} |")
+        elif room.path == f"executors/{_EXECUTORS[0][0]}":
+            rows.append(f"| each executor | {text} |")
     return "\n".join(rows)
+
+
+def _layers() -> str:
+    rows = ["| layer of `core` | modules |", "| --- | --- |"]
+    return "\n".join(rows + [f"| {i} | `{names}` |" for i, names in enumerate(LAYERS_OF_CORE, 1)])
+
+
+def _shown(room: Room) -> str:
+    return f"`{room.path}/`" if (PACKAGE / room.path).is_dir() else f"`{room.path}.py`"
 
 
 def _way() -> str:
@@ -174,7 +213,7 @@ def _way() -> str:
 
 def page() -> str:
     """The page, as Markdown."""
-    return PAGE.format(drawing=drawing(), table=_table(), way=_way())
+    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), layers=_layers(), way=_way())
 
 
 PAGE = textwrap.dedent("""\
@@ -182,12 +221,13 @@ PAGE = textwrap.dedent("""\
 
     *Made by `docs/make_architecture.py`. `tests/test_walls.py` checks it against the code.*
 
-    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a program of
-    operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes out is a program behind
-    *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
+    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a
+    program of operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes
+    out is a program behind *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
 
-    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which imports all,
-    is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the public interface.
+    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which
+    imports all, is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the
+    public interface.
 
     ```mermaid
     {drawing}
@@ -197,17 +237,24 @@ PAGE = textwrap.dedent("""\
 
     {way}
 
-    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the terms.
+    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the
+    terms.
 
     ## Rooms and walls
 
-    {table}
+    {rooms}
 
-    A room may import the rooms inside of those that are named. `executors` is the exception: it means what executors share, and
-    `executors/*` means all of them. No executor imports another; `executors/cpu_kernels` is no executor, but kernels that two of them
-    call. The rooms of `capture` import one another: tracing a program, its objects, its control flow and its guards go on together.
-    Only `lang/torch`, `capture/libraries/torch`, executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
-    their top.
+    {walls}
+
+    A room may import the rooms inside of those that are named, too. `executors` is the exception: it means the modules at
+    its top (`base`, `options`, `registry`), and `executors/*` means all of it. Executors may import `executors/shared`,
+    which imports none of them. No executor imports another. The rooms of `capture` import one another: tracing a program,
+    its objects, its control flow and its guards go on together. Only `lang/torch`, `capture/libraries/torch`, executors
+    and a few modules that are loaded late import PyTorch, CuPy or Triton at their top.
+
+    {layers}
+
+    A module of `core` imports modules of the layers before its own alone. Only annotations name later ones.
     """)
 
 if __name__ == "__main__":

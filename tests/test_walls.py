@@ -47,6 +47,52 @@ def test_rooms_import_only_what_they_may():
         assert where in ARCHITECTURE["allowed"](room), f"{importer} ({room.path}) imports {imported} ({where})"
 
 
+LAYER = {
+    ("tnp.core." + name): layer for layer, names in enumerate(ARCHITECTURE["LAYERS_OF_CORE"]) for name in names.split()
+}
+
+#: what annotations in ``core`` name of the same layer or a later one
+ONLY_IN_ANNOTATIONS = {
+    ("context", "trace"),
+    ("errors", "proxies"),
+    ("intervals", "proxies"),
+    ("metadata", "trace"),
+    ("printing", "trace"),
+    ("sizes", "proxies"),
+    ("symbol", "trace_templates"),
+    ("trace_templates", "trace"),
+}
+
+
+def _upward(edges):
+    """Those of ``edges`` from a module of ``core`` to one that is not in a layer before its own."""
+    inside = ((a, b) for a, b in edges if a in LAYER and b in LAYER)
+    return {(a.removeprefix("tnp.core."), b.removeprefix("tnp.core.")) for a, b in inside if LAYER[a] <= LAYER[b]}
+
+
+def test_modules_of_core_import_those_of_earlier_layers():
+    assert _upward(ARCHITECTURE["imports"]()) == set()
+    assert _upward(ARCHITECTURE["imports"](for_types=True)) == ONLY_IN_ANNOTATIONS
+
+
+def test_an_import_of_a_later_layer_is_found():
+    edges = [
+        ("tnp.core.sizes", "tnp.core.trace"),
+        ("tnp.core.trace", "tnp.core.sizes"),
+        ("tnp.core.check", "tnp.core.symbol"),
+    ]
+    assert _upward(edges) == {("sizes", "trace"), ("check", "symbol")}
+
+
+def test_every_module_of_core_has_a_layer():
+    modules = {
+        ".".join(("tnp", *p.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+        for p in (ROOT / "core").rglob("*.py")
+    }
+    assert set(LAYER) == modules - {"tnp.core"}
+    assert sum(len(names.split()) for names in ARCHITECTURE["LAYERS_OF_CORE"]) == len(LAYER)
+
+
 def test_every_module_has_a_room_and_every_room_modules():
     rooms = {
         ARCHITECTURE["room_of"](".".join(("tnp", *p.relative_to(ROOT).with_suffix("").parts)))
@@ -74,14 +120,14 @@ def test_core_imports_no_array_library():
 
 #: what is imported when the library of its name is asked for
 OF_A_LIBRARY = (
-    "executors/attention",
+    "executors/shared/attention",
     "executors/cudagraphs",
     "executors/cudnn",
     "executors/cupy",
     "executors/nvfuser",
     "executors/onednn",
     "executors/sdpa",
-    "executors/unfused_fallback",
+    "executors/shared/unfused_fallback",
     "compile/torch_autograd",
     "executors/torch",
     "executors/transformer_engine",

@@ -88,7 +88,7 @@ def _options(name: str) -> str:
 def _why_no_cudagraphs() -> str | None:
     if importlib.util.find_spec("torch") is None:
         return "the package torch is not installed"
-    from tnp.executors.device_errors import why_no_device
+    from tnp.executors.shared.device_errors import why_no_device
 
     return why_no_device()
 

@@ -20,8 +20,9 @@ import torch.nn.functional as F  # noqa: E402
 from tnp.core import dtypes  # noqa: E402
 from tnp.core.devices import Device, DeviceType  # noqa: E402
 from tnp.core.proxies import TensorProxy  # noqa: E402
-from tnp.executors import attention as attention_calls  # noqa: E402
-from tnp.executors import device_errors, sdpa  # noqa: E402
+from tnp.executors import sdpa  # noqa: E402
+from tnp.executors.shared import attention as attention_calls  # noqa: E402
+from tnp.executors.shared import device_errors  # noqa: E402
 
 STAND_INS = str(Path(__file__).parents[1] / "stand_ins")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.core.subtraces import in_bodies
 from tnp.executors.numpy import blocks
 from tnp.testing import assert_same
+from tnp.transforms.subtraces import in_bodies
 
 N = 20 * blocks.BLOCK_BYTES // 8 + 12345  # some blocks of float64 and a part of one
 

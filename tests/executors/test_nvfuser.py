@@ -18,7 +18,8 @@ from tnp.core import dtypes, prims
 from tnp.core.devices import Device
 from tnp.core.proxies import TensorProxy
 from tnp.core.trace import Trace, tracing
-from tnp.executors import device_errors, registry
+from tnp.executors import registry
+from tnp.executors.shared import device_errors
 from tnp.testing import assert_same, check_sample, opinfos
 from tnp.testing.opinfo import EXECUTORS
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tnp
-from tnp.executors.diagnostics import written
+from tnp.executors.shared.diagnostics import written
 from tnp.runtime import disk_cache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no numeric owner on this system")

@@ -72,6 +72,22 @@ def test_what_is_carried_depends_on_reductions():
     check(sums_down, lambda: (*arrays(), np.zeros((40, 3)), 1.5), True)
 
 
+def thresholds(x, y, out):
+    for i in range(18):
+        out[i] = (x > i / 18).sum()
+
+
+def losses(x, y, out):
+    for i in range(32):
+        out[i] = np.abs(x - 0.1 * i * y).mean()
+    return out.argmin()
+
+
+@pytest.mark.parametrize("f", [thresholds, losses], ids=lambda f: f.__name__)
+def test_counts_and_losses(f):
+    check(f, lambda: (*arrays(), np.ones(32)), True)
+
+
 def grows(x, y, out):
     for i in range(20):
         out[i] = (x + y).sum()

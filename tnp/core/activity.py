@@ -6,8 +6,9 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from tnp.core import prims
+from tnp.core.prims.control_flow import carrying_bodies
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, carried_with_inits, carrying_bodies, is_control_flow
+from tnp.core.subtraces import Body, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 
 __all__ = ["add_dependents", "add_sources", "is_differentiable", "is_empty", "sources_of_round"]

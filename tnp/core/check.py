@@ -1,18 +1,16 @@
-"""The trace checker: what must hold of a trace after every pass (under ``TNP_CHECK=1``, and in the tests), and of what operations return
-(those of extensions always)."""
+"""Checks while programs run: whether ``TNP_CHECK=1`` asks for them, and the one of what operations return (those of extensions always).
+
+:mod:`tnp.core.trace_check` checks traces.
+"""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from tnp.core.errors import TraceCheckError
-from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of
-from tnp.core.symbol import BoundSymbol, flat_proxies
-from tnp.core.trace import Trace
+from tnp.core.proxies import TensorProxy
 
-__all__ = ["ResultCheck", "check_trace", "enabled"]
+__all__ = ["ResultCheck", "enabled"]
 
 
 def enabled() -> bool:
@@ -81,73 +79,3 @@ def _described(x: Any) -> str:
     if hasattr(x, "dtype") and hasattr(x, "shape"):
         return f"a {type(x).__module__.partition('.')[0]} array of {x.dtype} and shape {tuple(x.shape)}"
     return f"{x!r}"
-
-
-#: what a name is that so far only the shape of an array gives
-_SIZE = "a size"
-
-
-def check_trace(trace: Trace) -> None:
-    """Raises :class:`TraceCheckError` unless every name is defined once, before it is used, with one type.
-
-    The last line must be the return, and the outputs of an operation must be among those of its subsymbols or its inputs.
-    """
-    from tnp.core import prims
-
-    defined: dict[str, str] = {}
-    for p in trace.args:
-        if p.name in defined:
-            raise TraceCheckError(f"argument {p.name} stands twice")
-        defined[p.name] = p.type_string()
-    for bsym in trace.bound_symbols:
-        _check_one(bsym, defined, trace)
-    last = trace.bound_symbols[-1] if trace.bound_symbols else None
-    if last is None or last.sym is not prims.python_return:
-        raise TraceCheckError(f"the trace does not end with its return:\n{trace}")
-
-
-def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None:
-    from tnp.core import prims
-
-    if bsym.sym in (prims.unpack_trivial, prims.python_del):
-        return
-    for p in bsym.flat_inputs:
-        if p.name not in defined:
-            raise TraceCheckError(f"{p.name} is used before it is defined, in\n{bsym}\nof\n{trace}")
-        if isinstance(p, TensorProxy) and defined[p.name] != p.type_string():
-            raise TraceCheckError(f"{p.name} is {defined[p.name]}, but used as {p.type_string()} in\n{bsym}")
-    inner = dict(defined)
-    for sub in bsym.subsymbols:
-        _check_one(sub, inner, trace)
-    for body in bodies_of(bsym):
-        _check_body(body, defined, trace)
-    for p in bsym.flat_outputs:
-        if defined.get(p.name, _SIZE) != _SIZE:
-            if all(p.name != q.name for q in bsym.flat_inputs):
-                raise TraceCheckError(f"{p.name} is defined twice, the second time in\n{bsym}")
-            continue
-        if bsym.subsymbols and bsym.sym.executor is None and p.name not in inner:
-            raise TraceCheckError(f"{p.name} comes out of\n{bsym}\nbut of none of its subsymbols")
-        defined[p.name] = p.type_string()
-        _define_sizes(p, defined)
-
-
-def _define_sizes(p: Proxy, defined: dict[str, str]) -> None:
-    for d in p.shape if isinstance(p, TensorProxy) else ():
-        if type(d) is not int:
-            defined.setdefault(d.name, _SIZE)  # type: ignore[union-attr]  # a size that is no int is a NumberProxy
-
-
-def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:
-    """A body sees what is defined before it, and defines nothing outside."""
-    inner = dict(defined)
-    for p in body.args:
-        if inner.get(p.name, _SIZE) != _SIZE:
-            raise TraceCheckError(f"the body's argument {p.name} is defined before, in\n{trace}")
-        inner[p.name] = p.type_string()
-        _define_sizes(p, inner)
-    for b in body.bound_symbols:
-        _check_one(b, inner, trace)
-    for q in flat_proxies(body.results):
-        if q.name not in inner:
-            raise TraceCheckError(f"a body gives {q.name}, which is not defined, in\n{trace}")

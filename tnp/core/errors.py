@@ -142,7 +142,7 @@ class InternalError(RuntimeError):
 
 
 class TraceCheckError(InternalError):
-    """A pass left a trace that breaks the rules of :mod:`tnp.core.check`, or an operation returned something else than its
+    """A pass left a trace that breaks the rules of :mod:`tnp.core.trace_check`, or an operation returned something else than its
     meta promises: a bug in tnp or in an extension."""
 
 

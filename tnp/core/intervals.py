@@ -8,7 +8,9 @@ program that slices by its index depends on: ``a[:, i:i + 3]`` has length 3 if `
 >>> from tnp.core import intervals
 >>> from tnp.core.proxies import NumberProxy
 >>> i = NumberProxy("i", int, low=1, bound=6)
->>> intervals.slice_length(10, i, intervals.add_to(i, 3))
+>>> j = NumberProxy("j", int)
+>>> j.form = intervals.linear(i).plus(intervals.linear(3))
+>>> intervals.slice_length(10, i, j)
 3
 """
 
@@ -21,7 +23,7 @@ from tnp.core.context import current_trace
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
 
-__all__ = ["Linear", "add_to", "bounds", "differ_by", "linear", "note_either", "note_result", "slice_length"]
+__all__ = ["Linear", "bounds", "differ_by", "linear", "note_either", "note_result", "slice_length"]
 
 #: the ends of an interval, both included; ``None`` for an end that is not known
 Interval: TypeAlias = "tuple[int | None, int | None]"
@@ -82,15 +84,6 @@ def linear(x: int | NumberProxy) -> Linear:
 def bounds(x: int | NumberProxy) -> Interval:
     """Where an integer surely lies."""
     return linear(x).interval()
-
-
-def add_to(x: NumberProxy, constant: int) -> NumberProxy:
-    """A number that stands for ``x + constant``, which no operation computes: for questions alone."""
-    from tnp.core.proxies import NumberProxy
-
-    made = NumberProxy("sum", int)
-    made.form = linear(x).plus(Linear({}, constant))
-    return made
 
 
 def differ_by(a: int | NumberProxy, b: int | NumberProxy) -> int | None:

@@ -20,7 +20,7 @@ from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.errors import ExtensionError, TraceCheckError
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, print_uses_with
 
 if TYPE_CHECKING:
     from tnp.core.trace import Trace
@@ -245,6 +245,9 @@ def bound_symbol_lines(bsym: BoundSymbol, context: dict[str, Any], *, comments: 
             hash_at = len(line) - len(line.lstrip())
             lines.append(f"  {line[:hash_at]}# {line.lstrip()}" if not line.lstrip().startswith("#") else f"  {line}")
     return lines
+
+
+print_uses_with(lambda bsym: "\n".join(bound_symbol_lines(bsym, {})))
 
 
 def _checked(bsym: BoundSymbol, call: str, context: dict[str, Any]) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tnp.core.printing import literal, name_of
+
 __all__ = ["Rebuilt", "flatten", "is_container"]
 
 
@@ -47,7 +49,5 @@ class Rebuilt:
         return Rebuilt(self.kind, self.metadata, self.unflatten, children)
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import literal, name_of
-
         make, metadata = name_of(self.unflatten, context), name_of(self.metadata, context)
         return f"{make}({metadata}, {literal(self.children, context)})"

@@ -5,7 +5,7 @@ A :class:`Body` begins with ``args`` (the carried values, and a loop's index fir
 :func:`~tnp.core.symbol.flat_proxies` and :func:`~tnp.core.symbol.map_proxies`, so that the inputs of a loop or a branch are
 complete and renaming reaches into it. Names are unique in the whole trace: a body has no names of its own.
 
-Passes work on bodies as on any trace, through :func:`in_bodies`.
+Passes work on bodies as on any trace, through :func:`tnp.transforms.subtraces.in_bodies`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from typing import Any
 
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
-from tnp.core.trace import Trace
 
-__all__ = [
-    "Body", "bodies_of", "carried_with_inits", "carrying_bodies", "in_bodies", "is_control_flow", "map_bodies", "stored", "through",
-]  # fmt: skip
+__all__ = ["Body", "bodies_of", "carried_with_inits", "is_control_flow", "map_bodies"]
 
 
 class Body:
@@ -90,55 +87,13 @@ def bodies_of(bsym: BoundSymbol) -> list[Body]:
     return [a for a in bsym.args if isinstance(a, Body)]
 
 
-def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
-    """The bodies whose results are what is carried: all but the test of a loop."""
-    from tnp.core import prims
-
-    return bodies_of(bsym)[1:] if bsym.sym is prims.while_loop else bodies_of(bsym)
-
-
 def carried_with_inits(b: BoundSymbol) -> list[tuple[Any, Any]]:
     """The carried values of a loop or a branch, and what each is before."""
     inits = b.args[b.args.index(bodies_of(b)[-1]) + 1 :]
     return list(zip(b.output, inits))
 
 
-def stored(b: BoundSymbol) -> dict[str, TensorProxy]:
-    """The carried arrays that stand for memory, by name, and what each is before."""
-    from tnp.core import prims
-
-    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.operation is prims.copy_}
-    return {carried.name: init for carried, init in carried_with_inits(b) if carried.name in into}
-
-
 def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:
     """A loop or a branch with ``f`` applied to its bodies; itself if they stay what they are."""
     args = tuple([f(a) if isinstance(a, Body) else a for a in bsym.args])
     return bsym if all(a is b for a, b in zip(args, bsym.args)) else bsym.replace(args=args)
-
-
-def through(f: Callable[[Trace], Trace], body: Body, outer: Trace) -> Body:
-    """``body`` after a pass: ``f`` gets it as a trace of its arguments and captures, with names new to ``outer``."""
-    from tnp.core import prims
-
-    inner = Trace.like(outer)
-    inner.args = [*body.args, *body.captures]
-    inner.value_guards, inner.output = {}, body.results
-    inner.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in inner.args]
-    inner.bound_symbols += body.bound_symbols
-    inner.bound_symbols.append(prims.python_return.bind(body.results, output=None))
-    made = f(inner)
-    if made is inner:
-        return body
-    outer.take_names(made)
-    return Body(body.args, made.body, made.bound_symbols[-1].args[0])
-
-
-def in_bodies(f: Callable[[Trace], Trace], trace: Trace) -> Trace:
-    """``trace`` with the pass ``f`` applied to every body in it."""
-    if not any(is_control_flow(b) for b in trace.bound_symbols):
-        return trace
-    new = Trace.like(trace)
-    for b in trace.bound_symbols:
-        new.bound_symbols.append(map_bodies(lambda body: through(f, body, new), b) if is_control_flow(b) else b)
-    return trace if all(a is b for a, b in zip(new.bound_symbols, trace.bound_symbols)) else new

@@ -86,7 +86,7 @@ class OpTags(Enum):
     PRODUCT = auto()
     #: such a product that is ``a @ b`` for operands of one and two dimensions
     MATMUL = auto()
-    #: a product whose result is new memory in C's order, whoever runs it: what reads it last may write over it
+    #: a product whose result is new memory in C's order, whoever runs it: what alone reads it may write over it
     OVERWRITABLE = auto()
     #: ``a ** b``: integers refuse some exponents
     POWER = auto()
@@ -132,6 +132,14 @@ _outside_trace: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
 def call_outside_trace_with(handler: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
     """Sets what a symbol called outside any trace does (the API compiles and runs that one operation)."""
     _outside_trace[:] = [handler]
+
+
+_printed: list[Callable[[BoundSymbol], str]] = []
+
+
+def print_uses_with(printer: Callable[[BoundSymbol], str]) -> None:
+    """Sets what a bound symbol prints as (:mod:`tnp.core.printing`)."""
+    _printed[:] = [printer]
 
 
 class Symbol:
@@ -444,9 +452,7 @@ class BoundSymbol:
         return type(self)(*fields)
 
     def __str__(self) -> str:
-        from tnp.core.printing import bound_symbol_lines
-
-        return "\n".join(bound_symbol_lines(self, {}))
+        return _printed[0](self)
 
     __repr__ = __str__
 

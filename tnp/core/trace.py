@@ -18,8 +18,9 @@ from tnp.core import metadata
 from tnp.core.context import current_trace, state
 from tnp.core.errors import NeedsEager, user_location
 from tnp.core.metadata import Metadata
+from tnp.core.printing import compile_source, trace_source
 from tnp.core.proxies import NumberProxy, Proxy
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, OpTags
 
 __all__ = ["Provenance", "Trace", "current_trace", "detached", "tracing"]
 
@@ -187,14 +188,10 @@ class Trace:
     @property
     def body(self) -> list[BoundSymbol]:
         """The bound symbols without the unpacking and the return."""
-        from tnp.core.symbol import OpTags
-
         return [b for b in self.bound_symbols if OpTags.PROGRAM not in b.sym.tags]
 
     def python(self) -> str:
         """The program as Python source."""
-        from tnp.core.printing import trace_source
-
         return trace_source(self, self._context())
 
     def _context(self) -> dict[str, Any]:
@@ -203,8 +200,6 @@ class Trace:
 
     def python_context(self) -> dict[str, Any]:
         """The names that the printed program uses and that its imports do not give."""
-        from tnp.core.printing import trace_source
-
         context = self._context()
         trace_source(self, context)
         return context
@@ -212,8 +207,6 @@ class Trace:
     def python_callable(self) -> Callable[..., Any]:
         """The printed program, compiled. Takes the values of ``args`` in order."""
         if self._callable is None:
-            from tnp.core.printing import compile_source, trace_source
-
             context = self._context()
             source = trace_source(self, context, comments=False)
             self._callable = compile_source(source, self.name, context)
@@ -222,8 +215,6 @@ class Trace:
     def emptying_callable(self, given: Sequence[str]) -> Callable[[list[Any]], Any]:
         """The printed program as a function of a list of values for the names ``given``, ``args`` among them. It empties the list, so
         that an argument is gone when the program deletes it, if nobody else has it."""
-        from tnp.core.printing import compile_source, trace_source
-
         context = self._context()
         source = trace_source(self, context, comments=False, given=given)
         return compile_source(source, self.name, context)

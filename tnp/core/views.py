@@ -15,6 +15,7 @@ from tnp.core import dtypes, prims, sizes
 from tnp.core.context import current_trace
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
+from tnp.core.printing import call_string
 from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
@@ -107,8 +108,6 @@ class Path:
         return Path(Step(s.symbol, args, kwargs) for s, (args, kwargs) in zip(self.steps, children))
 
     def __tnp_literal__(self, context: dict[str, Any]) -> str:
-        from tnp.core.printing import call_string
-
         expression = "x"
         for step in self.steps:
             inner = _Verbatim(expression)

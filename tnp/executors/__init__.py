@@ -1,1 +1,1 @@
-"""Executors: :mod:`base` says what one is, :mod:`registry` which there are; every other module or folder is one."""
+"""Executors: :mod:`base` says what one is, :mod:`registry` which there are, :mod:`shared` has what several use; the others are executors."""

@@ -16,7 +16,7 @@ import xentropy_cuda
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, int64
-from tnp.executors.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
+from tnp.executors.shared.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
 from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, value_of
 
 __all__ = ["executor", "register_apex_entropyex"]

@@ -4,7 +4,7 @@
 
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
 - ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than queries;
-- tnp's own kernels (:mod:`tnp.executors.cpu_kernels.attention` and ``attention_backward``) on the CPU: single precision, no mask, where the
+- tnp's own kernels (:mod:`tnp.executors.shared.cpu_kernels.attention` and ``attention_backward``) on the CPU: single precision, no mask, where the
   processor has vectors of 512 bits;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
@@ -21,11 +21,11 @@ import torch.nn.functional as F
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64
-from tnp.executors.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of
 from tnp.executors.base import Refusal
-from tnp.executors.cpu_kernels import attention as own
-from tnp.executors.cpu_kernels.attention_backward import attend_backward
-from tnp.executors.cpu_kernels.code import is_available
+from tnp.executors.shared.attention import FUNCTION, Call, additive, call_of, refusal_of, scale_of
+from tnp.executors.shared.cpu_kernels import attention as own
+from tnp.executors.shared.cpu_kernels.attention_backward import attend_backward
+from tnp.executors.shared.cpu_kernels.code import is_available
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grad, put_grads, register_executor
 from tnp.runtime.pooled import pooled
 

@@ -21,7 +21,7 @@ import torch
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32
 from tnp.executors.base import Refusal
-from tnp.executors.device_errors import why_no_device
+from tnp.executors.shared.device_errors import why_no_device
 from tnp.extend import OperatorExecutor, TensorProxy, get_grad, put_grads, register_executor
 from tnp.runtime import locks
 

@@ -19,7 +19,7 @@ import triton.language as tl
 
 from tnp.core.devices import DeviceType
 from tnp.core.dtypes import bfloat16, float16, float32, float64, int64
-from tnp.executors.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
+from tnp.executors.shared.cross_entropy import CrossEntropyExecutor, offer_cross_entropy
 from tnp.extend import Refusal, TensorProxy, get_grad, put_grads, value_of
 
 __all__ = ["executor", "register_triton_entropyex"]

@@ -18,10 +18,11 @@ from tnp.compile.aot_autograd import without_gradients
 from tnp.core.errors import UserLocation
 from tnp.core.printing import bound_symbol_lines
 from tnp.core.proxies import TensorProxy
-from tnp.core.subtraces import in_bodies, is_control_flow
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol
 from tnp.core.trace import Trace
 from tnp.inspect.copies import copied
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["Profile", "Row", "profile"]
 

@@ -17,9 +17,10 @@ from typing import Any
 
 from tnp.core import intervals, languages, prims, sizes
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.subtraces import Body, in_bodies
+from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol, OpTags, leaves_of
 from tnp.core.trace import Trace, tracing
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["batch_matvec", "iterations_of"]
 

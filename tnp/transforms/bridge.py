@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from tnp.core import prims
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, Symbol, map_proxies
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["Conversions", "bridge", "kind_for_user", "kind_of"]
 

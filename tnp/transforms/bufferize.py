@@ -18,8 +18,9 @@ from typing import Any
 
 from tnp.core import prims, sizes, views
 from tnp.core.languages import language_context
+from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import TensorProxy
-from tnp.core.subtraces import is_control_flow, stored
+from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import Path

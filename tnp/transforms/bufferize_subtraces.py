@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tnp.core import prims
+from tnp.core.prims.control_flow import carrying_bodies, stored
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of, carried_with_inits, carrying_bodies, map_bodies, stored, through
+from tnp.core.subtraces import Body, bodies_of, carried_with_inits, map_bodies
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import through
 
 if TYPE_CHECKING:
     from tnp.transforms.bufferize import MemoryOperations, Pass

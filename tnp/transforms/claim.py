@@ -17,12 +17,13 @@ from tnp.core.elementwise_table import by_name
 from tnp.core.errors import ExtensionError, NeedsEager, NeedsValue, NoExecutorError
 from tnp.core.metadata import Metadata
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import is_control_flow, map_bodies, through
+from tnp.core.subtraces import is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.runtime import logs
 from tnp.transforms.bridge import kind_for_user
 from tnp.transforms.dce import common_subexpressions, may_raise, unread
+from tnp.transforms.subtraces import through
 
 __all__ = [
     "REFUSALS",

@@ -9,9 +9,10 @@ from tnp.core import dtypes, intervals, prims, sizes
 from tnp.core.dtypes import DType
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import bodies_of, in_bodies, is_control_flow
+from tnp.core.subtraces import bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = [
     "any_size",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tnp.core import prims
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.subtraces import Body, in_bodies, is_control_flow, map_bodies
+from tnp.core.subtraces import Body, is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["define_sizes"]
 

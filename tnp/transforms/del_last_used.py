@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tnp.core import prims
 from tnp.core.proxies import TensorProxy
-from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["del_last_used"]
 

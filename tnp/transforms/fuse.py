@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,12 +11,14 @@ from typing import Any
 from tnp.core import languages, prims
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
+from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import in_bodies, is_control_flow, stored
-from tnp.core.symbol import BoundSymbol, OpTags, Symbol
+from tnp.core.subtraces import is_control_flow
+from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
 from tnp.transforms.fusion_regions import find_regions
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["fuse"]
 
@@ -44,8 +47,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
     after_copy = {b.output.name: b.args[1].name for b in copies}
     working = [g for g in groups if g[0].operation is not prims.copy_ and OpTags.PROGRAM not in g[0].sym.tags]
     memory = _memory(trace)
-    claimed = [b for b in trace.bound_symbols if b.sym.executor is not None]
-    products = {b.output.name for b in claimed if OpTags.OVERWRITABLE in b.sym.tags}
+    products = _products_read_once(groups)
     for group, needed in zip(groups, needed_after):
         first = group[0]
         if not isinstance(first, Fusable):
@@ -53,8 +55,8 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             continue
         inputs, outputs = _boundary(group, needed)
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
-        if not stores and first.fuser.updates_inputs and len(outputs) == 1:
-            stores = _over_products(group, inputs, outputs[0], products - needed)
+        if not stores and first.fuser.updates_inputs:
+            stores = _over_products(group, inputs, outputs, products)
         taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_singly, trace, group, inputs, outputs, run_singly)
@@ -171,23 +173,45 @@ def _stores(
     return stores
 
 
+def _products_read_once(groups: Sequence[Sequence[BoundSymbol]]) -> set[str]:
+    """The products that one group alone reads, whose results are new memory in C's order whoever runs them."""
+    readers = Counter(name for group in groups for name in {p.name for b in group for p in b.flat_inputs})
+    made = (b for group in groups for b in group if b.sym.executor is not None and _makes_new_memory(b))
+    return {b.output.name for b in made if readers[b.output.name] == 1}
+
+
+def _makes_new_memory(b: BoundSymbol) -> bool:
+    """Whether it is a product that says so, or one of two matrices (the order of several depends on that of the operands)."""
+    if OpTags.OVERWRITABLE in b.sym.tags:
+        return True
+    return OpTags.MATMUL in b.sym.tags and [a.ndim for a in b.args if isinstance(a, TensorProxy)] == [2, 2]
+
+
 def _over_products(
-    group: Sequence[BoundSymbol], inputs: Sequence[Proxy], output: Proxy, dead: set[str]
+    group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], products: set[str]
 ) -> dict[int, int]:
-    """Lets a region that computes each element from others of its place write over a product that nothing reads after it, if its result
-    is as large: it is in the cache, and half of the memory will do."""
-    if not isinstance(output, TensorProxy) or not all(map(_is_elementwise, group)):
-        return {}
+    """Lets a region write a result over a product that nothing else reads and that is as large, if it computes each element from the
+    product's at its place: that is in the cache, and half of the memory will do."""
+    stores: dict[int, int] = {}
     for j, p in enumerate(inputs):
-        if p.name in dead and isinstance(p, TensorProxy) and p.type_string() == output.type_string():
-            return {0: j}
-    return {}
+        if p.name not in products:
+            continue
+        reading = _read_in_place(p, group)
+        results = [k for k, q in enumerate(outputs) if q.name in reading]
+        if len(results) == 1 and results[0] not in stores and outputs[results[0]].type_string() == p.type_string():
+            stores[results[0]] = j
+    return stores
 
 
-def _is_elementwise(b: BoundSymbol) -> bool:
-    if b.subsymbols:
-        return all(map(_is_elementwise, b.subsymbols))
-    return OpTags.ELEMENTWISE in b.sym.tags or b.sym is prims.broadcast_in_dim
+def _read_in_place(p: Proxy, group: Sequence[BoundSymbol]) -> set[str]:
+    """What depends on ``p`` in a group, if each element of it is computed from the elements at its place; else nothing."""
+    dependent = {p.name}
+    for b in (leaf for x in group for leaf in leaves_of(x)):
+        if any(q.name in dependent for q in b.flat_inputs):
+            if OpTags.ELEMENTWISE not in b.sym.tags:
+                return set()
+            dependent.update(q.name for q in b.flat_outputs)
+    return dependent
 
 
 def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from tnp.core import prims, sizes
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of, in_bodies, is_control_flow
+from tnp.core.subtraces import Body, bodies_of, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["licm"]
 

@@ -21,13 +21,13 @@ from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
 from tnp.core.reduction_table import REDUCTIONS
 from tnp.core.sizes import Dim
-from tnp.core.subtraces import in_bodies
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import fuses
 from tnp.transforms.dce import common_subexpressions, dead_code, unneeded
 from tnp.transforms.dead_stores import dead_stores, forward_stores, restore_stores
 from tnp.transforms.define_sizes import define_sizes
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["masked_values"]
 

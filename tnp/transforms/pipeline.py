@@ -11,6 +11,7 @@ from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import map_proxies
 from tnp.core.trace import Trace, timed_pass
+from tnp.core.trace_check import check_trace
 from tnp.transforms.batch_matvec import batch_matvec
 from tnp.transforms.bridge import Conversions, bridge
 from tnp.transforms.bufferize import MemoryOperations, bufferize
@@ -79,13 +80,13 @@ def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
     ]
     traces = [trace]
     if check.enabled():
-        check.check_trace(trace)
+        check_trace(trace)
     for name, f in passes:
         made = timed_pass(name, f, traces[-1])
         if made is not traces[-1]:
             traces.append(made)
             if check.enabled() and name != "In-place reuse" and name != "Delete Last Used":
-                check.check_trace(made)
+                check_trace(made)
     return traces
 
 

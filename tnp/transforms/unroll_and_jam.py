@@ -18,13 +18,14 @@ from typing import Any
 from tnp.core import clang, intervals, prims, sizes
 from tnp.core.elementwise_table import by_name as rows
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of, in_bodies
+from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, leaves_of, map_proxies
 from tnp.core.trace import Trace, tracing
 from tnp.core.views import update
 from tnp.transforms.autodiff.replay import renamed, replay, rolled
 from tnp.transforms.batch_matvec import iterations_of
 from tnp.transforms.dce import common_subexpressions
+from tnp.transforms.subtraces import in_bodies
 
 __all__ = ["unroll_and_jam"]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tnp.core import dtypes, languages, prims
-from tnp.core.check import check_trace
 from tnp.core.errors import TraceCheckError
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.subtraces import Body
 from tnp.core.trace import Trace, tracing
+from tnp.core.trace_check import check_trace
 from tnp.core.views import Path, Step, update
 from tnp.lang import numpy as lnp
 from tnp.transforms.dce import common_subexpressions, dead_code

@@ -18,12 +18,13 @@ from typing import Any
 
 from tnp.core import intervals, sizes
 from tnp.core.prims.base import check, prim, size_proxy
+from tnp.core.prims.program import copy_
 from tnp.core.printing import block_lines, literal, print_as_block
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
-from tnp.core.subtraces import Body
+from tnp.core.subtraces import Body, bodies_of, carried_with_inits
 from tnp.core.symbol import BoundSymbol, OpTags
 
-__all__ = ["assert_", "check_bound", "cond", "for_loop", "unbound_error", "while_loop"]
+__all__ = ["assert_", "carrying_bodies", "check_bound", "cond", "for_loop", "stored", "unbound_error", "while_loop"]
 
 
 def is_condition(x: Any) -> bool:
@@ -167,6 +168,17 @@ def check_bound(is_bound: Any, name: str, /) -> None:
 def unbound_error(name: str) -> UnboundLocalError:
     """What Python raises where the variable ``name`` of a function is read and not bound."""
     return UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value")
+
+
+def carrying_bodies(bsym: BoundSymbol) -> list[Body]:
+    """The bodies whose results are what is carried: all but the test of a loop."""
+    return bodies_of(bsym)[1:] if bsym.sym is while_loop else bodies_of(bsym)
+
+
+def stored(b: BoundSymbol) -> dict[str, TensorProxy]:
+    """The carried arrays that stand for memory, by name, and what each is before."""
+    into = {c.args[1].name for body in bodies_of(b) for c in body.bound_symbols if c.operation is copy_}
+    return {carried.name: init for carried, init in carried_with_inits(b) if carried.name in into}
 
 
 # Printing: each as the Python statement that it is.

@@ -6,9 +6,9 @@ The package is ``nvidia-cudnn-frontend``, imported as ``cudnn``. What it has no 
 
 from __future__ import annotations
 
-from tnp.executors.attention import FUNCTION
 from tnp.executors.cudnn import attention, graphs, norms
-from tnp.executors.device_errors import why_no_device
+from tnp.executors.shared.attention import FUNCTION
+from tnp.executors.shared.device_errors import why_no_device
 from tnp.extend import OperatorExecutor, register_executor
 
 __all__ = ["executor"]

@@ -9,9 +9,9 @@ import torch
 
 from tnp.core.dtypes import bfloat16, float16, float32
 from tnp.core.proxies import TensorProxy
-from tnp.executors.attention import Call, additive, call_of, refusal_of, scale_of, transposed_like
 from tnp.executors.base import Refusal
 from tnp.executors.cudnn import graphs
+from tnp.executors.shared.attention import Call, additive, call_of, refusal_of, scale_of, transposed_like
 from tnp.extend import OperatorExecutor, get_grad, put_grads
 
 __all__ = ["register"]

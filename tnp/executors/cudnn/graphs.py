@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from tnp.core.devices import Device, DeviceType
-from tnp.executors.device_errors import raise_if_device_failed
+from tnp.executors.shared.device_errors import raise_if_device_failed
 from tnp.runtime import locks
 
 __all__ = ["Built", "build", "data_type", "device_types", "load", "supported", "torch_device", "why_not"]

@@ -20,11 +20,11 @@ from tnp.core.errors import NoDeviceError
 from tnp.core.printing import literal
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Symbol, flat_proxies
-from tnp.executors.array_expressions import is_expressible, print_update
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.cupy import kernels
 from tnp.executors.cupy.fusing import CupyFuser
 from tnp.executors.registry import get_executor, register_executor
+from tnp.executors.shared.array_expressions import is_expressible, print_update
 
 __all__ = ["REFUSALS", "CupyExecutor", "executor"]
 

@@ -21,7 +21,7 @@ from tnp.core.symbol import BoundSymbol
 from tnp.executors.base import FusionExecutor, Region
 from tnp.executors.cupy import kernels
 from tnp.executors.cupy.scalars import SPELLINGS, TYPES, helpers_of, literal, spell
-from tnp.executors.diagnostics import report_failure, written
+from tnp.executors.shared.diagnostics import report_failure, written
 from tnp.runtime import locks
 
 __all__ = ["CupyFuser"]

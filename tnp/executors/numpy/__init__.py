@@ -22,11 +22,17 @@ from tnp.core.errors import LateGuardFailed
 from tnp.core.printing import add_import, call_string, literal, targets
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol, flat_proxies
-from tnp.executors.array_expressions import dtype_string, is_expressible, key_string, print_update, view_expression
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.numpy import kernels
 from tnp.executors.numpy.blocks import BlockExecutor
 from tnp.executors.registry import register_executor
+from tnp.executors.shared.array_expressions import (
+    dtype_string,
+    is_expressible,
+    key_string,
+    print_update,
+    view_expression,
+)
 from tnp.runtime.pooled import pooled
 
 __all__ = ["executor", "expressible", "prims_only", "print_update"]

@@ -17,12 +17,12 @@ from typing import Any
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import FusionExecutor, Refusal, Region
-from tnp.executors.device_errors import why_no_device
 from tnp.executors.nvfuser import arrays, elementwise  # noqa: F401 (they fill the table of rules)
 from tnp.executors.nvfuser.launch import CupyRegion, FusedRegion
 from tnp.executors.nvfuser.library import load
 from tnp.executors.nvfuser.writer import Refused, Writer, say, write
 from tnp.executors.registry import register_executor
+from tnp.executors.shared.device_errors import why_no_device
 
 __all__ = ["NvfuserExecutor", "executor"]
 

@@ -14,11 +14,11 @@ import torch
 
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
-from tnp.executors.device_errors import raise_if_device_failed
-from tnp.executors.diagnostics import report_failure, written
 from tnp.executors.nvfuser.library import MODULE, load
 from tnp.executors.nvfuser.writer import Definition
-from tnp.executors.unfused_fallback import Singly
+from tnp.executors.shared.device_errors import raise_if_device_failed
+from tnp.executors.shared.diagnostics import report_failure, written
+from tnp.executors.shared.unfused_fallback import Singly
 from tnp.runtime import locks
 
 __all__ = ["CupyRegion", "FusedRegion"]

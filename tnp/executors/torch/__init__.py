@@ -22,9 +22,9 @@ from tnp.core.errors import hide_frames_of
 from tnp.core.printing import add_import, literal
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
-from tnp.executors.array_expressions import key_string
 from tnp.executors.base import Implementation, OperatorExecutor
 from tnp.executors.registry import get_executor, register_executor
+from tnp.executors.shared.array_expressions import key_string
 from tnp.executors.torch import kernels, matmul
 
 __all__ = ["REFUSALS", "clone", "empty_like", "executor", "to_ndarray", "to_tensor"]

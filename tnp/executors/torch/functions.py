@@ -20,9 +20,9 @@ from tnp.core.printing import add_import, literal, name_of, targets
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, flat_proxies
 from tnp.core.trace import Trace
-from tnp.executors.array_expressions import key_string
 from tnp.executors.base import Implementation
 from tnp.executors.registry import register_executor
+from tnp.executors.shared.array_expressions import key_string
 from tnp.executors.torch import TorchExecutor, executor, matmul
 from tnp.executors.torch.biases import LINEAR, with_biases_apart
 

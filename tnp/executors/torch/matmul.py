@@ -15,7 +15,7 @@ import torch
 
 from tnp.core.devices import DeviceType
 from tnp.core.proxies import TensorProxy
-from tnp.executors.cpu_kernels import matmul as own
+from tnp.executors.shared.cpu_kernels import matmul as own
 from tnp.runtime.pooled import pooled
 
 __all__ = ["goes_to_pool", "is_own", "linear", "matmul"]

@@ -17,12 +17,12 @@ import torch
 
 from tnp.core.proxies import NumberProxy
 from tnp.executors.base import Region
-from tnp.executors.diagnostics import report_failure, written
+from tnp.executors.shared.diagnostics import report_failure, written
+from tnp.executors.shared.unfused_fallback import Singly
 from tnp.executors.triton import tuning
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
 from tnp.executors.triton.schedule import schedule
-from tnp.executors.unfused_fallback import Singly
 from tnp.runtime import locks
 
 __all__ = ["CupyRegion", "FusedRegion", "has_device", "interprets", "load_source"]

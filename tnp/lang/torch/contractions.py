@@ -42,7 +42,7 @@ def _fits(condition: bool, a: TensorProxy, b: TensorProxy) -> None:
     "__matmul__",
     method="matmul",
     row_major="always",
-    tags=(OpTags.PRODUCT, OpTags.MATMUL),
+    tags=(OpTags.PRODUCT, OpTags.MATMUL, OpTags.OVERWRITABLE),
 )
 def matmul(input: Any, other: Any) -> TensorProxy:
     """The product of matrices, the last two dimensions of each, those before them broadcast; 1-d tensors are vectors."""
@@ -72,7 +72,7 @@ def _of_rank(*xs: tuple[Any, int]) -> None:
             raise RuntimeError(f"expected a tensor of {rank} dimensions, but got {x.ndim}")
 
 
-@torchsymbol("mm", row_major="always")
+@torchsymbol("mm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def mm(input: Any, mat2: Any) -> TensorProxy:
     """The product of two matrices."""
     _alike(input, mat2)
@@ -80,7 +80,7 @@ def mm(input: Any, mat2: Any) -> TensorProxy:
     return matmul(input, mat2)
 
 
-@torchsymbol("bmm", row_major="always")
+@torchsymbol("bmm", row_major="always", tags=(OpTags.OVERWRITABLE,))
 def bmm(input: Any, mat2: Any) -> TensorProxy:
     """The products of matrices of two batches of one length."""
     _alike(input, mat2)

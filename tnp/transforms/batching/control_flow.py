@@ -12,9 +12,9 @@ from typing import Any
 
 from tnp.core import clang, dtypes, prims, sizes
 from tnp.core.errors import BatchError
+from tnp.core.prims.control_flow import stored as memory_of
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
-from tnp.core.subtraces import stored as memory_of
 from tnp.core.symbol import BoundSymbol
 from tnp.transforms.autodiff.replay import like, make_body, renamed, stored
 from tnp.transforms.batching.walk import Batched, Walk, batch_rule, dtype_of_number

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from tnp.core import dtypes, prims
-from tnp.core.prims.control_flow import unbound_error
+from tnp.core.prims.control_flow import stored, unbound_error
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of, stored
+from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code

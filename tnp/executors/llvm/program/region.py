@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import tnp.executors.llvm.program.reductions  # noqa: F401 — their rules
 from tnp.core import dtypes, prims, views
 from tnp.core.devices import cpu
+from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
-from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow, stored
+from tnp.core.subtraces import Body, bodies_of, carried_with_inits, is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.executors.base import Region
 from tnp.executors.llvm import scalars

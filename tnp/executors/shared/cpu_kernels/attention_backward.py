@@ -18,8 +18,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, exp
-from tnp.executors.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
+from tnp.executors.shared.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, exp
+from tnp.executors.shared.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
 
 __all__ = ["attend_backward"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from tnp.core.devices import DeviceType
-from tnp.executors.device_errors import why_no_device
+from tnp.executors.shared.device_errors import why_no_device
 from tnp.extend import OperatorExecutor, add_default_executor, register_executor
 
 __all__ = ["CrossEntropyExecutor", "offer_cross_entropy"]

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
-from tnp.executors.cpu_kernels import matmul  # noqa: E402
-from tnp.executors.cpu_kernels.code import is_available  # noqa: E402
+from tnp.executors.shared.cpu_kernels import matmul  # noqa: E402
+from tnp.executors.shared.cpu_kernels.code import is_available  # noqa: E402
 
 # The kernels are for these vectors alone: on other processors programs call torch's, as the tests of the torch executor have it.
 pytestmark = pytest.mark.skipif(not is_available(), reason="there are no vectors of 512 bits, or no compiler")

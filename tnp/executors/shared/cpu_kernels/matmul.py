@@ -16,7 +16,17 @@ import functools
 import math
 from typing import Any
 
-from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, SUMS, VECTOR, Code, Kernel, is_available, transposed
+from tnp.executors.shared.cpu_kernels.code import (
+    BOOLS,
+    INTS,
+    LANES,
+    SUMS,
+    VECTOR,
+    Code,
+    Kernel,
+    is_available,
+    transposed,
+)
 from tnp.runtime import engine, threads
 from tnp.runtime.pooled import pooled
 

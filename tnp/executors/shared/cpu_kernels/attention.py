@@ -14,8 +14,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tnp.executors.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, everywhere, exp
-from tnp.executors.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
+from tnp.executors.shared.cpu_kernels.code import BOOLS, INTS, LANES, VECTOR, Code, Kernel, everywhere, exp
+from tnp.executors.shared.cpu_kernels.heads import arguments, copy, fetch, given, pack, rows_of
 
 __all__ = ["LONGEST_KEYS", "attend", "takes"]
 

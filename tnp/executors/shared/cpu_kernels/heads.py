@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any
 
-from tnp.executors.cpu_kernels.code import LANES, SUMS, VECTOR, Code, transposed
+from tnp.executors.shared.cpu_kernels.code import LANES, SUMS, VECTOR, Code, transposed
 
 __all__ = ["arguments", "copy", "fetch", "given", "pack", "rows_of"]
 

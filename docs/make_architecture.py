@@ -1,9 +1,8 @@
-"""Writes docs/architecture.md: the rooms of the package, who imports whom, and the way of one call. Run by ``make docs``.
+"""Writes docs/architecture.md: the rooms of the package, their imports, and the steps of one call. Run by ``make docs``.
 
-:data:`ROOMS` is the architecture: ``tests/test_walls.py`` checks that no module imports what its room may not. The drawing has the imports
-that there are.
+:data:`ROOMS` is the architecture: ``tests/test_walls.py`` checks that no module imports a room that its own room may not import. The
+drawing shows the actual imports.
 """
-
 from __future__ import annotations
 
 import ast
@@ -31,34 +30,34 @@ ROOMS = (
     Room("__main__", "`python -m tnp`", "__init__ executors/* runtime"),
     Room("api", "what users call: `jit`, `explain`, `last_traces`, …", "capture compile core executors runtime"),
     Room("dynamo", "tnp as a backend of `torch.compile`", "api"),
-    Room("thunder", "Lightning Thunder's names for all this", f"api capture compile inspect testing executors/* {_BELOW}"),
+    Room("thunder", "Lightning Thunder's names for tnp's functions", f"api capture compile inspect testing executors/* {_BELOW}"),
     Room("testing", "OpInfos, and checks of executors against eager", "__init__ capture core inspect lang"),
     Room("inspect", "`explain`, `examine`, `profile`, `draw`", "api capture compile core lang transforms"),
     Room(
         "compile", "the driver, cache entries, derivatives, `vmap`, jitted modules",
         "capture core executors executors/cudagraphs executors/numpy lang runtime transforms",
     ),
-    Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core lang runtime"),
-    Room("capture/rewrite", "a function's source with hooks in it", "capture/control_flow core runtime"),
+    Room("capture", "from a user's function to a trace: the driver, and the capture contract", "core lang runtime"),
+    Room("capture/rewrite", "rewriting a function's source, with hooks", "capture/control_flow core runtime"),
     Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core lang"),
-    Room("capture/objects", "stand-ins for objects and classes of the user's: attributes, identity", "capture core"),
+    Room("capture/objects", "stand-ins for user objects and classes: attributes, identity", "capture core"),
     Room("capture/control_flow", "loops and branches as operations", "capture core lang"),
-    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang runtime"),
+    Room("capture/speculation", "tracing with rollback, and value specialization", "capture core lang runtime"),
     Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core lang"),
-    Room("capture/libraries", "what tracing has to know of NumPy, PyTorch and CuPy", "capture core lang runtime"),
+    Room("capture/libraries", "what tracing knows about NumPy, PyTorch and CuPy", "capture core lang runtime"),
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
-    Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
-    Room("extend", "the public interface of executors and operations", "core executors lang transforms"),
-    Room("executors", "what executors share, and the registry of them", "core runtime extend"),
+    Room("lang", "the functions of NumPy and PyTorch, in terms of the core", "core runtime"),
+    Room("extend", "the public interface for adding executors and operations", "core executors lang transforms"),
+    Room("executors", "the code that executors share, and their registry", "core runtime extend"),
     *(
         Room(f"executors/{name}", holds, f"core executors extend runtime {more}".strip())
         for name, holds, more in (
             ("numpy", "NumPy's functions", ""),
             ("python", "arithmetic on Python numbers", ""),
             ("llvm", "fused native code for the CPU", ""),
-            ("cpu_kernels", "products and attention for the CPU, which executors call", ""),
+            ("cpu_kernels", "matrix products and attention for the CPU, called by executors", ""),
             ("torch", "PyTorch's functions", "executors/cpu_kernels"),
-            ("sdpa", "attention by PyTorch's kernels and our own", "executors/cpu_kernels"),
+            ("sdpa", "attention by PyTorch's kernels and tnp's own", "executors/cpu_kernels"),
             ("onednn", "products and convolutions by oneDNN", ""),
             ("triton", "fused kernels for the GPU", ""),
             ("nvfuser", "fused kernels by nvFuser", ""),
@@ -70,21 +69,21 @@ ROOMS = (
             ("triton_cross_entropy", "cross entropy by Triton", ""),
         )
     ),
-    Room("core", "the IR, knowing no array library", "runtime"),
+    Room("core", "the IR, independent of array libraries", "runtime"),
     Room("runtime", "the process: compiled code, threads, memory, the disk cache, locks", "core/errors"),
     Room("core/errors", "exceptions and warnings", ""),
 )  # fmt: skip
 _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
 
-#: the way of one call: step, module, function
-WAY = (
-    ("a call tries the cache entries that there are", "compile/compiled_function.py", "Jitted.__call__"),
+#: the steps of one call: step, module, function
+STEPS = (
+    ("a call tries the cache entries", "compile/compiled_function.py", "Jitted.__call__"),
     ("an entry's prologue checks its guards", "capture/guards/prologue.py", "Prologue.compile"),
-    ("if none holds, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
+    ("if none is valid, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
     ("**capture**", "compile/driver.py", "capture"),
     ("· the function runs once, on traced values", "capture/driver.py", "acquire"),
-    ("· what it reads becomes an input of the trace", "capture/guards/lifting.py", "Inputs.lift"),
-    ("· so do parameters of PyTorch's modules", "capture/libraries/torch/modules.py", "lift_module"),
+    ("· each value that it reads becomes an input of the trace", "capture/guards/lifting.py", "Inputs.lift"),
+    ("· so does each parameter of a PyTorch module", "capture/libraries/torch/modules.py", "lift_module"),
     ("· each input gets guards", "capture/guards/prologue.py", "Prologue.guard"),
     ("· the function's source gets hooks", "capture/rewrite/rewriter.py", "rewrite"),
     ("· an operation is recorded", "capture/tracing/tracer.py", "Tracer.call"),
@@ -95,11 +94,11 @@ WAY = (
     ("· fusion regions are chosen", "transforms/fusion_regions.py", "find_regions"),
     ("· each region goes to its executor", "transforms/fuse.py", "fuse"),
     ("· in-place writes become writes to buffers", "transforms/bufferize.py", "bufferize"),
-    ("**code**: a trace becomes a Python function", "core/trace.py", "Trace.python_callable"),
-    ("· a region of the CPU becomes machine code", "runtime/engine.py", "compile_ir"),
-    ("· machine code is kept on disk", "runtime/disk_cache.py", "store"),
+    ("**codegen**: the trace becomes a Python function", "core/trace.py", "Trace.python_callable"),
+    ("· a fusion region for the CPU becomes machine code", "runtime/engine.py", "compile_ir"),
+    ("· machine code is cached on disk", "runtime/disk_cache.py", "store"),
     ("**entry**: the program is put behind its guards", "compile/driver.py", "compile_acquired"),
-    ("· it is kept for calls to come", "compile/compiled_function.py", "Jitted._insert"),
+    ("· the entry is cached for later calls", "compile/compiled_function.py", "Jitted._insert"),
 )
 
 
@@ -163,18 +162,19 @@ def _table() -> str:
         path = PACKAGE / room.path
         name = f"`{room.path}/`" if path.is_dir() else f"`{room.path}.py`"
         text = ", ".join(f"`{i}`" for i in room.imports.split()) or "–"
-        rows.append(f"| {name} | {room.holds} | {text} |")
+        first, *more = textwrap.wrap(text, 120 - len(f"| {name} | {room.holds} |  |"))
+        rows += [f"| {name} | {room.holds} | {first} |", *(f"| | | {line} |" for line in more)]
     return "\n".join(rows)
 
 
-def _way() -> str:
+def _steps() -> str:
     rows = ["| step | file | function |", "| --- | --- | --- |"]
-    return "\n".join(rows + [f"| {step} | `{file}` | `{function}` |" for step, file, function in WAY])
+    return "\n".join(rows + [f"| {step} | `{file}` | `{function}` |" for step, file, function in STEPS])
 
 
 def page() -> str:
     """The page, as Markdown."""
-    return PAGE.format(drawing=drawing(), table=_table(), way=_way())
+    return PAGE.format(drawing=drawing(), table=_table(), steps=_steps())
 
 
 PAGE = textwrap.dedent("""\
@@ -182,12 +182,14 @@ PAGE = textwrap.dedent("""\
 
     *Made by `docs/make_architecture.py`. `tests/test_walls.py` checks it against the code.*
 
-    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a program of
-    operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes out is a program behind
-    *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
+    A call of a jitted function runs a *program*. If no program is valid for the call, tnp *captures* the function as a
+    *trace*, a list of operations that prints as Python. *Transforms* rewrite the trace. *Executors* claim its operations,
+    one by one or fused. The compiled trace is a program behind *guards*, the conditions under which it is valid. A *cache
+    entry* is a program with its guards.
 
-    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which imports all,
-    is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the public interface.
+    The package is divided into *rooms*: folders and modules. An arrow means that one room imports another. The drawing
+    leaves out `thunder`, which imports all of them. `runtime` imports only the errors of `core`. Some executors use
+    `extend`, the public interface.
 
     ```mermaid
     {drawing}
@@ -195,19 +197,21 @@ PAGE = textwrap.dedent("""\
 
     ## One call
 
-    {way}
+    {steps}
 
-    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the terms.
+    [walkthrough.md](walkthrough.md) prints the output of each step for one function. [glossary.md](glossary.md) defines the
+    terms.
 
     ## Rooms and walls
 
     {table}
 
-    A room may import the rooms inside of those that are named. `executors` is the exception: it means what executors share, and
-    `executors/*` means all of them. No executor imports another; `executors/cpu_kernels` is no executor, but kernels that two of them
-    call. The rooms of `capture` import one another: tracing a program, its objects, its control flow and its guards go on together.
-    Only `lang/torch`, `capture/libraries/torch`, executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
-    their top.
+    A room may import the rooms in the table's third column, and all rooms inside of those. `executors` is the
+    exception: it means the code that executors share, and `executors/*` means all executors. No executor imports
+    another. `executors/cpu_kernels` holds kernels that two executors call; it is not an executor. The rooms of `capture`
+    import one another, because tracing handles a program, its objects, its control flow and its guards at once. Only
+    `lang/torch`, `capture/libraries/torch`, the executors and a few modules that are loaded late import PyTorch, CuPy or
+    Triton at module level.
     """)
 
 if __name__ == "__main__":

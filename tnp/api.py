@@ -1,4 +1,4 @@
-"""What users call: ``jit``, and the functions that look into what it made."""
+"""The public functions: ``jit``, and the functions that inspect compiled functions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The capture contract: what becomes of each kind of value that a program reads while it is traced.
+"""The capture contract: how each kind of value that a program reads while it is traced is treated.
 
-A value is an *input* (fetched anew at each call), *guarded* (compared at each call), or *foreign* (a use of it runs the call
-eagerly). :data:`ROWS` is the whole contract, a row a kind; the first row that takes a value decides, and what no row takes is
-foreign. docs/capture.md is the same table for users.
+A value is an *input* (fetched at each call), *guarded* (compared at each call), or *foreign* (any use runs the call
+eagerly). :data:`ROWS` is the whole contract, one row per kind. The first matching row applies; a value without a
+matching row is foreign. docs/capture.md has the same table for users.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Acquiring a trace: a user's function, run once on handles."""
+"""The tracing driver: runs a user's function once, on traced values, and returns its trace."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Which functions of libraries may be called while a program is traced, in place of at each of its calls.
+"""Library functions that may be called once, while a program is traced, instead of at each call.
 
-That is right for a function that does nothing but give a result, and gives the same for the same arguments. The modules of
-such functions are listed; what is not listed is foreign, and a program that calls it runs eagerly. A library's function that
-is given traced values is followed: it computes with them as the program does.
+They must be pure: equal arguments give equal results, without side effects. The modules of such functions are listed.
+All others are foreign: a program that calls one runs eagerly. A library function with traced arguments is traced.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Programs of which arguments require gradients: compiled as two, a forward and a backward program, that torch's autograd calls.
+"""Programs whose arguments require gradients: compiled as a forward and a backward program, which torch's autograd
+calls.
 
-The forward program is compiled with the call, a backward program when a gradient is first asked for.
+The forward program is compiled at the call, the backward program when a gradient is first computed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is kept of a function: its ways of being called, and a cache entry for each program."""
+"""The cache of a function: its call signatures, and a cache entry for each program."""
 
 from __future__ import annotations
 

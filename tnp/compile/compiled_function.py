@@ -1,4 +1,4 @@
-"""Jitted functions: the programs of a function, the calls that each is for, and how they come about."""
+"""Jitted functions: their cache entries, the dispatch of calls, and compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Jitted modules: a ``torch.nn.Module`` that is called through a compiled program, and is itself in all else."""
+"""Jitted modules: a ``torch.nn.Module`` whose calls run a compiled program, and which otherwise behaves as the module.
+"""
 
 from __future__ import annotations
 

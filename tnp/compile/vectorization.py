@@ -1,6 +1,6 @@
-"""``vmap``: functions of values as functions of arrays of them.
+"""``vmap``: maps a function over an axis of its arguments.
 
-The function is traced once, on values that stand for one element; then its program runs again on whole arrays
+The function is traced once, on stand-ins for one element; then its program runs again on whole arrays
 (:mod:`tnp.transforms.batching`).
 """
 

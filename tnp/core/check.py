@@ -1,5 +1,6 @@
-"""The trace checker: what must hold of a trace after every pass (under ``TNP_CHECK=1``, and in the tests), and of what operations return
-(those of extensions always)."""
+"""The trace checker: the invariants of a trace after every pass (under ``TNP_CHECK=1``, and in the tests), and checks
+of the results of operations (always for extensions).
+"""
 
 from __future__ import annotations
 

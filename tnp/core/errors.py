@@ -1,8 +1,7 @@
-"""Every kind of trouble that tnp reports, and the user's line that it belongs to.
+"""The exceptions and warnings of tnp, with the user's line that they belong to.
 
-What the *program* does wrong raises what eager would raise (``IndexError``, ``ValueError``, …). The classes here
-are for what *tnp* cannot do, and each message names the user's file and line, the operation, the reason, and
-the way out.
+Errors of the *program* are eager's (``IndexError``, ``ValueError``, …). The classes here are for programs that *tnp*
+cannot compile. Each message names the user's file and line, the operation, the reason, and a workaround.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Language contexts: what a method, an operator or an attribute means.
+"""Languages: the semantics of methods, operators and attributes.
 
-``x.size`` is a number in NumPy and a method in torch; ``x + y`` promotes by other rules in each. A
-:class:`Language` maps method names to functions; a proxy asks the language that made it. Between languages the
-one with the higher ``rank`` decides (torch over NumPy over the core language).
+``x.size`` is a number in NumPy and a method in torch; ``x + y`` promotes differently in each. A :class:`Language` maps
+method names to functions. A proxy uses the language of the operation that made it. If languages mix, the one with the
+higher ``rank`` decides (torch over NumPy over the core language).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Proxies: what stands for a run-time value while a program is traced.
+"""Proxies: stand-ins for run-time values while a program is traced.
 
-They are immutable values of a program in SSA form: an operation makes new ones and changes none. What user code
-holds, and may write to, are the handles of :mod:`tnp.capture.tracing.traced_values`.
+They are immutable SSA values: an operation creates new ones and changes none. User code holds the traced values of
+:mod:`tnp.capture.tracing.traced_values`, which can be written to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Operations, and their uses in a program.
+"""Symbols and bound symbols: operations, and their uses in a program.
 
-A :class:`Symbol` is an operation. Its *meta* function takes proxies, checks them, and returns proxies for the
-results. Called inside a trace, a symbol records a :class:`BoundSymbol`: the operation, its arguments and results, and
-as ``subsymbols`` what its meta function called. A *prim* calls nothing: it is a leaf that an executor must run.
+A :class:`Symbol` is an operation. Its *meta* function checks proxies and returns proxies for the results. A call of a
+symbol inside a trace records a :class:`BoundSymbol`: the operation, its arguments and results, and as ``subsymbols``
+the calls of its meta. A *prim* has no subsymbols: it is a leaf that an executor must run.
 """
 
 from __future__ import annotations

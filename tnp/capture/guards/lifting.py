@@ -1,7 +1,7 @@
 """Lifting: values that a program reads become inputs of its trace.
 
-Arrays and NumPy scalars become array handles, numbers number handles, containers containers of those; whatever else can
-be compared becomes a constant. Each lifting leaves the guards under which the trace may be used again.
+Arrays and NumPy scalars become traced arrays, numbers traced numbers, and containers become containers of those. Every
+other comparable value becomes a guarded constant. Each lifting adds the guards under which the trace is valid.
 """
 
 from __future__ import annotations

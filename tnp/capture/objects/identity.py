@@ -1,4 +1,4 @@
-"""What a value is to Python: ``is``, ``id``, ``hash``, ``type`` and ``isinstance``, answered as for what stands behind a stand-in."""
+"""``is``, ``id``, ``hash``, ``type`` and ``isinstance`` of stand-ins: evaluated for the real object."""
 
 from __future__ import annotations
 

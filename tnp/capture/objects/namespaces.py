@@ -1,4 +1,4 @@
-"""Names that are looked up in modules, classes and functions while a program is traced: data there becomes inputs of the trace."""
+"""Look-ups of names in modules, classes and functions while tracing: data found there becomes an input of the trace."""
 
 from __future__ import annotations
 

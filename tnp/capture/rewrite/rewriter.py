@@ -1,6 +1,6 @@
-"""The source rewriter: hooks in user functions, where Python's protocols do not reach.
+"""The source rewriter: inserts hooks into user functions, where Python has no protocol to override.
 
-A user function is parsed once, and compiled again with these changes, its line numbers kept:
+A user function is parsed once and compiled again with these changes. Line numbers are kept:
 
 - a call ``f(x)`` becomes ``__tnp__.call(f, x)``, so that ``np.zeros(3)`` makes a traced array, ``max(a, b)`` of traced
   values is an operation, and the user functions that it calls are rewritten too;
@@ -14,8 +14,8 @@ A user function is parsed once, and compiled again with these changes, its line 
 - ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
 - a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that;
-- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take what is evaluated later as a
-  function, so that ``c`` and ``a`` may be values that are known only at run time;
+- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take what is evaluated
+  later as a function, so that ``c`` and ``a`` may be values that are known only at run time;
 - ``for``, ``while`` and ``if`` become hooks as well, see :mod:`rewriter_flow`.
 
 Each construct is one visitor method of :class:`_Rewriter`.

@@ -1,6 +1,6 @@
-"""Bodies of loops and branches, traced on trial to become one operation.
+"""Speculative traces of the bodies of loops and branches.
 
-What a body leaves behind is either the operation, or nothing (:class:`Failure`): see :mod:`regions`.
+A trial either yields the operation, or is rolled back and yields a :class:`Failure`: see :mod:`regions`.
 """
 
 from __future__ import annotations

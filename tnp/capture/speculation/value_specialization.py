@@ -1,9 +1,9 @@
 """Values that tracing asks for: what Python has to know while a program is traced, and only the program can compute.
 
-``float(x.sum())`` as a shape, ``if`` around Python's own side effects, a text made of a value: the program is then compiled for
-that value. What has been traced so far says how it is computed. Cut down to that, and to effects that can be undone, it is a
-program of its own, the *question*: it writes to no memory of the caller and prints nothing, so it may run before anything has
-happened, at each call, to find out which program the call is for.
+``float(x.sum())`` as a shape, ``if`` around Python's own side effects, a text made of a value: the program is then
+compiled for that value. What has been traced so far says how it is computed. Cut down to that, and to effects that can
+be undone, it is a program of its own, the *question*: it writes to no memory of the caller and prints nothing, so it
+may run before anything has happened, at each call, to find out which program the call is for.
 """
 
 from __future__ import annotations

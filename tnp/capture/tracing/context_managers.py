@@ -1,4 +1,4 @@
-"""Context managers that a program enters while it is traced, and that its operations run under."""
+"""Context managers that a traced program enters, and that apply to its operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are handles of a trace, or hold some."""
+"""Tests for traced values, and for containers that hold some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python's operators on handles, numbers and arrays: which operation of a language each is."""
+"""Python's operators on traced values: maps each to an operation of a language."""
 
 from __future__ import annotations
 

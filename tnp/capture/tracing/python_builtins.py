@@ -1,4 +1,4 @@
-"""Python's own functions on traced values: ``float``, ``max``, ``len``, ``round``, ``math.sin``, …"""
+"""Python's builtins on traced values: ``float``, ``max``, ``len``, ``round``, ``math.sin``, …"""
 
 from __future__ import annotations
 

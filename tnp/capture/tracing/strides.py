@@ -1,6 +1,6 @@
-"""Strides of traced arrays, as far as they are known: they decide whether a reshape is a view or a copy.
+"""Strides of traced arrays, if known: they decide whether a reshape is a view or a copy.
 
-Strides are counted in elements; ``None`` means that they are not known.
+Strides are counted in elements; ``None`` means unknown.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The tracer: what happens when traced arrays are computed with.
+"""The tracer: records operations on traced values.
 
-Every operation on handles comes through :meth:`Tracer.call`: handles become the proxies of their values, the
-language's symbol records itself, and the proxies that it returns become handles again, sharing the memory of an
-argument where the operation is a view of it.
+:meth:`Tracer.call` handles every operation. It replaces traced values by their proxies, calls the language's symbol,
+which records itself, and wraps the resulting proxies as traced values. A result that is a view shares the memory of its
+argument.
 """
 
 from __future__ import annotations

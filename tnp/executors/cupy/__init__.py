@@ -4,8 +4,8 @@
 returns, or writes to the caller's arrays, is copied back once (:mod:`tnp.transforms.bridge` puts the copies). What CuPy cannot do stands in
 :data:`REFUSALS`; the numpy executor does it, on the host, between two copies.
 
-Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several of one shape, and reductions
-of what they compute, are kernels of :mod:`fusing`.
+Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several
+of one shape, and reductions of what they compute, are kernels of :mod:`fusing`.
 """
 
 from __future__ import annotations

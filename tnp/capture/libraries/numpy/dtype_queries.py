@@ -1,4 +1,4 @@
-"""NumPy functions that ask about dtypes and memory only: answered while tracing, from what handles are."""
+"""NumPy functions that query dtypes and memory only: evaluated while tracing, from the metadata of traced arrays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensor's attributes and methods that are no function of the language: what a tensor is, and giving it to Python.
+"""Tensor's attributes and methods that are not functions of the language: queries, and conversions to Python values.
 
-Each takes the tracer and the handle first.
+Their first arguments are the tracer and the traced tensor.
 """
 
 from __future__ import annotations

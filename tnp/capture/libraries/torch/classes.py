@@ -1,9 +1,9 @@
-"""Whether a traced tensor says that it is a ``torch.Tensor``: to Python code yes, to torch's own C++ no.
+"""Whether a traced tensor claims to be a ``torch.Tensor``: to Python code it does, to torch's C++ it does not.
 
-Both ask by reading ``__class__``. To code that says ``isinstance(x, torch.Tensor)`` a tensor of the program is one. torch's
-argument parser, which asks where a signature takes a number, would go on to read the C++ tensor that is behind a Tensor,
-and there is none. So the answer depends on what the calling code is doing: reading the attribute, or a call that is written
-as one of ``isinstance``.
+Both read ``__class__``. ``isinstance(x, torch.Tensor)`` in Python code must be true for a traced tensor. But torch's
+argument parser, which tests for a Tensor where a signature takes a number, would then access the C++ tensor, which does
+not exist. So the result depends on the calling code: it is ``Tensor`` if that reads the attribute, or calls
+``isinstance``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What programs ask torch about itself, and what they would change of that.
+"""Functions that read or change torch's global state.
 
-A question (``torch.get_num_threads()``) is asked when a program is traced, and its answer is compared at each call. What sets
-something, seeds a generator or differentiates a function makes a program run eagerly, as does a function of which it is not known
-that it does nothing but answer.
+A query (``torch.get_num_threads()``) is evaluated while tracing, and a guard compares its result at each call.
+Functions that change settings, seed a generator or differentiate make the call run eagerly. So do functions that are
+not known to be pure queries.
 """
 
 from __future__ import annotations

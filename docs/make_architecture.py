@@ -3,6 +3,7 @@
 :data:`ROOMS` is the architecture: ``tests/test_walls.py`` checks that no module imports a room that its own room may not import. The
 drawing shows the actual imports.
 """
+
 from __future__ import annotations
 
 import ast

@@ -5,6 +5,7 @@ evaluated while tracing. *Each call*: draws random numbers at its place in the p
 the NumPy function itself, inside the program; the OpInfo family ``opaque`` tests each. *Unsupported*: the call runs
 eagerly (with ``strict=True``, it raises), for the reason given.
 """
+
 from __future__ import annotations
 
 import types

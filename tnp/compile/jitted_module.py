@@ -1,5 +1,4 @@
-"""Jitted modules: a ``torch.nn.Module`` whose calls run a compiled program, and which otherwise behaves as the module.
-"""
+"""Jitted modules: a ``torch.nn.Module`` whose calls run a compiled program, and which otherwise behaves as the module."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What executors of attention kernels have in common: the arguments of ``F.scaled_dot_product_attention``, and what
-kernels refuse.
+"""Shared code of the executors of attention kernels: the arguments of ``F.scaled_dot_product_attention``, and
+unsupported cases.
 """
 
 from __future__ import annotations

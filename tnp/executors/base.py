@@ -1,7 +1,7 @@
-"""Executors: who runs an operation, and how.
+"""The interface of executors.
 
-An :class:`OperatorExecutor` maps symbols to callables, one call each. A :class:`FusionExecutor` takes regions of a
-program and returns one callable for each. Their order in a list is their priority.
+An :class:`OperatorExecutor` maps symbols to callables, one call per operation. A :class:`FusionExecutor` compiles each
+region of a program to one callable. Their order in a list is their priority.
 """
 
 from __future__ import annotations

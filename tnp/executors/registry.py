@@ -1,7 +1,7 @@
-"""The executors there are, those used by default, and those that always stand behind.
+"""The registry of executors, and the lists of default and always executors.
 
-Executors come from three places: tnp's own, which are imported when they are first asked for; packages, which name
-theirs under the entry point group :data:`GROUP`, loaded when first asked for, too; and :func:`register_executor`.
+Executors come from three sources: tnp's own, imported at first use; packages, which name theirs under the entry point
+group :data:`GROUP`, also loaded at first use; and :func:`register_executor`.
 """
 
 from __future__ import annotations

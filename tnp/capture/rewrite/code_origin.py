@@ -1,5 +1,4 @@
-"""The origin of a function, a class or a module: the user, an installed package, a library that tnp supports, or tnp.
-"""
+"""The origin of a function, a class or a module: the user, an installed package, a library that tnp supports, or tnp."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ read later, and which arrays have elements stored. ``break``, ``continue`` and `
 it returns, and the function acts on them. An ``if`` that may jump includes the rest of its block in a function of its
 own, so a branch on a run-time value has both continuations in one place.
 
-What cannot stand in a function of its own (``yield``, ``super()``, ``del name``) stays as it is.
+Statements that cannot move into a function of their own (``yield``, ``super()``, ``del name``) stay unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the kernels of attention share: what a call is told, the shapes of tiles, rows that are packed."""
+"""Shared code of the attention kernels: the arguments of a call, the shapes of tiles, packed rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A region as a graph of array values, and what each operation of shape means for the positions of elements.
+"""A region as a graph of array values, with the effect of each shape operation on the positions of elements.
 
 Nothing here has memory yet. A :class:`Node` is an array value: computed element by element, reduced from another's
-elements, or an array with part of its elements replaced. Operations that only rearrange elements become :class:`View`
-nodes, which map the position of an element to a position in their source, so that no such operation moves anything.
+elements, or an array with some elements replaced. Operations that only rearrange elements become :class:`View` nodes,
+which map the position of an element to a position in their source, so they copy nothing.
 """
 
 from __future__ import annotations

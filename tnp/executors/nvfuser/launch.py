@@ -1,8 +1,7 @@
-"""Regions as callables: nvFuser's definitions, made for the layouts of a call's arrays, and executed.
+"""Regions as callables: nvFuser's definitions, built for the layouts of a call's arrays, and executed.
 
-A definition holds the order and contiguity of its arrays' strides, so a region has one for each such layout.
-Definitions are known by their text: regions of the same text (the blocks of a model) share one, and with it what
-nvFuser compiled.
+A definition fixes the order and contiguity of its arrays' strides, so a region has one per layout. Definitions are
+cached by their text: regions with equal text (the blocks of a model) share one, and its compiled kernels.
 """
 
 from __future__ import annotations

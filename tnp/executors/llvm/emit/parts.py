@@ -1,8 +1,7 @@
-"""Innermost loops in parts of a fixed length, each as many vectors long as LLVM takes at a time.
+"""Innermost loops in parts of a fixed length, a multiple of LLVM's vector length and unroll factor.
 
-A loop whose number of iterations is known to fill its vectors is one loop in machine code. Of any other, LLVM makes two
-or three (vectors, fewer vectors, single elements), which costs it twice the time and the processor the slow last
-elements.
+A loop whose trip count is a known multiple of its vectors is one loop in machine code. For any other, LLVM emits two or
+three (vectors, fewer vectors, single elements), which doubles its compile time, and the scalar remainder is slow.
 """
 
 from __future__ import annotations

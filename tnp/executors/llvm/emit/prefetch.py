@@ -1,12 +1,12 @@
-"""Memory that is asked for before it is needed.
+"""Prefetching of the next row.
 
-A nest that goes through each row several times (softmax: the maximum, the exponentials with their sum, the quotients)
-waits for memory in its first loop over a row, and leaves it idle in the others, which find the row in the cache. So the
-last loop over a row asks for the next one: a loop without a reduction in steps of some lines, between its parts, and
-one with a reduction for the beginning of the row, from where the processor goes on by itself.
+A nest that reads each row several times (softmax: the maximum, the exponentials with their sum, the quotients) is bound
+by memory in its first loop over a row; the other loops find the row in the cache. So the last loop over a row
+prefetches the next row. A loop without a reduction does so in steps of some cache lines, between its parts. A loop with
+a reduction prefetches the beginning of the row, and the hardware prefetcher continues from there.
 
-AMD's processors go on from row to row by themselves: there, asking for the beginning of a row gains nothing, and asking
-for anything costs up to a third in an array that the last cache does not hold.
+AMD's processors prefetch from row to row by themselves. There, prefetching the beginning of a row gains nothing, and
+other prefetches cost up to a third in an array that exceeds the last-level cache.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Memory that a program makes for itself: on the stack if it is little, else from the heap.
+"""Memory that a program allocates: on the stack if it is small, otherwise on the heap.
 
-Who asks for it gets a register at once; the instructions that make it are written when the program is complete, because
-they belong to the function that uses it: a loop that became a function of its own has its temporaries to itself.
+An allocation returns a register at once. Its instructions are emitted when the program is complete, because they belong
+to the function that uses the memory: an outlined loop has its own temporaries.
 """
 
 from __future__ import annotations

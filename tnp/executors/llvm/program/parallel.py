@@ -1,23 +1,22 @@
-"""Loops whose iterations are independent, on all threads.
+"""Loops with independent iterations, on all threads.
 
-A loop is written as it is; once the whole program is, :func:`outline` moves the loops that may run in parallel to
-functions of their own. Iterations are independent if
+A loop is emitted in place. When the whole program is complete, :func:`outline` moves the loops that may run in parallel
+to functions of their own. Iterations are independent if
 
-- memory that the loop writes to is read and written at places of each iteration's own. Offsets are sums of multiples of
-  registers with bounds (:mod:`integers`): if all of one memory have the same multiple of the loop's variable, and what
-  is left of them never differs by as much as a step of it, then no two iterations meet. (Of columns, multiples of a
-  row's length are left out before, if the rest lies within one row.);
-- nothing is carried from one to the next: all other memory that is written was made inside the loop, and each thread
-  gets its own;
-- nobody leaves the loop early.
+- each iteration reads and writes places of its own in the memory that the loop writes to. Offsets are sums of multiples
+  of registers with bounds (:mod:`integers`). If all offsets in one memory have the same multiple of the loop's
+  variable, and their remainders differ by less than a step of it, then no two iterations access the same place. (For
+  columns, multiples of a row's length are removed first, if the rest lies within one row.);
+- no value is carried: all other memory that is written was allocated inside the loop, and each thread gets its own;
+- the loop has no early exit.
 
-What happens in an iteration does not depend on who runs it, so results are the same bits for any number of threads:
-threads take chunks from a common counter (of a triangle's rows, some cost more than others), whose lengths do not
-depend on how many threads there are.
+The result of an iteration does not depend on its thread, so results are bitwise equal for any number of threads.
+Threads take chunks from a common counter (of a triangle's rows, some cost more than others). The length of a chunk does
+not depend on the number of threads.
 
-A check that fails in one iteration comes too late for others that should not have run. So such loops undo all that the
-program has written, and Python runs the call: it raises what is to be raised in the order of the program. That takes a
-copy of what is written, so it has to be little beside the work.
+When a check fails in one iteration, later iterations may have run already. So such loops undo all writes of the
+program, and Python runs the call: it raises the errors in program order. That needs a copy of the written memory, which
+must be small compared with the work.
 """
 
 from __future__ import annotations

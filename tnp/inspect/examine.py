@@ -1,4 +1,4 @@
-"""What of a function tnp compiles, said before it is used."""
+"""``examine``: what of a function tnp can compile."""
 
 from __future__ import annotations
 

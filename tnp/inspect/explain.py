@@ -1,4 +1,4 @@
-"""What a jitted function was compiled to, as text."""
+"""``explain``: what a jitted function was compiled to, as text."""
 
 from __future__ import annotations
 

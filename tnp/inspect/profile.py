@@ -1,4 +1,4 @@
-"""Where the time of a compiled program goes: a pass puts a clock around each of its statements."""
+"""``profile``: the times of a compiled program, measured by a pass that times each statement."""
 
 from __future__ import annotations
 

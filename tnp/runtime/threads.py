@@ -1,9 +1,8 @@
 """Parallel loops in native code, on the OpenMP runtime that the process already has.
 
-A second pool of threads beside torch's would compete with it for the cores, so kernels share torch's runtime when torch
-is loaded, another OpenMP runtime that some library brought along otherwise, and the system's when there is none. They
-reach it through ``GOMP_parallel``, which GNU's, LLVM's and Intel's runtimes all export. Without a runtime loops run on
-the calling thread.
+A second thread pool beside torch's would compete for the cores. So kernels use torch's OpenMP runtime if torch is
+loaded, otherwise another loaded OpenMP runtime, otherwise the system's. They call it through ``GOMP_parallel``, which
+GNU's, LLVM's and Intel's runtimes all export. Without a runtime, loops run on the calling thread.
 
 Kernels call the symbol that ``ensure_runtime`` defines:
 

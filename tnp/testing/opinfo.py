@@ -1,4 +1,4 @@
-"""OpInfos: descriptions of operations from which their tests are made."""
+"""OpInfos: descriptions of operations, from which their tests are generated."""
 
 from __future__ import annotations
 

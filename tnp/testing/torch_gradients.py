@@ -1,4 +1,4 @@
-"""Gradients of the operators of torch's database: a jitted function's, by ``backward()``, beside those of eager's
+"""Gradients of the operators in torch's database: a jitted function's, by ``backward()``, compared with eager's
 autograd.
 """
 

@@ -1,8 +1,8 @@
-"""Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of.
+"""Claiming: the first executor that supports an operation claims it; otherwise the operation is decomposed.
 
-An executor takes an operation whole, or, in its turn, because it runs every part of it: the order of the list is what
-decides, not how much an executor takes at once. Checkers and execution transforms are an extension's code; a number
-that they ask for is known to them, and the program then holds for this value only.
+An executor claims an operation whole, or by supporting all of its parts. The order of the list decides, not the size of
+what an executor claims. Checkers and execution transforms are extension code; if they read a number's value, the
+program is guarded by this value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sizes known only at run time get their values: ``n0 = t0.shape[0]`` after the operation that made ``t0``."""
+"""Definitions of run-time sizes: ``n0 = t0.shape[0]`` after the operation that computes ``t0``."""
 
 from __future__ import annotations
 

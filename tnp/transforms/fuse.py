@@ -1,4 +1,4 @@
-"""Handing regions of operations that go together (:mod:`tnp.transforms.fusion_regions`) to their executor."""
+"""Passes fusion regions (:mod:`tnp.transforms.fusion_regions`) to their executors."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes
-back.
+"""The partition of a joint program into a forward program, which computes results and saved values, and a backward
+program.
 
-The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside
-its results, the values that the second part starts from: those *saved for backward*. What is not saved the second part
-computes again.
+The *joint* program is the program followed by its reverse walk. The forward program returns, beside its results, the
+values that the backward program needs: those *saved for backward*. The backward program recomputes all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The way from an acquired trace to the program that runs."""
+"""The pipeline of passes, from a captured trace to the program that runs."""
 
 from __future__ import annotations
 

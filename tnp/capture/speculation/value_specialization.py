@@ -1,9 +1,9 @@
-"""Values that tracing asks for: what Python has to know while a program is traced, and only the program can compute.
+"""Value specialization: Python needs a run-time value while a program is traced.
 
-``float(x.sum())`` as a shape, ``if`` around Python's own side effects, a text made of a value: the program is then
-compiled for that value. What has been traced so far says how it is computed. Cut down to that, and to effects that can
-be undone, it is a program of its own, the *question*: it writes to no memory of the caller and prints nothing, so it
-may run before anything has happened, at each call, to find out which program the call is for.
+``float(x.sum())`` as a shape, ``if`` around Python side effects, a string made of a value: the program is then compiled
+for that value. The operations traced so far compute it. Reduced to the operations that the value needs, and to effects
+that can be undone, they form a program of their own, a *value guard*. It writes no memory of the caller and prints
+nothing, so it can run first at each call, to select the program for the call.
 """
 
 from __future__ import annotations

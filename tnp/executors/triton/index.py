@@ -1,6 +1,6 @@
 """Positions as linear forms of a kernel's coordinates.
 
-Shapes are known when a kernel is made, so the position of an element is a constant plus multiples of *atoms*: a
+Shapes are known when a kernel is compiled, so the position of an element is a constant plus multiples of *atoms*: a
 coordinate of the kernel, a quotient or a remainder (of a reshape), or an index that was loaded. Forms are compared by
 structure: two accesses at equal forms are one load.
 

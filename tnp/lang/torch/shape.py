@@ -1,4 +1,4 @@
-"""Views, and other functions that only arrange elements."""
+"""Views, and other functions that only rearrange elements."""
 
 from __future__ import annotations
 

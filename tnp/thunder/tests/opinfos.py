@@ -1,4 +1,4 @@
-"""``thunder.tests.opinfos``: OpInfos, and what makes them; those of elementwise functions are attributes
+"""``thunder.tests.opinfos``: OpInfos, and their constructors; those of elementwise functions are attributes
 (``add_opinfo``).
 """
 

@@ -1,4 +1,4 @@
-"""Compositions opened until what derivatives need is defined outside of them."""
+"""Decomposition of compositions whose inner values derivatives need."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The walk backwards through a program.
+"""The reverse walk through a program.
 
-A program is the bound symbols that a trace got since some point; walking through it appends to the same trace the
-operations that compute cotangents. So a gradient is a program as any other: a gradient of it is taken by walking
-through both parts, and what a function computes beside its gradient is there to be used.
+A program is the bound symbols that a trace has recorded since some point. The walk appends the operations that compute
+cotangents to the same trace. So a gradient is a program like any other: a gradient of it walks through both parts, and
+may use all values of the primal computation.
 
-What a composition computes on the way (the difference from the mean in a variance) is defined only inside it. Where a
-cotangent needs it, the composition is replaced by its parts afterwards (:func:`opened`).
+Inner values of a composition (the difference from the mean in a variance) are defined only inside it. If a cotangent
+needs one, the composition is decomposed afterwards (:func:`opened`).
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""The table of gradient rules, and the two ways to write one.
+"""The table of gradient rules, and two ways to write one.
 
-A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation; it returns the
+A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation. It returns the
 cotangents of the arguments, in order::
 
     @rule(prims.transpose)
     def _(g, out, a, permutation):
         return prims.transpose(g, inverse(permutation))
 
-``None`` is no cotangent; a function is called for one if it is needed; missing ones at the end are none. Of an
-operation with several results ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that
-result. ``NotImplemented`` from the rule of a composition says that its parts do better.
+``None`` means no cotangent; a function is called if its cotangent is needed; missing ones at the end are ``None``. If
+an operation has several results, ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that
+result. If the rule of a composition returns ``NotImplemented``, the composition is decomposed.
 
-A rule that an extension registers with :func:`register_grad` *is* the operation: it takes its arguments, computes its
-results, asks for their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the
-arguments' are. An executor may bring such a rule of its own for what it runs
-(``register_implementation(…, grad_transform=…)``), which comes before all others.
+A rule that an extension registers with :func:`register_grad` computes the operation: it takes its arguments, computes
+its results, gets their cotangents with :func:`get_grad`, and sets those of the arguments with :func:`put_grad`. An
+executor may have such a rule for its own implementation (``register_implementation(…, grad_transform=…)``), which has
+priority over all others.
 """
 
 from __future__ import annotations

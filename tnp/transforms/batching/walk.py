@@ -1,4 +1,4 @@
-"""The walk: a program run again with some of its values batched."""
+"""The walk: runs a program again with some of its values batched."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def jit(
             :class:`~tnp.NoExecutorError`.
         device: ``"cuda"``: NumPy programs run on CuPy's current CUDA device. ndarrays that the program reads are copied there at each call,
             and results, and what it writes to the caller's arrays, back. Not with ``executors``. Tensors run where they are.
-        strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
+        strict: raise :class:`~tnp.TraceError` instead of running eagerly or making an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
             infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
         specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled

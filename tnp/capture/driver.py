@@ -68,7 +68,7 @@ class Acquired:
         return self.inputs.expressions
 
     def guard_numbers(self, known: int) -> None:
-        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        """Guards the numbers that passes have read, except the first ``known``."""
         numbers = list(self.trace.value_guards.values())[known:]
         guard_numbers(self.trace, numbers, self.inputs)
 
@@ -91,7 +91,7 @@ def acquire(
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
     traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
-    that tracing asks for; without it, a program that needs one runs eagerly.
+    that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
     def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
@@ -319,7 +319,7 @@ def _check_containers(inputs: Inputs) -> None:
 
 
 def _key(x: Any) -> Any:
-    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    """A key of a dict: hashing it has specialized the trace on its value."""
     if type(x) is tuple:
         return tuple(map(_key, x))
     if type(x) is TracedNumber:

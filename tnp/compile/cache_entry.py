@@ -32,7 +32,7 @@ class CallSignature:
 
 @dataclass
 class CacheEntry:
-    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+    """One compiled program, or a record that such calls run eagerly, or (``question``) a value guard with its programs."""
 
     form: CallSignature
     prologue: Prologue

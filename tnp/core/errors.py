@@ -97,7 +97,7 @@ class BatchError(TransformError):
 
 
 class NoExecutorError(RuntimeError):
-    """No executor in the list runs an operation; says which refused it.
+    """No executor in the list supports an operation; names those that do not.
 
     >>> import numpy as np, tnp
     >>> tnp.jit(lambda x: np.sin(x), executors=["python"], always_executors=[])(np.ones(2))  # doctest: +ELLIPSIS
@@ -188,7 +188,7 @@ class NeedsEager(BaseException):
 
 
 class NeedsValue(NeedsEager):
-    """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …).
+    """Python needs the value of a traced array (``if x > 0:``, ``float(x)``, …).
 
     ``array`` is the proxy of an array of several elements that an operation needs to know.
     """
@@ -199,7 +199,7 @@ class NeedsValue(NeedsEager):
 
 
 class RaisedWhenAsked(NeedsEager):
-    """What the program computes before a value that tracing asks for raised ``error``: the program's own, whose place is there."""
+    """The computation of a value guard raised ``error``, which is the program's own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"it raises {error!r}")
@@ -245,7 +245,7 @@ class UserLocation:
 
     @property
     def line(self) -> int:
-        """Looked up when it is asked for: every operation has a location, and few are shown."""
+        """Looked up lazily: every operation has a location, and few are shown."""
         lines = (line for begin, end, line in self.code.co_lines() if begin <= self.offset < end and line is not None)
         return next(lines, self.code.co_firstlineno)
 

@@ -85,7 +85,7 @@ def bounds(x: int | NumberProxy) -> Interval:
 
 
 def add_to(x: NumberProxy, constant: int) -> NumberProxy:
-    """A number that stands for ``x + constant``, which no operation computes: for questions alone."""
+    """A number that stands for ``x + constant``, which no operation computes: for comparisons alone."""
     from tnp.core.proxies import NumberProxy
 
     made = NumberProxy("sum", int)

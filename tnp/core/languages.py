@@ -40,7 +40,7 @@ class Language:
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
-        #: what the frontend knows of the arrays of a library of that name; ``None`` for NumPy's, which it has for its own
+        #: capture's adapter of the array library of that name; ``None`` for NumPy, which capture handles itself
         self.library: Any = None
         _languages[name] = self
 

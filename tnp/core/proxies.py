@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ASK", "Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
 
-#: of a number that is known only when the program runs, how to get the value, which the trace is then for: while it is acquired
+#: how to specialize the trace on a run-time number: while it is captured
 ASK: Metadata[Callable[[NumberProxy], bool | int | float | complex] | None] = Metadata(lambda: None, inherited=False)
 
 
@@ -93,9 +93,9 @@ class NumberProxy(Proxy):
         return repr(self) if self.value is None else str(self.value)
 
     def known(self) -> bool | int | float | complex:
-        """The value, which the trace from now on depends on (a guard compares it at each call, or the trace asks for it).
+        """The value, on which the trace then depends (a guard compares it at each call, or the trace specializes on it).
 
-        Raises :class:`NeedsValue` if it is known only at run time, and cannot be asked for.
+        Raises :class:`NeedsValue` if it is known only at run time, and the trace cannot specialize on it.
         """
         trace = current_trace()
         if self.value is None:

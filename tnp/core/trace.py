@@ -51,7 +51,7 @@ class Trace:
         self.provenance: Provenance | None = None
         #: numbers whose value the trace came to depend on, in the order in which it did
         self.value_guards: dict[str, NumberProxy] = {}
-        #: how passes behind acquisition computed numbers that they asked for
+        #: how passes after capture computed numbers that they read
         self.asked_numbers: list[BoundSymbol] = []
         #: what made each number, also one that stood in the body of a branch or a function that a transform then replaced
         self.number_definitions: dict[str, BoundSymbol] = {}

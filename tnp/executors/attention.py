@@ -76,7 +76,7 @@ def refusal_of(call: Call) -> Refusal | None:
 
 
 def scale_of(call: Call) -> float:
-    """The factor of the scores. A number of the run time is asked for its value."""
+    """The factor of the scores. The value of a run-time number is guarded."""
     return 1 / math.sqrt(call.query.shape[-1]) if call.scale is None else float(value_of(call.scale))
 
 

@@ -56,14 +56,14 @@ class Implementation:
     execution_transform: Callable[..., Any] | None = None
     grad_transform: Callable[..., Any] | None = None
     in_place: Symbol | None = None
-    #: the executor wants the symbol opened, to run what it is made of
+    #: the executor wants the symbol decomposed, to run its parts
     opens: bool = False
 
 
 def value_of(x: Any) -> Any:
     """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value.
 
-    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be asked for.
+    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be read.
 
     >>> from tnp.extend import value_of
     >>> value_of(0.5)
@@ -176,7 +176,7 @@ class Executor:
         return None
 
     def pattern_rewrite(self, trace: Any, executors: Sequence[Any]) -> Any:
-        """The program ``trace`` with groups of operations in another form, before ``executors`` are asked for single ones: as operations of
+        """The program ``trace`` with groups of operations in another form, before ``executors`` claim single ones: as operations of
         this executor, which have those that they replace as their parts, or as operations that others run better. Itself if there is
         nothing to do."""
         return trace
@@ -268,7 +268,7 @@ class OperatorExecutor(Executor):
         Args:
             name: what programs print; part of the symbol's id, ``"<executor>.<name>"``.
             like: a function that says what the operation computes, in terms of other operations. It takes proxies. The operation
-                is then differentiable, other executors can run its parts, and ``vmap`` opens it.
+                is then differentiable, other executors can run its parts, and ``vmap`` decomposes it.
             meta: a function from proxies to proxies of the results' shapes and dtypes, instead of ``like``. The operation is then
                 opaque: it has a gradient once :func:`tnp.register_grad` gives it one.
             fn: takes and returns arrays: tensors for tensors, ndarrays for ndarrays.
@@ -345,10 +345,10 @@ class OperatorExecutor(Executor):
                 ``"numpy.multiply"``, ``"torch.nn.functional.cross_entropy"``).
             op: one of this executor's operators, called with the very arguments of the operation.
             checker: takes the arguments, proxies for arrays, and says whether this executor may run them; the next executor is
-                asked if not. A :class:`Refusal` is a "no" with its reason. It sees no data. A Python number among the arguments may be asked for its value, which the program
+                tried if not. A :class:`Refusal` is a "no" with its reason. It sees no data. A checker may read the value of a Python number among the arguments, which the program
                 is then compiled for.
             execution_transform: instead of ``op``, a function that is traced in the operation's place, after gradients have been
-                taken. What it calls is claimed in its turn, by whichever executor takes it.
+                taken. Executors then claim the operations that it calls.
             grad_transform: the operation's gradient rule where this executor is in use, as :func:`tnp.register_grad` takes one.
             in_place: instead of ``op``, for operations that change their first argument: the operator that does.
 
@@ -480,7 +480,7 @@ class FusionExecutor(Executor):
     region_limit = 256
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
-    #: operations of which none reads another's results may stand in one region
+    #: regions may be disconnected: operations without common values may share one
     allow_disconnected = True
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
@@ -491,12 +491,12 @@ class FusionExecutor(Executor):
         raise NotImplementedError
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Whether it is better to open the operation ``bsym``, which the executor cannot compile, for parts that it can, than to leave
-        it whole to executors behind this one."""
+        """Whether the operation ``bsym``, which the executor cannot compile, should be decomposed into parts that it can compile,
+        instead of being left whole to the next executors."""
         return False
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        """What operations have in common that may stand in one region: equal for ``bsym`` and all others in it."""
+        """A key that all operations of a region share with ``bsym``."""
         return None
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:

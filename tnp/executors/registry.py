@@ -293,7 +293,7 @@ def _unavailable(executor: Executor) -> str | None:
     try:
         return executor.unavailable()
     except Exception as error:  # of an extension, which the list of all must not fail for
-        return f"asking whether it is available raised {error!r}"
+        return f"its availability check raised {error!r}"
 
 
 def packages() -> dict[str, str]:
@@ -332,7 +332,7 @@ def get_device_executors(kinds: Iterable[str]) -> tuple[Executor, ...]:
 
 
 def get_always_executors(languages: Iterable[str] | None = None) -> tuple[Executor, ...]:
-    """The executors behind all others: whatever they refuse, nobody runs.
+    """The executors after all others: an operation that they do not support is an error.
 
     With ``languages``, without those for values of languages that are not among these: torch's, where there are no tensors.
 

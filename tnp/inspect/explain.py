@@ -82,7 +82,7 @@ def _claims(traces: list[Trace]) -> list[str]:
     refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in REFUSALS.of(t))
     for executor, operation, reason, location in refusals:
         where = f" at {location}" if isinstance(location, UserLocation) else ""
-        lines.append(f"{executor} refused {operation}: {reason}{where}")
+        lines.append(f"{executor} does not support {operation}: {reason}{where}")
     for b in traces[0].bound_symbols:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
         if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:

@@ -205,7 +205,7 @@ def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profi
     effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched.
 
     Of a program whose results are differentiated both ways are measured, the backward program with ones for cotangents (of those results
-    whose gradients were asked for first, else of all); what torch's autograd takes between them is not, and no tensor gets a ``grad``.
+    whose gradients were computed first, else of all); what torch's autograd takes between them is not, and no tensor gets a ``grad``.
 
     Returns a :class:`Profile`, which prints as a table; its ``rows`` have the figures, ``save("f.json")`` writes a Chrome trace. A call
     that runs eagerly has no rows, only a time and the reason.

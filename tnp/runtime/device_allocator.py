@@ -18,7 +18,7 @@ _allocators: list[Any] = []
 
 
 def share_with_torch() -> bool:
-    """Lets CuPy take memory from torch's pool from now on, in all threads; whether it does. Asking again changes nothing.
+    """Lets CuPy take memory from torch's pool from now on, in all threads; whether it does. A second call changes nothing.
 
     Arrays that exist stay where they are, and an allocator that the user has given CuPy stays, too: only CuPy's own default pool is
     replaced. Raises ``ImportError`` where one of the libraries is missing.

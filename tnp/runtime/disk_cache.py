@@ -254,7 +254,7 @@ def key_file() -> str:
 
 
 def _configured() -> Path:
-    """The folder that the environment asks for, else the platform's place for caches."""
+    """The folder that the environment sets, otherwise the platform's place for caches."""
     chosen = os.environ.get("TNP_CACHE_DIR")
     if chosen:
         return Path(chosen).expanduser().absolute()

@@ -7,7 +7,7 @@ is on the disk.
 
 - Objects are linked, never IR: ORC reports a symbol that it cannot find, where MCJIT leaves a call to address 0, and a
   library of its own for each module can be unloaded.
-- The optimiser unrolls a loop only where the loop's metadata asks for it (``!"llvm.loop.unroll.full"``, …): unrolling
+- The optimiser unrolls a loop only where the loop's metadata requests it (``!"llvm.loop.unroll.full"``, …): unrolling
   everything costs a tenth of the compile time, and pays only for inner loops of a few known trips.
 - Position-independent code in the small code model reaches its constants without loading their addresses first.
 
@@ -185,7 +185,7 @@ def _linker() -> Any:
 
 @functools.cache
 def _cpu() -> tuple[str, Any]:
-    """What ``TNP_CPU`` asks for: a processor's name and features. Raises ``ValueError`` for what is none, ``NoDeviceError`` for what this machine does not
+    """The processor that ``TNP_CPU`` selects: its name and features. Raises ``ValueError`` for what is none, ``NoDeviceError`` for what this machine does not
     run."""
     asked = os.environ.get("TNP_CPU") or "native"
     host = _host_features()

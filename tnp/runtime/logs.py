@@ -3,7 +3,7 @@
 ========================  =====================================================================================
 ``tnp.compile``           programs and regions compiled, how long it took; calls found to run eagerly, and why
 ``tnp.guards``            what each new program is valid for; which guard failed when a function compiles again
-``tnp.claims``            which executor took each operation, and which refused it
+``tnp.claims``            which executor claimed each operation, and which do not support it
 ========================  =====================================================================================
 
 All records have the level ``DEBUG``; a disabled logger costs one check of the level. ``TNP_LOG=compile,guards`` in the

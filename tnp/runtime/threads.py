@@ -132,7 +132,7 @@ serial:
   ret void
 }
 
-; one thread's part of a loop; the team may be smaller than was asked for
+; one thread's part of a loop; the team may be smaller than requested
 define internal void @part(ptr %loop) nounwind {
 entry:
   %body = load ptr, ptr %loop
@@ -186,7 +186,7 @@ class _State(ctypes.Structure):
 
 
 def _initial() -> int:
-    """The number of threads that the environment asks for, else the cores that the process may run on."""
+    """The number of threads that the environment sets, otherwise the cores that the process may run on."""
     # OMP_NUM_THREADS may be a list, a number for each level of nesting
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdecimal() and int(asked) > 0:

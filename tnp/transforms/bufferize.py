@@ -523,7 +523,7 @@ def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
 
 
 def _is_large(a: TensorProxy, bounded: bool = False) -> bool:
-    """Whether an array is so large that reusing memory for it is cheaper than asking for new, or may be (``bounded``)."""
+    """Whether an array is so large that reusing memory for it is cheaper than allocating, or may be (``bounded``)."""
     most = [sizes.bound_or_none(n) if bounded or isinstance(n, int) else None for n in a.shape]
     return None not in most and math.prod(most) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
 

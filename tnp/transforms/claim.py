@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-#: executors that refused an operation and said why: executor, operation, reason, where
+#: reasons why executors do not support an operation: executor, operation, reason, where
 REFUSALS: Metadata[list[tuple[str, str, str, Any]]] = Metadata(list)
 
 
@@ -71,7 +71,7 @@ class Update(BoundSymbol):
 def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) -> Trace:
     """The trace in operations of executors only. ``outer`` is the program that the trace is in the body of a loop of.
 
-    Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one, and
+    Raises :class:`NoExecutorError`, naming the operation, its inputs and the executors that do not support it, if no executor runs one, and
     :class:`ExtensionError` for checkers and transforms that raise.
     """
     new = Trace.like(trace)
@@ -130,14 +130,14 @@ def is_view(bsym: BoundSymbol) -> bool:
 def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None:
     """Logs who took an operation."""
     if logs.on(logs.claims):
-        by = f"taken by {executor.name}" if executor is not None else "opened"
-        others = f"; refused by {', '.join(refused)}" if refused else ""
+        by = f"claimed by {executor.name}" if executor is not None else "decomposed"
+        others = f"; not supported by {', '.join(refused)}" if refused else ""
         logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
 
 
 class _Refused:
-    """The executors that refused an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
-    the operation is not opened: they are asked for its parts again."""
+    """The executors that do not support an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
+    the operation is not decomposed: they are asked about its parts again."""
 
     def __init__(self, bsym: BoundSymbol) -> None:
         self.bsym = bsym
@@ -161,7 +161,7 @@ class _Claims:
         self.new = new
         self.outer = outer
         self.renamed: dict[str, Any] = {}
-        #: whether an operation was opened for its parts' sake, which others may have in common with it
+        #: whether an operation was decomposed to fuse its parts, which other operations may share
         self.opened = False
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
@@ -332,7 +332,7 @@ class _Claims:
 
 
 def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
-    """What a fusing executor says of an operation: whether it takes it, or a refusal, which is false and may have a reason.
+    """Whether a fusing executor supports an operation; if not, a refusal, which is false and may have a reason.
 
     Raises :class:`ExtensionError` where an extension's raises.
     """
@@ -344,7 +344,7 @@ def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
 
 
 def opens(fuser: Any, bsym: BoundSymbol) -> bool:
-    """Whether a fusing executor wants the parts of an operation. Raises :class:`ExtensionError` where an extension's raises."""
+    """Whether a fusing executor wants an operation decomposed. Raises :class:`ExtensionError` where an extension's raises."""
     if not bsym.subsymbols:
         return False
     try:
@@ -412,7 +412,7 @@ def _check_results(what: str, bsym: BoundSymbol, result: Any) -> None:
 def _blame(what: str, bsym: BoundSymbol, error: BaseException) -> NoReturn:
     where = f"\n  at {bsym.location}" if bsym.location is not None else ""
     if isinstance(error, NeedsEager):
-        said = f"asks for a value that is known only when the program runs ({error.reason})"
+        said = f"reads a value that is known only when the program runs ({error.reason})"
     else:
         said = f"raised {error!r}"
     text = str(bsym).replace("\n", "\n  ")
@@ -431,7 +431,7 @@ def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], re
         lines.append(f"  nobody runs {bsym.sym.qualified_name}, which is part of it")
     lines.append(f"  executors asked: {', '.join(e.name for e in executors)}")
     if refused:
-        lines.append(f"  refused by their checkers: {', '.join(refused)}")
+        lines.append(f"  not supported by: {', '.join(refused)}")
     if whole.location is not None:
         lines.append(f"  at {whole.location}")
     return "\n".join(lines)

@@ -24,7 +24,7 @@ def define_sizes(trace: Trace) -> Trace:
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
         if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:
-            continue  # read already, from an array that an opened symbol showed
+            continue  # read already, from an inner array of a decomposed symbol
         if is_control_flow(b):
             b = map_bodies(lambda body: _with_own_sizes(body, defined), b)
         lines.append(b)

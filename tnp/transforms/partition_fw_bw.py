@@ -90,7 +90,7 @@ class Partition:
     def _walked(self, given: Iterable[int], *, once: bool = True) -> Joint:
         """The joint program for cotangents of the outputs of these numbers; those of ``inner`` stand behind them."""
         numbers = list(given)
-        # What is saved may be defined only where compositions are opened.
+        # A saved value may be defined only inside a composition, which is decomposed then.
         opened = not once or any(i >= len(self.outputs) for i in numbers)
         body = self.joint.forward if opened else [b for b in self.trace.body if not _stores(b)]
         scratch = Trace.like(self.trace, body)
@@ -176,7 +176,7 @@ class Partition:
 
 
 def partition(trace: Trace, requiring: set[str]) -> Partition | None:
-    """The acquired ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
+    """The captured ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
 
     ``None`` if no result depends on them. Raises :class:`NeedsEager` for what has no gradient.
     """

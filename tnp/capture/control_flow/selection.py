@@ -314,7 +314,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _need(test: Any, reason: str) -> None:
-    """Asks for the truth of a value that is not known, where it has to be, since a branch on it is no operation for that ``reason``."""
+    """Specializes on the truth of a run-time value, because a branch on it is no operation for that ``reason``."""
     try:
         bool(condition_of(test))
     except NeedsValue as needed:
@@ -347,7 +347,7 @@ def _plain_code(code: Any) -> Any:
 
 
 def _with_known_bounds(iterations: Iterations, reason: str) -> Iterations:
-    """Iterations whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
+    """Iterations whose bounds are specialized on, because the loop is no operation for that ``reason``."""
     try:
         known = iterations.indices()
     except NeedsValue:

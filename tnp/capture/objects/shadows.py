@@ -167,7 +167,7 @@ class _Shadowed:
         return made
 
     def guard_same_object(self) -> Any:
-        """The real object, for which alone the trace holds from now on: the program asks for its identity."""
+        """The real object, on which the trace specializes: the program uses its identity."""
         self.inputs.guard_identity(self.real, self.source)
         return self.real
 

@@ -254,7 +254,7 @@ class _Flow:
         return self._function("return", body, statements[0], bound_names(statements))
 
     def _acting_on(self, call: ast.expr, s: ast.stmt, place: _Place, jumps: bool) -> list[ast.stmt]:
-        """The call of a hook, and what its code asks for."""
+        """The call of a hook, and the actions of its code."""
         if not jumps:
             return [_at(ast.Expr(call), s)]
         code = ast.Name(_CODE, ast.Load())

@@ -129,7 +129,7 @@ class Region:
             region.lost.append(storage)
 
     def take(self) -> list[BoundSymbol]:
-        """What has been recorded since the region was opened, or since this was asked; the region stays open."""
+        """The operations recorded since the region was opened, or since the last call; the region stays open."""
         scope = self.tracer.trace.pop_body()
         self._forget_handles()
         self.tracer.trace.push_body()

@@ -73,7 +73,7 @@ class TracedEither:
     def settled(self) -> Any:
         """The scalar or the number that the value is in this call, which the trace then is for.
 
-        Raises :class:`NeedsEager` where that cannot be asked for.
+        Raises :class:`NeedsEager` if the program cannot specialize on it.
         """
         try:
             is_scalar = bool(self.flag)

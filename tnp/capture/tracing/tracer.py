@@ -67,7 +67,7 @@ class Tracer:
         #: the values that Python has to know
         self.asking = Asking(self, answers)
         ASK.put(trace, lambda number: self.asking.value(number, "Python"))
-        #: how many functions are being differentiated: what is asked for would be a constant to them
+        #: how many functions are being differentiated: a value guard's result would be a constant to them
         self.differentiating = 0
         self.inputs = inputs
         self.strict = strict
@@ -512,7 +512,7 @@ class Tracer:
         return library.call(self, function, args, kwargs)
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
+        """A NumPy function that the language lacks: evaluated from metadata, or an opaque call."""
         answer = ANSWERS.get(function)
         if answer is not None:
             return answer(*args, **kwargs)

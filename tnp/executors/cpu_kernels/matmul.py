@@ -34,7 +34,7 @@ FEWEST_TILES, MOST_TILES = 2, 8
 PIECES = 4
 #: rows of the right operand that a thread copies at a time, where they are contiguous
 SHARE = 64
-#: so many rows ahead memory is asked for, where lines are short
+#: the prefetch distance in rows, where lines are short
 AHEAD = 8
 #: products of shorter rows, columns or sums are a library's, and of fewer multiplications
 LEAST, LEAST_WORK = 48, 1 << 22

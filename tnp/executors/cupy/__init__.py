@@ -40,7 +40,7 @@ _refused = {(name, kind) for names, kinds, _ in REFUSALS for name in names.split
 
 
 class CupyExecutor(OperatorExecutor):
-    """Opens the functions of the NumPy language, to run their prims."""
+    """Decomposes the functions of the NumPy language, to run their prims."""
 
     array_kind = "cupy"
 

@@ -65,7 +65,7 @@ class LLVMExecutor(FusionExecutor):
         return is_available() and takes(bsym)
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Operations of large arrays that are better opened, if all of it is compiled: histograms, but for checks of the edges."""
+        """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
         if OpTags.BETTER_OPENED not in bsym.sym.tags or not is_available():
             return False
         parts = list(_prims(bsym))

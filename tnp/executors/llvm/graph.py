@@ -109,7 +109,7 @@ class View(Node):
         super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
         self.source = source
         self._where = where
-        #: what positions were asked for: a plan asks for each several times
+        #: positions that were computed before: a plan needs each several times
         self._places: dict[Indices, Indices] = {}
         self.lookups = tuple(lookups)
         self.repeats = repeats or bool(lookups)
@@ -260,7 +260,7 @@ def needed_for(nodes: Sequence[Node]) -> set[Node]:
     return reached(nodes, sources)
 
 
-# What is taken
+# What is supported
 
 
 def takes(bsym: BoundSymbol) -> bool:
@@ -298,7 +298,7 @@ def _is_plain(bsym: BoundSymbol) -> bool:
 
 
 class Rule:
-    """How a prim becomes nodes, and which uses of it are taken."""
+    """How a prim becomes nodes, and which uses of it are supported."""
 
     def __init__(self, lower: Callable[..., Any], checker: Callable[[BoundSymbol], bool]) -> None:
         self.lower = lower

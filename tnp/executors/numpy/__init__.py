@@ -62,7 +62,7 @@ class NumpyExecutor(OperatorExecutor):
     """Looks functions of the NumPy language up by their names, so that no table repeats them."""
 
     array_kind = "numpy"
-    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
+    options = MappingProxyType({"prims": "functions are decomposed to prims instead of running whole"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         super().__init__(name, version=version, options=options)

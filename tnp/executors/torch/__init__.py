@@ -77,7 +77,7 @@ def _takes(name: str) -> Callable[..., bool]:
 
 
 class TorchExecutor(OperatorExecutor):
-    """Opens the functions of the NumPy language, to run their prims."""
+    """Decomposes the functions of the NumPy language, to run their prims."""
 
     array_kind = "torch"
 

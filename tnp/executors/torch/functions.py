@@ -40,7 +40,7 @@ def _is_own(*args: Any, **kwargs: Any) -> bool:
 class OwnTorchExecutor(TorchExecutor):
     """Runs functions of the torch language, and prims on tensors."""
 
-    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
+    options = MappingProxyType({"prims": "functions are decomposed to prims instead of running whole"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         super().__init__(name, version=version, options=options)

@@ -70,7 +70,7 @@ registrations.tables.append(grad_rules)
 without_derivative: set[Any] = set()
 
 
-#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+#: operations whose rule has been looked up: programs may have been compiled with it, or without
 _looked_up: set[Any] = set()
 
 
@@ -96,7 +96,7 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces, for gradients that are
     compiled already, too.
 
-    It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them. Each argument
+    It is called as the operation is, returns what the operation returns, and in between gets cotangents and sets others. Each argument
     that is differentiated by must be given one (``put_grad(a, None)`` says that nothing depends on it): a rule that forgets one is a
     :class:`~tnp.GradientError`. Results that it computes otherwise than the operation, with something besides that the gradient
     needs, take the operation's place; they must have the operation's shapes and dtypes.
@@ -180,7 +180,7 @@ def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
 
 
 class Asked(threading.local):
-    """What an interleaved rule at work has asked for and given."""
+    """The cotangents that an active interleaved rule has got and set."""
 
     reverse: Reverse | None = None
     cotangents: dict[str, tuple[TensorProxy, TensorProxy]]
@@ -231,7 +231,7 @@ def put_grads(ps: Any, cotangents: Any) -> None:
 
 
 def call_interleaved(function: Rule, bsym: Any, reverse: Reverse) -> tuple[list[Proxy], Asked]:
-    """Calls such a rule, with what it asks for and gives kept apart."""
+    """Calls such a rule, with the cotangents that it gets and sets kept separate."""
     before = asked.__dict__.copy()
     asked.reverse, asked.cotangents, asked.given = reverse, {}, []
     try:

@@ -51,7 +51,7 @@ def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
     raise NeedsEager("whether the arrays share memory is known only when the program runs")
 
 
-#: of a function: what it answers for arguments with handles among them
+#: by function: its result for arguments that include traced values
 ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: _common_type,

@@ -21,12 +21,12 @@ __all__ = ["asks_for_class"]
 
 #: where torch looks at what its functions for autograd are given
 _UNWRAPS = torch._functorch.utils.unwrap_dead_wrappers.__code__.co_filename
-#: how calls begin that ask for an object's class
+#: the beginnings of calls that query an object's class
 _QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
 
 
 def asks_for_class(frame: FrameType) -> bool:
-    """Whether the Python code running in ``frame`` asks for an object's class, rather than calling what may."""
+    """Whether the Python code running in ``frame`` queries an object's class, rather than calling a function that may."""
     return _asks(frame.f_code, frame.f_lasti)
 
 

@@ -54,7 +54,7 @@ _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_stri
 _FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
-#: questions about a tensor, and the methods that answer them
+#: queries of a tensor, and the methods that evaluate them
 _QUESTIONS = {
     torch.is_floating_point: "is_floating_point",
     torch.is_complex: "is_complex",

@@ -30,7 +30,7 @@ _PURE = frozenset((
     torch.cuda.is_available, torch._C._get_tracing_state, is_tracing, torch._jit_internal.is_scripting,
     torch.overrides.has_torch_function, torch._C._log_api_usage_once,
 ))  # fmt: skip
-#: functions that ask for autocast, of which the casts of a program know
+#: queries of autocast, which the casts of a program determine
 _ASK_FOR_CASTS = frozenset((
     torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype,
 ))  # fmt: skip
@@ -63,7 +63,7 @@ def is_about_torch(*given: Any) -> bool:
 
 def call(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a function gives whose arguments :func:`is_about_torch` says to be no part of the program. A trace holds only where it gives
-    that. Raises :class:`NeedsEager` for a function that may do something else than to answer."""
+    that. Raises :class:`NeedsEager` for a function that may not be a pure query."""
     name = getattr(function, "__name__", str(function))
     module = getattr(function, "__module__", None) or ""
     if is_pure(function) or f"{module}.".startswith(_PURE_MODULES) or name.startswith(_CHECKS):
@@ -90,7 +90,7 @@ def check_allowed(function: Any, name: str) -> None:
 
 
 def _compared(tracer: Tracer, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a question's answer is, compared at each call."""
+    """The result of a query, which a guard compares at each call."""
     if function is torch.is_autocast_cache_enabled and tracer.modes() != tracer.gradients.began:
         raise NeedsEager("it asks for the cache of autocast that it has turned on or off")
     answer = function(*args, **kwargs)

@@ -154,7 +154,7 @@ def _overlapping(limit: int, vector: int) -> Parts:
 
 
 def _of_lines(statements: Sequence[Statement]) -> int:
-    """Elements in as many lines of memory as are asked for at a time."""
+    """Elements in as many cache lines as are prefetched at a time."""
     return LINES * LINE_BYTES * 8 * _vector(statements) // engine.target().vector_bits
 
 

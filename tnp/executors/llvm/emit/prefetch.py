@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FAR", "LINES", "LINE_BYTES", "ask_for_beginning", "ask_for_part", "next_rows"]
 
 LINE_BYTES = 64
-#: lines that are asked for between two parts of a loop: a core waits for about a dozen at a time
+#: lines that are prefetched between two parts of a loop: a core waits for about a dozen at a time
 LINES = 8
 #: lines at the beginning of a row
 FIRST_LINES = 32
@@ -70,21 +70,21 @@ def _read_in_rows(
 
 
 def ask_for_part(body: Body, rows: Sequence[tuple[Memory, Indices]], begin: str, length: int) -> None:
-    """Asks for the next rows' ``length`` elements from ``begin`` on."""
+    """Prefetches the next rows' ``length`` elements from ``begin`` on."""
     for memory, at in rows:
         size = memory.node.dtype.itemsize
         _ask(body, memory, at, body.code.op(f"mul nuw nsw i64 {begin}, {size}"), -(-length * size // LINE_BYTES))
 
 
 def ask_for_beginning(body: Body, rows: Sequence[tuple[Memory, Indices]]) -> None:
-    """Asks for the next rows' first lines, less than half of them."""
+    """Prefetches the next rows' first lines, less than half of them."""
     for memory, at in rows:
         row = memory.offset(at).terms[body.nest.outer[-1]]
         _ask(body, memory, at, "0", min(FIRST_LINES, row // (2 * LINE_BYTES)))
 
 
 def _ask(body: Body, memory: Memory, at: Indices, column: str, lines: int) -> None:
-    """Asks for so many lines of the next row, from byte ``column`` of it on. Behind the last row nothing is read, and no harm done."""
+    """Prefetches so many lines of the next row, from byte ``column`` of it on. Behind the last row the prefetch has no effect."""
     code, outer = body.code, body.nest.outer
     code.require("@llvm.prefetch", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     index = memory.offset(at)

@@ -200,7 +200,7 @@ class _Work:
     def _asking(
         self, body: Body, following: str, rows: Sequence[str], those: Part, part: Part | None
     ) -> Iterator[Part | None]:
-        """A loop over pieces of the columns, each before it asks for the piece of the block ``following`` that has its place there.
+        """A loop over pieces of the columns, each of which prefetches its piece of the block ``following``.
 
         This block is in the cache, so that memory would be idle.
         """

@@ -24,7 +24,7 @@ DECLARATIONS = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 class _Allocation:
     size: int
     on_stack: bool
-    #: how many lines the program had when it was asked for
+    #: how many lines the program had when it was requested
     line: int
 
 
@@ -46,7 +46,7 @@ class Allocations:
         return register
 
     def line_of(self, register: str) -> int | None:
-        """How many lines the program had when that memory was asked for; ``None`` for what is none."""
+        """How many lines the program had when that memory was requested; ``None`` for other memory."""
         found = self._made.get(register)
         return None if found is None else found.line
 

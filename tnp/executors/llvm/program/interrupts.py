@@ -227,7 +227,7 @@ class _Writer:
             self.cut[_phi(self.lines[loop.start + 1])[-1]] = onward
 
     def _ask(self, label: str, onward: str) -> Iterator[str]:
-        """Leaves, if the answer is yes."""
+        """Exits, if it was pressed."""
         yield f"  %asked.{label} = {self.poll}"
         yield f"  br i1 %asked.{label}, label %stop.{label}, label %{onward}"
         yield f"stop.{label}:"

@@ -224,7 +224,7 @@ class _Parts:
     arrays: list[str] = field(default_factory=list)
     may_fail: bool = False
     may_stop: bool = False
-    #: lines of the function's entry for what asks for Ctrl-C inside, and iterations after which a thread asks
+    #: lines of the function's entry for polls of Ctrl-C inside, and iterations between polls of a thread
     asking: list[str] = field(default_factory=list)
     most: int | None = None
 
@@ -391,7 +391,7 @@ def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
 
 
 def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
-    """The lines of a loop with what asks for Ctrl-C, which is said in ``parts``."""
+    """The lines of a loop with polls of Ctrl-C, which ``parts`` records."""
     found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
     parts.may_stop = len(found) > len(lines)
     if span.iterations and not parts.may_stop:

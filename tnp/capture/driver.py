@@ -328,7 +328,7 @@ def _key(x: Any) -> Any:
 
 
 def _output(x: Any) -> Any:
-    """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
+    """A result with traced values replaced by proxies, stand-ins by the real objects, new objects by their constructors."""
     if type(x) is TracedRange:
         x = x.known()
     kind = class_of(x)

@@ -70,7 +70,7 @@ def attribute(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-#: names that handles have, and what they stand for has not
+#: names that traced values have, and the values they stand for lack
 _OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in kind.__dict__ if not name.startswith("__")) - {
     "shape", "real", "imag", "flat", "ndim", "dtype", "size", "_dynamo_static_input_type",
 }  # fmt: skip

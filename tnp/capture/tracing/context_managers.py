@@ -84,7 +84,7 @@ def _note_caught(tracer: Tracer, error: BaseException | None) -> None:
 
 def _is_of_an_operation(error: Exception) -> bool:
     """Whether ``error`` may be told otherwise than eager tells it."""
-    if "Traced" in str(error):  # the words name a handle
+    if "Traced" in str(error):  # the message names a traced value
         return True
     if isinstance(error, AttributeError):
         return False

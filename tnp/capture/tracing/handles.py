@@ -13,7 +13,7 @@ _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
 
 
 def is_traced(x: Any) -> bool:
-    """Whether ``x`` is a handle, or a list, tuple, dict or slice that holds one."""
+    """Whether ``x`` is a traced value, or a list, tuple, dict or slice that holds one."""
     kind = type(x)
     if kind in _HANDLES:
         return True

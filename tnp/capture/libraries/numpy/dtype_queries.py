@@ -14,7 +14,7 @@ __all__ = ["ANSWERS"]
 
 
 def _dtype_or_number(x: Any) -> Any:
-    """A handle as promotion sees it: an array's dtype, a number of that type."""
+    """A traced value for promotion: an array's dtype, a number of that type."""
     if type(x) is TracedArray:
         return x.dtype
     return x.proxy.python_type(1) if type(x) is TracedNumber else x

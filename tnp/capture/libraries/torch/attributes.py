@@ -148,7 +148,7 @@ def _grad(tracer: Tracer, a: TracedArray) -> Any:
 
 
 def _argument(tracer: Tracer, a: TracedArray) -> tuple[Any, str] | None:
-    """The very tensor that a handle stands for, if that is an argument, and the expression that fetches it."""
+    """The real tensor of a traced tensor, if that is an argument, and the expression that fetches it."""
     value = tracer.inputs.value_of(a)
     origin = a.storage.origin
     return None if value is None or origin is None else (value, tracer.inputs.expressions[origin.name])

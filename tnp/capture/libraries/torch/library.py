@@ -336,7 +336,7 @@ class TorchLibrary(OpaqueCalls, Library):
         raise NeedsEager(f"it makes a {cls.__name__}")
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:
-        """Arguments with tensors that the program got hold of unseen as handles."""
+        """Arguments in which tensors that escaped lifting become traced values."""
         kind = type(x)
         if kind in (tuple, list):
             return kind(self._lifted(tracer, y) for y in x)

@@ -1,7 +1,6 @@
 """The code emitter of programs: registers, loops, memory, checks, and exits.
 
-A program is one function. Its operations are emitted in program order, so after an error the memory is what it is in
-eager. Values without memory are computed where they are read. A failed check jumps to a *cold* block, which stores the
+A program is one function. Its operations are emitted in program order, so after an error memory is as in eager. Values without memory are computed where they are read. A failed check jumps to a *cold* block, which stores the
 check's number and values, and returns; the caller raises.
 """
 

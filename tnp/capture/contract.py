@@ -172,9 +172,7 @@ def _is_container_of_optree(x: Any) -> bool:
 
 #: the contract, the most frequent kinds first
 ROWS: tuple[Row, ...] = (
-    Row(
-        "Python numbers", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)
-    ),
+    Row("Python numbers", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)),
     Row("`True` and `False`", "guarded", lambda x: type(x) is bool, lambda i, x, s: i.lift_bool(x, s)),
     Row("CuPy arrays", "input", cupy.is_cupy_array, lambda i, x, s: cupy.lift(i, x, i.prologue.let(s))),
     Row(

@@ -35,10 +35,10 @@ _PURE_MODULES = frozenset(
      "typing_extensions", "unicodedata")
 )  # fmt: skip
 #: of those, modules whose functions have to be given values that are known
-_LOOKING = frozenset(
+_READING = frozenset(
     ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
 )
-#: of those, parts that act on the outside or ask it
+#: of those, parts with side effects, or that read the environment
 _IMPURE_PARTS = (
     "scipy.io",
     "scipy.datasets",
@@ -119,7 +119,7 @@ def _is_users_class(f: Any) -> bool:
 
 def looks_at_values(f: Any) -> bool:
     """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
-    return _module_of(f).partition(".")[0] in _LOOKING
+    return _module_of(f).partition(".")[0] in _READING
 
 
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -94,7 +94,7 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
-    return common_subexpressions(new) if claims.opened else new
+    return common_subexpressions(new) if claims.decomposed else new
 
 
 def _views_shown(trace: Trace) -> dict[int, str]:
@@ -127,15 +127,15 @@ def is_view(bsym: BoundSymbol) -> bool:
     return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
-def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None:
+def _tell(bsym: BoundSymbol, executor: Any, unsupported: Sequence[str] = ()) -> None:
     """Logs who took an operation."""
     if logs.on(logs.claims):
         by = f"claimed by {executor.name}" if executor is not None else "decomposed"
-        others = f"; not supported by {', '.join(refused)}" if refused else ""
+        others = f"; not supported by {', '.join(unsupported)}" if unsupported else ""
         logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
 
 
-class _Refused:
+class _Unsupported:
     """The executors that do not support an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
     the operation is not decomposed: they are asked about its parts again."""
 
@@ -162,11 +162,11 @@ class _Claims:
         self.outer = outer
         self.renamed: dict[str, Any] = {}
         #: whether an operation was decomposed to fuse its parts, which other operations may share
-        self.opened = False
+        self.decomposed = False
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
         #: where checkers record what they ask of numbers
-        self.asking: Trace | None = None
+        self.scratch: Trace | None = None
 
     def take(self, bsym: BoundSymbol, executors: Sequence[Any], whole: BoundSymbol | None = None) -> None:
         """Claims ``bsym``, maybe a part of the program's operation ``whole``."""
@@ -179,18 +179,18 @@ class _Claims:
         if is_control_flow(bsym):
             self._take_control_flow(bsym, executors)
             return
-        refused = _Refused(bsym)
+        unsupported = _Unsupported(bsym)
         for executor in executors:
             if executor.is_fusing:
                 answer = fuses(executor, bsym)
                 if answer:
-                    self._taken(bsym, executor, refused)
+                    self._claimed(bsym, executor, unsupported)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
                 if opens(executor, bsym):
-                    self.opened = True
+                    self.decomposed = True
                     break
-                refused.add(executor, answer)
+                unsupported.add(executor, answer)
                 continue
             found = self._implementation(executor, bsym)
             if found is None:
@@ -199,22 +199,22 @@ class _Claims:
                 continue
             answer = self._accepts(executor, found, bsym)
             if not answer:
-                refused.add(executor, answer)
+                unsupported.add(executor, answer)
                 continue
             if found.opens:
                 break
             if found.execution_transform is not None:
-                self._taken(bsym, executor, refused)
+                self._claimed(bsym, executor, unsupported)
                 self._transform(bsym, executor, found.execution_transform, executors)
                 return
             if found.op is None and found.in_place is None:
                 continue
-            self._taken(bsym, executor, refused)
+            self._claimed(bsym, executor, unsupported)
             self.new.bound_symbols.append(_claimed(bsym, found))
             return
         if bsym.subsymbols:
-            _tell(bsym, None, refused.names)
-            REFUSALS.of(self.new).extend(refused.reasons)
+            _tell(bsym, None, unsupported.names)
+            REFUSALS.of(self.new).extend(unsupported.reasons)
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -223,12 +223,12 @@ class _Claims:
         inputs = {p.name for p in bsym.flat_inputs}
         if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
             return
-        raise NoExecutorError(_message(bsym, whole, executors, refused.names))
+        raise NoExecutorError(_message(bsym, whole, executors, unsupported.names))
 
-    def _taken(self, bsym: BoundSymbol, executor: Any, refused: _Refused) -> None:
+    def _claimed(self, bsym: BoundSymbol, executor: Any, unsupported: _Unsupported) -> None:
         """Logs who took an operation; why others did not is kept."""
-        _tell(bsym, executor, refused.names)
-        REFUSALS.of(self.new).extend(refused.reasons + refused.of_fusers)
+        _tell(bsym, executor, unsupported.names)
+        REFUSALS.of(self.new).extend(unsupported.reasons + unsupported.of_fusers)
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
@@ -253,9 +253,9 @@ class _Claims:
     def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> Any:
         if implementation.checker is None:
             return True
-        if self.asking is None:
-            self.asking = self._scratch()
-        before, state.trace = state.trace, self.asking
+        if self.scratch is None:
+            self.scratch = self._scratch()
+        before, state.trace = state.trace, self.scratch
         try:
             answer = implementation.checker(*bsym.args, **bsym.kwargs)
             return True if answer else answer if hasattr(answer, "reason") else False
@@ -263,9 +263,9 @@ class _Claims:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:
             state.trace = before
-            if self.asking.bound_symbols:  # it computed with numbers
-                self._keep_numbers(self.asking)
-                self.asking = None
+            if self.scratch.bound_symbols:  # it computed with numbers
+                self._keep_numbers(self.scratch)
+                self.scratch = None
 
     def _runs_parts(self, executor: Any, bsym: BoundSymbol) -> bool:
         """Whether an executor runs everything that an operation is made of."""
@@ -304,7 +304,7 @@ class _Claims:
         except (Exception, NeedsValue) as error:
             _blame(what, bsym, error)
         self._keep_numbers(scratch)
-        self.asking = None  # it does not know the names made here
+        self.scratch = None  # it does not know the names made here
         recorded = scratch.bound_symbols
         _check_results(what, bsym, result)
         names: dict[str, Any] = {}
@@ -423,15 +423,15 @@ def _flat(x: Any) -> list[Any]:
     return [z for y in x for z in _flat(y)] if isinstance(x, (tuple, list)) else [x]
 
 
-def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], refused: list[str]) -> str:
+def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], unsupported: list[str]) -> str:
     inputs = ", ".join(f"{p.name}: {p.type_string()}" for p in whole.flat_inputs if isinstance(p, TensorProxy))
     lines = [f"Could not find executor for bound symbol {whole}"]
     lines.append(f"  inputs: {inputs or 'none'}")
     if bsym is not whole:
         lines.append(f"  nobody runs {bsym.sym.qualified_name}, which is part of it")
     lines.append(f"  executors asked: {', '.join(e.name for e in executors)}")
-    if refused:
-        lines.append(f"  not supported by: {', '.join(refused)}")
+    if unsupported:
+        lines.append(f"  not supported by: {', '.join(unsupported)}")
     if whole.location is not None:
         lines.append(f"  at {whole.location}")
     return "\n".join(lines)

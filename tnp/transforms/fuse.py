@@ -57,7 +57,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             stores = _over_products(group, inputs, outputs[0], products - needed)
         taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
-        alone = partial(_singly, trace, group, inputs, outputs, run_singly)
+        alone = partial(_unfused, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
         region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
         function = _compiled(first.fuser, region, name, first)
@@ -194,7 +194,7 @@ def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     return [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
 
 
-def _singly(
+def _unfused(
     trace: Trace, group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], run_singly: Any,
     updates: Mapping[int, int],
 ) -> Any:  # fmt: skip

@@ -44,7 +44,7 @@ class OwnTorchExecutor(TorchExecutor):
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         super().__init__(name, version=version, options=options)
-        self._opens = "prims" in self.chosen_options
+        self._decomposes = "prims" in self.chosen_options
         self.conversions = executor.conversions
         self.memory = executor.memory
 
@@ -57,7 +57,7 @@ class OwnTorchExecutor(TorchExecutor):
         return found
 
     def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
-        return trace if self._opens else with_biases_apart(trace, executors)
+        return trace if self._decomposes else with_biases_apart(trace, executors)
 
     def _find(self, sym: Symbol) -> Implementation | None:
         kind = sym.id.partition(".")[0] if isinstance(sym.id, str) else ""
@@ -66,9 +66,9 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_effect":
             return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
-            opens = self._opens or sym.id == _TO_NUMPY or not _is_torchs(sym)
+            opens = self._decomposes or sym.id == _TO_NUMPY or not _is_torchs(sym)
             return Implementation(opens=True) if opens else _function(sym)
-        if sym.id == "core.update" and not self._opens:
+        if sym.id == "core.update" and not self._decomposes:
             return Implementation(in_place=_UPDATE, checker=_expressible)
         prim = executor.implementations.get(sym.id)
         if prim is None or prim.opens:

@@ -22,7 +22,13 @@ __all__ = ["asks_for_class"]
 #: where torch looks at what its functions for autograd are given
 _UNWRAPS = torch._functorch.utils.unwrap_dead_wrappers.__code__.co_filename
 #: the beginnings of calls that query an object's class
-_QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
+_CLASS_QUERIES = (
+    "isinstance(",
+    "getattr(",
+    "super().__instancecheck__(",
+    "_abc_instancecheck(",
+    "type.__instancecheck__(",
+)
 
 
 def asks_for_class(frame: FrameType) -> bool:
@@ -45,4 +51,4 @@ def _asks(code: CodeType, at: int) -> bool:
     line = linecache.getline(code.co_filename, place.lineno) if place is not None and place.lineno else ""
     if not line or place is None or place.col_offset is None:
         raise NeedsEager(f"it gives a tensor to {code.co_name}, whose source cannot be had")
-    return line.encode()[place.col_offset :].startswith(tuple(q.encode() for q in _QUESTIONS))
+    return line.encode()[place.col_offset :].startswith(tuple(q.encode() for q in _CLASS_QUERIES))

@@ -55,7 +55,7 @@ _FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
 #: queries of a tensor, and the methods that evaluate them
-_QUESTIONS = {
+_QUERIES = {
     torch.is_floating_point: "is_floating_point",
     torch.is_complex: "is_complex",
     torch.is_conj: "is_conj",
@@ -197,8 +197,8 @@ class TorchLibrary(OpaqueCalls, Library):
             raise NeedsEager(f"it calls torch.{name} under deterministic algorithms, which fill what that gives")
         if name in _FROM_NUMPY:
             _check_memory(args[0] if args else None)
-        if function in _QUESTIONS and args and type(args[0]) is TracedArray:
-            return METHODS[_QUESTIONS[function]](tracer, args[0])
+        if function in _QUERIES and args and type(args[0]) is TracedArray:
+            return METHODS[_QUERIES[function]](tracer, args[0])
         first = args[0] if args else None
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:

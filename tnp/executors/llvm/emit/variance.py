@@ -146,7 +146,7 @@ class _Work:
 
             def add_squares(at: Sequence[str]) -> None:
                 with (
-                    self._asking(body, following, at, those, part) as piece,
+                    self._prefetching(body, following, at, those, part) as piece,
                     self._columns(body, part, piece) as (_, c),
                 ):
                     own = mean.get(c)
@@ -197,7 +197,7 @@ class _Work:
         return found
 
     @contextmanager
-    def _asking(
+    def _prefetching(
         self, body: Body, following: str, rows: Sequence[str], those: Part, part: Part | None
     ) -> Iterator[Part | None]:
         """A loop over pieces of the columns, each of which prefetches its piece of the block ``following``.

@@ -353,7 +353,7 @@ def _gap(found: Sequence[tuple[Int, int, bool]], span: LoopRecord, is_outside: C
 def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
     """Replaces the lines of a loop by a parallel call of the function that it gives."""
     code = p.code
-    lines = _asking(p, span, parts, code.lines[span.start : span.end])
+    lines = _polling(p, span, parts, code.lines[span.start : span.end])
     captures = parts.captures
     text, from_heap = _function(p, span, parts, lines, name)
 
@@ -390,9 +390,9 @@ def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
     return text
 
 
-def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
+def _polling(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
     """The lines of a loop with polls of Ctrl-C, which ``parts`` records."""
-    found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
+    found, parts.asking = asking(lines, p.loops_asking, _POLLED, outside=span.head)
     parts.may_stop = len(found) > len(lines)
     if span.iterations and not parts.may_stop:
         work = work_of_round(lines, p.loops_asking)
@@ -406,7 +406,7 @@ def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -
 _COUNTER, _HAPPENED, _ACTIVE, _COUNT, _FIRST, _CAPTURES = range(6)
 
 #: asks in a loop's function
-_ASKED = "call i1 @stopped(ptr %its.happened)"
+_POLLED = "call i1 @stopped(ptr %its.happened)"
 
 #: Whether a loop is to end: only the main thread learns of Ctrl-C, and tells the others. It must not wait for them without
 #: looking, so who has nothing to do any more looks until nobody has.
@@ -455,7 +455,7 @@ done:
 
 #: before a thread takes more iterations
 _TAKE = (
-    f"  %its.asked = {_ASKED}",
+    f"  %its.asked = {_POLLED}",
     "  br i1 %its.asked, label %its.last, label %its.next",
     "its.next:",
 )

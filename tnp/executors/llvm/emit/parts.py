@@ -1,4 +1,4 @@
-"""Innermost loops in parts of a fixed length, a multiple of LLVM's vector length and unroll factor.
+"""Innermost loops in parts of a fixed length, a multiple of LLVM's vector length times its interleave count.
 
 A loop whose trip count is a known multiple of its vectors is one loop in machine code. For any other, LLVM emits two or
 three (vectors, fewer vectors, single elements), which doubles its compile time, and the scalar remainder is slow.

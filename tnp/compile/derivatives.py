@@ -177,7 +177,7 @@ class Traced:
         return tuple(found) if isinstance(argnums, tuple) else found[0]
 
     def cotangents(self, seeds: Sequence[tuple[Proxy, TensorProxy]]) -> list[Any]:
-        """Handles of the cotangents of the variables, each in memory of its own."""
+        """Traced values of the cotangents of the variables, each in memory of its own."""
         found = self.program.pull_back(self.proxies, seeds)
         return own_handles(self.tracer, found, self.proxies, self.program.stop)
 
@@ -502,7 +502,7 @@ def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[
 
 
 def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | None]:
-    """One walk backwards a row, in a loop of the program."""
+    """One reverse walk per row, in a loop of the program."""
     variables = traced.proxies
     at = clang.reshape(clang.arange(count, dtype=dtypes.int64), out.shape)
     inits = [clang.full((count, *getattr(p, "shape", ())), 0, dtype=zeros_for(p).dtype) for p in variables]

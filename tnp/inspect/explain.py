@@ -17,7 +17,7 @@ OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
 
 
 class Explanation(str):
-    """A text that shows itself as it is in an interactive session. An example is at :func:`explain`."""
+    """A string that an interactive session shows as it prints. An example is at :func:`explain`."""
 
     __slots__ = ()
 

@@ -34,10 +34,10 @@ MOST_EVENTS = 100_000
 
 @dataclass
 class Row:
-    """One statement of the program, and how long its executions took: an operation, a fusion, a loop with all in it.
+    """One statement of the program, and the time of its executions: an operation, a fusion, a loop with its body.
 
-    ``depth`` counts the loops and branches around it; ``operations`` are those that a fusion is made of. ``phase`` is ``"forward"`` or
-    ``"backward"`` in programs whose results are differentiated, which are two.
+    ``depth`` counts the loops and branches around it; ``operations`` are those in a fusion. ``phase`` is ``"forward"``
+    or ``"backward"`` in programs whose results are differentiated.
     """
 
     name: str

@@ -42,7 +42,7 @@ REFUSALS: Metadata[list[tuple[str, str, str, Any]]] = Metadata(list)
 
 
 class Fusable(BoundSymbol):
-    """A bound symbol that a fusing executor will take as part of a region."""
+    """A bound symbol that a fusing executor claims as part of a region."""
 
     __slots__ = ("fuser",)
 
@@ -69,10 +69,10 @@ class Update(BoundSymbol):
 
 
 def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) -> Trace:
-    """The trace in operations of executors only. ``outer`` is the program that the trace is in the body of a loop of.
+    """The trace in operations of executors only. ``outer`` is the program around the body ``trace``, if it is a body.
 
-    Raises :class:`NoExecutorError`, naming the operation, its inputs and the executors that do not support it, if no executor runs one, and
-    :class:`ExtensionError` for checkers and transforms that raise.
+    Raises :class:`NoExecutorError`, naming the operation, its inputs and the executors that do not support it, if no
+    executor runs one, and :class:`ExtensionError` for checkers and transforms that raise.
     """
     new = Trace.like(trace)
     shown = _views_shown(trace)
@@ -128,7 +128,7 @@ def is_view(bsym: BoundSymbol) -> bool:
 
 
 def _tell(bsym: BoundSymbol, executor: Any, unsupported: Sequence[str] = ()) -> None:
-    """Logs who took an operation."""
+    """Logs which executor claimed an operation."""
     if logs.on(logs.claims):
         by = f"claimed by {executor.name}" if executor is not None else "decomposed"
         others = f"; not supported by {', '.join(unsupported)}" if unsupported else ""
@@ -226,7 +226,7 @@ class _Claims:
         raise NoExecutorError(_message(bsym, whole, executors, unsupported.names))
 
     def _claimed(self, bsym: BoundSymbol, executor: Any, unsupported: _Unsupported) -> None:
-        """Logs who took an operation; why others did not is kept."""
+        """Logs which executor claimed an operation, and keeps the reasons of the others."""
         _tell(bsym, executor, unsupported.names)
         REFUSALS.of(self.new).extend(unsupported.reasons + unsupported.of_fusers)
 
@@ -268,7 +268,7 @@ class _Claims:
                 self.scratch = None
 
     def _runs_parts(self, executor: Any, bsym: BoundSymbol) -> bool:
-        """Whether an executor runs everything that an operation is made of."""
+        """Whether an executor supports all subsymbols of an operation."""
         return bool(bsym.subsymbols) and all(self._runs(executor, sub) for sub in bsym.subsymbols)
 
     def _runs(self, executor: Any, bsym: BoundSymbol) -> bool:

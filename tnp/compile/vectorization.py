@@ -36,7 +36,7 @@ __all__ = ["vmap"]
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Any:
-    """The function applied to each element of its arguments along an axis, all at once, results stacked along one.
+    """Maps a function over an axis of its arguments, all elements at once, and stacks the results along an axis.
 
     Args:
         function: a function that tnp compiles.

@@ -104,7 +104,7 @@ class Trace:
         return name
 
     def add_name(self, wanted: str) -> str:
-        """``wanted``, or it with a number behind it if that is taken."""
+        """``wanted``, with a number appended if it is in use."""
         if wanted in self._names:
             return self.make_name(f"{wanted}_")
         if self._shares_names:
@@ -171,7 +171,7 @@ class Trace:
         self._shares_names = False
 
     def depend_on_value(self, number: NumberProxy) -> None:
-        """The trace holds only for calls in which ``number`` has the value that it has now."""
+        """Specializes the trace on the current value of ``number``."""
         self.value_guards.setdefault(number.name, number)
 
     def __contains__(self, name: str) -> bool:
@@ -237,7 +237,7 @@ class Trace:
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:
-    """Symbols called inside are recorded in ``trace``."""
+    """Records the symbols called inside in ``trace``."""
     before = state.trace
     state.trace = trace
     try:
@@ -248,7 +248,7 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 @contextmanager
 def detached() -> Iterator[None]:
-    """Symbols called inside run; they are recorded in no trace."""
+    """Runs the symbols called inside, without recording them."""
     before = state.trace
     state.trace = None
     try:
@@ -258,7 +258,7 @@ def detached() -> Iterator[None]:
 
 
 def timed_pass(name: str, f: Callable[[Trace], Trace], trace: Trace) -> Trace:
-    """``f(trace)``, its provenance filled in."""
+    """``f(trace)``, with its provenance."""
     start = time.perf_counter()
     result = f(trace)
     if result is not trace:

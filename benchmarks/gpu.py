@@ -21,6 +21,7 @@ from typing import Any
 import gpu_kernels
 import gpu_torch
 import numpy as np
+from pages import wrapped
 
 import tnp
 from tnp.runtime.device_allocator import share_with_torch
@@ -262,7 +263,7 @@ def main() -> int:
     lines += gpu_torch.lines(seconds, synchronize)
     print("\n".join(lines))
     options.out.parent.mkdir(exist_ok=True)
-    options.out.write_text("\n".join(lines) + "\n")
+    options.out.write_text(wrapped("\n".join(lines) + "\n"))
     return 0
 
 

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import torch
 from costs import module_dispatch
+from pages import wrapped
 
 import tnp
 from tnp.runtime import allocator
@@ -311,7 +312,7 @@ def main() -> None:
         rows = ([name, *(f"{seconds * 1e6:.1f}" for seconds in times.values())] for name, times in found)
         text += table(["module", "eager", "tnp"], told(rows))
     if given.write is not None:
-        given.write.write_text(text)
+        given.write.write_text(wrapped(text))
 
 
 if __name__ == "__main__":

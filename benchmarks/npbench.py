@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import wrapped
 
 CONTESTANTS = ("tnp", "numba", "jax", "torch")
 #: NPBench's default for the norm of the difference over the norm of the result
@@ -60,7 +61,7 @@ def main() -> None:
     print(text)
     if chosen.out:
         Path(chosen.out).mkdir(parents=True, exist_ok=True)
-        Path(chosen.out, "npbench.md").write_text(text)
+        Path(chosen.out, "npbench.md").write_text(wrapped(text))
 
 
 def _arguments() -> argparse.Namespace:

@@ -19,6 +19,7 @@ import warnings
 from pathlib import Path
 
 import torch
+from pages import wrapped
 
 import tnp
 from tnp.executors.options import names_in
@@ -70,7 +71,7 @@ def main() -> None:
     text = report(rows, reasons, given.samples, given.gradients)
     print(text.partition("\n| operator |")[0])
     if given.write is not None:
-        given.write.write_text(text)
+        given.write.write_text(wrapped(text))
 
 
 def verdict(counts: collections.Counter[str]) -> str:

@@ -20,14 +20,15 @@ Record = dict[str, Any]
 LARGE = 1_000_000
 
 _INTRODUCTION = """\
-Every figure is the median of calls in turns with the other contestants, in this one run. A column of a contestant says how
-many times faster than NumPy it is; the last columns compare tnp with the best of the peers: above 1, tnp is faster.
-Results were compared with NumPy's (float64: 1e-9, float32: 1e-4 of the largest element). Arguments that a kernel changes are
-restored untimed. Of memory-bound kernels, "of a copy" compares the bytes that any program for it must move (each array once) with a copy of as many bytes,
-in turns with the contestants. tnp and NumPy take and return NumPy arrays; jax has its arguments on its device (those that the kernel
-changes are donated), torch has tensors. numba runs the better of the NumPy function and of loops written for it, both with
-`parallel=True` for several threads; torch.compile the better of the NumPy function and one on tensors. One thread means a
-process that may run on one core. The tables of float32 have complex64 and uint32 where the kernel is about those."""
+Every figure is the median of interleaved calls with the other contestants, in this one run. The column of a contestant
+is its speed relative to NumPy's. The last columns compare tnp with the best of the peers: above 1, tnp is faster.
+Results were compared with NumPy's (float64: 1e-9, float32: 1e-4 of the largest element). Arguments that a kernel
+changes are restored untimed. For memory-bound kernels, "of a copy" compares the bytes that any program must move (each
+array once) with a copy of as many bytes, interleaved with the contestants. tnp and NumPy take and return NumPy arrays;
+jax has its arguments on its device (those that the kernel changes are donated), torch has tensors. numba runs the
+better of the NumPy function and of loops written for it, both with `parallel=True` for several threads; torch.compile
+the better of the NumPy function and one on tensors. One thread means a process that may run on one core. The tables of
+float32 have complex64 and uint32 for kernels on those dtypes."""
 
 
 def report(records: list[Record], contestants: list[str], cold_n: int, seconds: float) -> str:

@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE))
 
 from contestants import PEERS, installed  # noqa: E402
 from kernels import KERNELS  # noqa: E402
+from pages import wrapped  # noqa: E402
 from report import plot, report  # noqa: E402
 
 #: each library's number of threads
@@ -62,7 +63,7 @@ def main() -> None:
     if chosen.json:
         chosen.json.write_text("\n".join(json.dumps(r) for r in records) + "\n")
     text = report(records, contestants, sizes[0], time.perf_counter() - start)
-    (chosen.out / f"{chosen.name}.md").write_text(text)
+    (chosen.out / f"{chosen.name}.md").write_text(wrapped(text))
     plot(records, contestants, chosen.out / f"{chosen.name}.png")
     print(text)
 

@@ -99,7 +99,7 @@ LAYERS_OF_CORE = (
 )
 
 #: the way of one call: step, module, function
-WAY = (
+STEPS = (
     ("a call tries the cache entries that there are", "compile/compiled_function.py", "Jitted.__call__"),
     ("an entry's prologue checks its guards", "capture/guards/prologue.py", "Prologue.compile"),
     ("if none holds, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
@@ -206,14 +206,14 @@ def _shown(room: Room) -> str:
     return f"`{room.path}/`" if (PACKAGE / room.path).is_dir() else f"`{room.path}.py`"
 
 
-def _way() -> str:
+def _steps() -> str:
     rows = ["| step | file | function |", "| --- | --- | --- |"]
-    return "\n".join(rows + [f"| {step} | `{file}` | `{function}` |" for step, file, function in WAY])
+    return "\n".join(rows + [f"| {step} | `{file}` | `{function}` |" for step, file, function in STEPS])
 
 
 def page() -> str:
     """The page, as Markdown."""
-    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), layers=_layers(), way=_way())
+    return PAGE.format(drawing=drawing(), rooms=_rooms(), walls=_walls(), layers=_layers(), steps=_steps())
 
 
 PAGE = textwrap.dedent("""\
@@ -221,13 +221,14 @@ PAGE = textwrap.dedent("""\
 
     *Made by `docs/make_architecture.py`. `tests/test_walls.py` checks it against the code.*
 
-    A call of a jitted function runs a *program*. Where there is none for it, tnp *captures* the function as a *trace*, a
-    program of operations; *transforms* rewrite the trace; *executors* claim its operations, one by one or fused; what comes
-    out is a program behind *guards*, the conditions under which it is valid. A *cache entry* is a program with its guards.
+    A call of a jitted function runs a *program*. If no program is valid for the call, tnp *captures* the function as a
+    *trace*, a list of operations that prints as Python. *Transforms* rewrite the trace. *Executors* claim its operations,
+    one by one or fused. The compiled trace is a program behind *guards*, the conditions under which it is valid. A *cache
+    entry* is a program with its guards.
 
-    The package is divided into *rooms*: folders and modules. An arrow says that one room imports another. `thunder`, which
-    imports all, is left out. `runtime` imports the errors of `core`, and some executors are written with `extend`, the
-    public interface.
+    The package is divided into *rooms*: folders and modules. An arrow means that one room imports another. The drawing
+    leaves out `thunder`, which imports all of them. `runtime` imports only the errors of `core`. Some executors use
+    `extend`, the public interface.
 
     ```mermaid
     {drawing}
@@ -235,9 +236,9 @@ PAGE = textwrap.dedent("""\
 
     ## One call
 
-    {way}
+    {steps}
 
-    [walkthrough.md](walkthrough.md) prints what each step makes of one function. [glossary.md](glossary.md) defines the
+    [walkthrough.md](walkthrough.md) prints the output of each step for one function. [glossary.md](glossary.md) defines the
     terms.
 
     ## Rooms and walls
@@ -248,9 +249,10 @@ PAGE = textwrap.dedent("""\
 
     A room may import the rooms inside of those that are named, too. `executors` is the exception: it means the modules at
     its top (`base`, `options`, `registry`), and `executors/*` means all of it. Executors may import `executors/shared`,
-    which imports none of them. No executor imports another. The rooms of `capture` import one another: tracing a program,
-    its objects, its control flow and its guards go on together. Only `lang/torch`, `capture/libraries/torch`, executors
-    and a few modules that are loaded late import PyTorch, CuPy or Triton at their top.
+    which imports none of them. No executor imports another. The rooms of `capture` import one another, because
+    tracing handles a program, its objects, its control flow and its guards at once. Only `lang/torch`,
+    `capture/libraries/torch`, the executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
+    module level.
 
     {layers}
 

@@ -1,9 +1,9 @@
 """Writes docs/numpy_coverage.md: for every public NumPy name, whether tnp compiles it. Run by ``make docs``.
 
-*Native*: defined in the language (``tnp.lang.numpy``). *Answered*: tells of shapes and dtypes, and is answered while
-tracing. *Each call*: random numbers, drawn for real at their place in the program. *Opaque*: runs as itself inside the
-program; the family ``opaque`` of the OpInfos tests each. *Refused*: makes the call run eagerly (``strict=True``: an error),
-with the reason.
+*Native*: defined in the NumPy language (``tnp.lang.numpy``). *While tracing*: depends on shapes and dtypes only, and is
+evaluated while tracing. *Each call*: draws random numbers at its place in the program, at each call. *Opaque*: runs as
+the NumPy function itself, inside the program; the OpInfo family ``opaque`` tests each. *Unsupported*: the call runs
+eagerly (with ``strict=True``, it raises), for the reason given.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from tnp.capture.tracing.traced_values import TracedArray
 from tnp.lang.numpy.registry import by_id, language, symbol_of
 from tnp.testing import opinfos
 
-REFUSED = {
+UNSUPPORTED = {
     "reads or writes files, buffers or text": (
         "frombuffer fromfile fromregex fromstring genfromtxt load loadtxt save savetxt savez savez_compressed "
         "ndarray.tofile ndarray.dump ndarray.dumps ndarray.tobytes ndarray.tostring"
     ),
-    "gives text": (
+    "returns text": (
         "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "
         "typename datetime_as_string"
     ),
     "calls a Python function on elements or slices": "apply_along_axis apply_over_axes frompyfunc fromfunction fromiter mask_indices piecewise",
-    "is about dates, which tnp does not compile": "busday_count busday_offset is_busday datetime_data isnat",
-    "sets or shows how NumPy works": (
+    "handles dates, which tnp does not compile": "busday_count busday_offset is_busday datetime_data isnat",
+    "shows or changes NumPy's settings": (
         "get_include get_printoptions getbufsize geterr geterrcall info printoptions set_printoptions setbufsize seterr "
         "seterrcall show_config show_runtime test"
     ),
     "makes a subclass of ndarray": "asmatrix bmat",
     "iterates in Python": "nested_iters iterable",
     "returns a view or a copy, depending on values or flags": "asarray_chkfinite require real_if_close trim_zeros",
-    "plans, and computes nothing": "einsum_path mintypecode",
-    "changes the array's memory or what it is made of": (
+    "computes no array": "einsum_path mintypecode",
+    "changes the array's memory or dtype": (
         "ndarray.resize ndarray.setflags ndarray.setfield ndarray.getfield ndarray.byteswap"
     ),
-    "is no longer there, and says so": "ndarray.itemset ndarray.newbyteorder ndarray.ptp",
-    "is deprecated, and says so at each call": "row_stack",
-    "speaks of memory": "isfortran ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
+    "was removed, and raises": "ndarray.itemset ndarray.newbyteorder ndarray.ptp",
+    "is deprecated, and warns at each call": "row_stack",
+    "exposes memory": "isfortran ndarray.base ndarray.ctypes ndarray.data ndarray.flags ndarray.to_device ndarray.device",
 }
-REASONS = {name: reason for reason, names in REFUSED.items() for name in names.split()}
+REASONS = {name: reason for reason, names in UNSUPPORTED.items() for name in names.split()}
 
 
 def public_names() -> Iterator[tuple[str, str, object]]:
@@ -68,30 +68,30 @@ def public_names() -> Iterator[tuple[str, str, object]]:
 
 
 OPAQUE = {info.name for info in opinfos.family("opaque")}
-#: questions about dtypes and shapes that take no arrays
+#: functions of dtypes and shapes that take no arrays
 _PLAIN = frozenset(("broadcast_shapes", "isdtype", "issubdtype", "promote_types"))
 
 
-def known_to_handles(name: str) -> bool:
-    """Whether the frontend itself knows an attribute of arrays, without the language."""
+def known_to_traced_arrays(name: str) -> bool:
+    """Whether capture itself implements an attribute of arrays, without the language."""
     return name in vars(TracedArray) or name in ARRAY_ATTRIBUTES or name in ARRAY_METHODS
 
 
 def status(name: str, found: object) -> tuple[str, str]:
-    """The status of a name, and the reason for one that is refused."""
+    """The status of a name, and for an unsupported one the reason."""
     if name in REASONS:
-        return "refused", REASONS[name]
+        return "unsupported", REASONS[name]
     if name.startswith("ndarray."):
         short = name.removeprefix("ndarray.")
-        native = short in language.methods or short in language.properties or known_to_handles(short)
-        return ("native", "") if native else ("refused", "not compiled yet")
+        native = short in language.methods or short in language.properties or known_to_traced_arrays(short)
+        return ("native", "") if native else ("unsupported", "not compiled yet")
     if f"numpy.{name}" in by_id or symbol_of(found) is not None:
         return "native", ""
     if found in ANSWERS or name in _PLAIN:
-        return "answered", ""
+        return "while tracing", ""
     if name.startswith("random."):
         return "each call", ""
-    return ("opaque", "") if name in OPAQUE else ("refused", "not compiled yet")
+    return ("opaque", "") if name in OPAQUE else ("unsupported", "not compiled yet")
 
 
 def page() -> str:

@@ -105,7 +105,7 @@ def test_the_page_of_the_architecture_is_up_to_date():
     assert (DOCS / "architecture.md").read_text() == ARCHITECTURE["page"](), "run `make docs`"
 
 
-@pytest.mark.parametrize("step, file, function", ARCHITECTURE["WAY"], ids=lambda x: x.replace(" ", "-"))
+@pytest.mark.parametrize("step, file, function", ARCHITECTURE["STEPS"], ids=lambda x: x.replace(" ", "-"))
 def test_the_way_of_a_call_names_what_is_there(step, file, function):
     tree = ast.parse((ROOT / file).read_text())
     for name in function.split("."):

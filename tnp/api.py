@@ -1,4 +1,4 @@
-"""What users call: ``jit``, and the functions that look into what it made."""
+"""The public functions: ``jit``, and the functions that inspect compiled functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class CacheInfo(NamedTuple):
-    """How a jitted function's programs were used: calls served by a compiled one, programs made, programs kept.
+    """The use of a jitted function's cache: calls that ran a cached program, calls that compiled one, cached programs.
 
     >>> from tnp import CacheInfo
     >>> CacheInfo(hits=3, misses=1, size=1).hits
@@ -55,30 +55,31 @@ def jit(
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
-    The result is called as the function, with any arguments that it takes: arrays, numbers, containers and objects of
-    them. The first call for arguments of a kind (shapes, dtypes, …) compiles; later ones run what was compiled.
+    The result is called like the function, with any of its arguments: arrays, numbers, containers and objects of them. The
+    first call for some shapes, dtypes, … compiles a program; later calls run it.
 
     Args:
         function: a Python function, method, lambda or partial.
-        executors: executors, or their names, to be asked before the ones that are always there; by default
+        executors: executors, or their names, in order of priority, before the always executors; by default
             :func:`~tnp.get_default_executors`.
-        always_executors: those to be asked last, instead of :func:`~tnp.extend.get_always_executors`. What none of all takes is a
-            :class:`~tnp.NoExecutorError`.
-        device: ``"cuda"``: NumPy programs run on CuPy's current CUDA device. ndarrays that the program reads are copied there at each call,
-            and results, and what it writes to the caller's arrays, back. Not with ``executors``. Tensors run where they are.
-        strict: refuse (:class:`~tnp.TraceError`) what would otherwise run eagerly or as an opaque call.
+        always_executors: the last executors, instead of :func:`~tnp.extend.get_always_executors`. An operation that no executor
+            supports raises :class:`~tnp.NoExecutorError`.
+        device: ``"cuda"``: NumPy programs run on CuPy's current CUDA device. At each call, ndarrays that the program reads are copied
+            there; results, and writes to the caller's arrays, are copied back. Not with ``executors``. Tensors stay on their
+            devices.
+        strict: raise :class:`~tnp.TraceError` instead of running eagerly or making an opaque call.
         fastmath: let compiled code reorder and contract floating-point operations and assume that there are no NaNs, no
-            infinities and no negative zeros. Results differ from NumPy's in the last bits, and in those cases altogether.
-        specialisations: of a program that Python needs values of (``np.zeros(int(x.max()))``), for how many different ones it is compiled
-            at most, for each kind of arguments. Calls that lead to others run eagerly, as do all such programs with 0.
-        cudagraphs: programs of CUDA tensors are captured into CUDA graphs, from the second call on, and replayed: a call costs one launch, a copy
-            of the arguments that are not where they were, and one of the results. What cannot be captured runs as without it;
-            :func:`tnp.explain` says why.
+            infinities and no negative zeros. Results differ from NumPy's in the last bits, and arbitrarily in those cases.
+        specialisations: the limit of programs that are specialized on values (``np.zeros(int(x.max()))``), per call signature. Calls
+            with further values run eagerly; with 0, all such calls do.
+        cudagraphs: capture programs of CUDA tensors into CUDA graphs at the second call, and replay them: a call costs one launch, a
+            copy of the arguments whose memory has moved, and a copy of the results. Programs that cannot be captured run
+            without a graph; :func:`tnp.explain` gives the reason.
 
     Raises:
-        TraceError: for what tnp does not compile (generators, object arrays, …), with the arguments untouched.
-        ValueError: for the name of an executor that is not here.
-        NoDeviceError: for a device that is not here, as soon as that is known: by ``jit`` or by the first call.
+        TraceError: if tnp cannot compile the function (generators, object arrays, …); the arguments are unchanged.
+        ValueError: if an executor's name is unknown.
+        NoDeviceError: if the device is missing; raised by ``jit`` or by the first call.
 
     >>> import numpy as np, tnp
     >>> @tnp.jit
@@ -111,14 +112,14 @@ def jit(
 
 
 def jitted_function(function: Any) -> Jitted:
-    """What has the programs of ``function``, which may be jitted already."""
+    """The :class:`Jitted` of ``function``, which may be jitted already."""
     found = programs_behind(function) or programs_behind(_jitted(function))
     assert found is not None
     return found
 
 
 def _jitted(function: Any, **options: Any) -> Any:
-    """What :func:`jit` makes of a function or a module."""
+    """A function or a module, jitted."""
     if _is_module(function):
         from tnp.compile.jitted_module import JittedModule
 
@@ -127,14 +128,14 @@ def _jitted(function: Any, **options: Any) -> Any:
 
 
 def _is_module(x: Any) -> bool:
-    """Whether ``x`` is a module of torch's, which is then imported."""
+    """Whether ``x`` is a torch module (which implies that torch is imported)."""
     return "torch" in sys.modules and isinstance(x, sys.modules["torch"].nn.Module)
 
 
 def trace() -> Callable[..., Trace]:
-    """``tnp.trace()(f, *args, **kwargs)``: the acquired trace of ``f`` for these arguments, nothing run.
+    """``tnp.trace()(f, *args, **kwargs)``: the captured trace of ``f`` for these arguments, without running it.
 
-    The function returned raises :class:`~tnp.TraceError` where there is no trace, for ``f`` would run eagerly.
+    The returned function raises :class:`~tnp.TraceError` if ``f`` has no trace and would run eagerly.
 
     >>> import numpy as np, tnp
     >>> print(tnp.trace()(lambda a: a + 1, np.ones(2)).bound_symbols[1])
@@ -156,7 +157,7 @@ def trace() -> Callable[..., Trace]:
 
 
 def jitted_behind(f: Any) -> Jitted:
-    """What has the programs of ``f``, which may be a jitted method bound to an instance."""
+    """The :class:`Jitted` of ``f``, which may be a jitted method bound to an instance."""
     while isinstance(f, functools.partial):
         f = f.func
     found = programs_behind(f)
@@ -173,9 +174,9 @@ def _entry(f: Any) -> CacheEntry:
 
 
 def last_traces(f: Any) -> list[Trace]:
-    """The traces of the program that ``f`` compiled last, after each pass; the last one is what runs.
+    """The traces after each pass of the program that ``f`` compiled last; the last trace runs.
 
-    Empty if that call was found to run eagerly. Raises ``RuntimeError`` if ``f`` has not been called.
+    Empty if that call ran eagerly. Raises ``RuntimeError`` if ``f`` has not been called.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: np.sort(x), executors=["numpy"])
@@ -188,9 +189,9 @@ def last_traces(f: Any) -> list[Trace]:
 
 
 def last_backward_traces(f: Any) -> list[Trace]:
-    """The traces of the backward program of the program that ``f`` compiled last, after each pass; the last one is what runs.
+    """The traces after each pass of the backward program of the program that ``f`` compiled last; the last trace runs.
 
-    Empty if that program's results are not differentiated. If no gradient was asked for yet, it is compiled now.
+    Empty if that program's results are not differentiated. If no gradient was computed yet, the backward program is compiled now.
 
     >>> import torch, tnp
     >>> f = tnp.jit(lambda x: torch.sin(x).sum())
@@ -203,7 +204,7 @@ def last_backward_traces(f: Any) -> list[Trace]:
 
 
 def last_prologue_traces(f: Any) -> list[str]:
-    """The prologue of the program that ``f`` compiled last, as Python source: its guards and what it fetches.
+    """The prologue of the program that ``f`` compiled last, as Python source: its guards, and the expressions that fetch its inputs.
 
     Raises ``RuntimeError`` if ``f`` has not been called.
 
@@ -221,7 +222,7 @@ def last_prologue_traces(f: Any) -> list[str]:
 def cache_info(f: Any) -> CacheInfo:
     """Hits, misses and the number of programs of a jitted function, as :class:`CacheInfo`.
 
-    Raises ``TypeError`` for what is no jitted function.
+    Raises ``TypeError`` if ``f`` is not a jitted function.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: x + 1)
@@ -235,7 +236,7 @@ def cache_info(f: Any) -> CacheInfo:
 
 
 def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:
-    """The programs of a jitted function, each with the values that it is for, as lines of an explanation."""
+    """The programs of a jitted function, each with the values on which it is specialized, as lines of an explanation."""
     found: list[tuple[CacheEntry, list[str]]] = []
     for entry in f._entries:
         if entry.question is None:
@@ -246,9 +247,9 @@ def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:
 
 
 def set_num_threads(n: int) -> None:
-    """Sets how many threads, ``n``, a compiled region may use; ``OMP_NUM_THREADS`` is the most. Results do not depend on it.
+    """Sets the number of threads ``n`` of compiled regions, at most ``OMP_NUM_THREADS``. Results do not depend on it.
 
-    Raises ``ValueError`` for less than 1.
+    Raises ``ValueError`` if ``n`` is less than 1.
 
     >>> import tnp
     >>> before = tnp.get_num_threads()
@@ -263,7 +264,7 @@ def set_num_threads(n: int) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads a compiled region may use: at first as many as there are cores for this process.
+    """The number of threads of compiled regions: by default the number of cores that this process may use.
 
     >>> import tnp
     >>> tnp.get_num_threads() >= 1

@@ -1,4 +1,4 @@
-"""Programs written to break the frontend: what changes between calls, who is whom, what is seen from outside."""
+"""Programs written to break capture: changes between calls, identity, effects that are visible outside."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""Values that tracing asks for: programs are compiled for them, what acts on the outside acts once, and results are eager's."""
+"""Value specialization: programs are compiled for values, effects happen once, and results are eager's."""
 
 import pickle
 import warnings
@@ -405,5 +405,5 @@ def test_numpy_raises_an_error_of_its_own_where_too_many_values_are_asked_for():
         return optimize.minimize(lambda c: ((c - x) ** 2).sum(), x0=0.5, method="Nelder-Mead").x
 
     x = np.array([1.0, 2.0])
-    with pytest.warns(tnp.EagerFallbackWarning, match="values have been asked for"):
+    with pytest.warns(tnp.EagerFallbackWarning, match="value guards already"):
         np.testing.assert_array_equal(tnp.jit(f)(x), f(x))

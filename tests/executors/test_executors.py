@@ -104,7 +104,7 @@ def test_no_executor_is_an_error_that_says_everything():
     assert "lonely" in message
     assert "x: cpu f64[3, 4]" in message
     assert "executors asked: refusing, python, numpy" in message
-    assert "refused by their checkers: refusing" in message
+    assert "not supported by: refusing" in message
     assert "test_executors.py" in message
 
 

@@ -180,7 +180,7 @@ def test_installed_executors_are_listed(tmp_path, monkeypatch, capsys):
     assert re.match(r"not there: two packages have an executor 'broken': (four|six)_package", lines["broken"])
     assert re.search(r"'gone' of four_package \(.*\) cannot be loaded: AttributeError", lines["gone"])
     assert re.search(r"'leaves' of four_package .* SystemExit\('no device'\)", lines["leaves"])
-    assert lines["odd"] == "not there: asking whether it is available raised ZeroDivisionError('division by zero')"
+    assert lines["odd"] == "not there: its availability check raised ZeroDivisionError('division by zero')"
 
 
 # Operators and implementations
@@ -316,7 +316,7 @@ def test_checkers_and_transforms_that_raise(ex):
     f = tnp.jit(lambda x: np.sin(x) + 1, executors=[ex])
     for options, message in (
         ({"checker": lambda a: 1 / 0}, r"the checker of the executor mine raised ZeroDivisionError(.|\n)*lnp.sin\(x\)(.|\n)*at .*test_extend"),
-        ({"checker": lambda a: bool(a > 0)}, r"the checker of the executor mine asks for a value that is known only when the program runs"),
+        ({"checker": lambda a: bool(a > 0)}, r"the checker of the executor mine reads a value that is known only when the program runs"),
         ({"checker": lambda: True}, r"the checker of the executor mine raised TypeError"),
         ({"execution_transform": lambda a: a.sheep}, r"the execution transform of the executor mine raised AttributeError"),
         ({"execution_transform": lambda a: a.sum()}, r'gives a "cpu f64\[\]" for t0 of'),

@@ -27,7 +27,7 @@ FOR_VALUES = {
     "values.steps_until_full",
 }
 
-#: the executors that programs run on here: NumPy, each operation opened down to prims, and the default
+#: the executors that programs run on here: NumPy, each operation decomposed to prims, and the default
 EXECUTOR_NAMES = ("numpy", "numpy[prims]", "llvm")
 SEEDS = (0, 1, 2)
 

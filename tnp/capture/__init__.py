@@ -1,6 +1,6 @@
-"""From a user's function to an acquired trace.
+"""Capture: from a user's function to a trace.
 
-:mod:`rewriter` gives user functions hooks at calls, global names and subscript stores; :mod:`tracer` runs the rewritten
-function on :mod:`handles`, which stand for its arguments; :mod:`sources` says where each argument came from and what
-must hold for the trace to be used again; :mod:`acquire` puts it together.
+:mod:`rewrite` inserts hooks into user functions, at calls, global names and subscript stores. :mod:`tracing` runs the
+rewritten function on traced values, which stand for its arguments. :mod:`guards` records the source of each input and
+the guards of the trace. :mod:`driver` combines these.
 """

@@ -1,4 +1,4 @@
-"""The tracer that is at work in this thread."""
+"""The active tracer of this thread."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The capture contract: what becomes of each kind of value that a program reads while it is traced.
+"""The capture contract: how each kind of value that a program reads while it is traced is treated.
 
-A value is an *input* (fetched anew at each call), *guarded* (compared at each call), or *foreign* (a use of it runs the call
-eagerly). :data:`ROWS` is the whole contract, a row a kind; the first row that takes a value decides, and what no row takes is
-foreign. docs/capture.md is the same table for users.
+A value is an *input* (fetched at each call), *guarded* (compared at each call), or *foreign* (any use runs the call
+eagerly). :data:`ROWS` is the whole contract, one row per kind. The first matching row applies; a value without a
+matching row is foreign. docs/capture.md has the same table for users.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _ELEMENTS = frozenset((str, bytes, int, type(None)))
 
 @dataclass(frozen=True)
 class Row:
-    """What becomes of a kind of value: ``takes(value)`` says whether a value is of that kind, and ``lift(inputs, value, source)`` gives
-    what the program gets in its place."""
+    """The treatment of a kind of value: ``takes(value)`` says whether a value is of that kind, and ``lift(inputs, value, source)``
+    returns its stand-in for the program."""
 
     what: str
     policy: Policy
@@ -172,19 +172,17 @@ def _is_container_of_optree(x: Any) -> bool:
 
 #: the contract, the most frequent kinds first
 ROWS: tuple[Row, ...] = (
-    Row(
-        "numbers of Python's", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)
-    ),
+    Row("Python numbers", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)),
     Row("`True` and `False`", "guarded", lambda x: type(x) is bool, lambda i, x, s: i.lift_bool(x, s)),
-    Row("CuPy's arrays", "input", cupy.is_cupy_array, lambda i, x, s: cupy.lift(i, x, i.prologue.let(s))),
+    Row("CuPy arrays", "input", cupy.is_cupy_array, lambda i, x, s: cupy.lift(i, x, i.prologue.let(s))),
     Row(
-        "NumPy's arrays of bool, integers, floating and complex numbers",
+        "NumPy arrays of bool, integer, floating and complex dtypes",
         "input",
         lambda x: type(x) is np.ndarray and is_compiled_array(x),
         lambda i, x, s: i.lift_array(x, i.prologue.let(s)),
     ),
     Row(
-        "NumPy's scalars of these dtypes",
+        "NumPy scalars of these dtypes",
         "input",
         lambda x: isinstance(x, np.generic) and is_compiled_array(x),
         lambda i, x, s: i.lift_scalar(x, s),
@@ -202,13 +200,13 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
     ),
     Row(
-        "texts, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
+        "strings, bytes, `None`, `...`, dtypes, ranges, enumerations, dates, paths",
         "guarded",
         _is_constant,
         lambda i, x, s: i.guard_equal(x, s),
     ),
     Row(
-        "NumPy's random generators",
+        "NumPy random generators",
         "input",
         lambda x: isinstance(x, opaque.generators()),
         lambda i, x, s: i.lift_object(x, i.prologue.let(s)),
@@ -226,27 +224,27 @@ ROWS: tuple[Row, ...] = (
         lambda i, x, s: i.guard_identity(x, s),
     ),
     Row(
-        "bound methods and partials: by what they are made of",
+        "bound methods and partials: each of their parts",
         "input",
         lambda x: type(x) in _CALLABLE_PARTS,
         lambda i, x, s: i.lift_callable(x, s),
     ),
     Row(
-        "loggers: their calls are made at each call",
+        "loggers: called at each call",
         "guarded",
         lambda x: isinstance(x, logging.Logger),
         lambda i, x, s: i.guard_identity(x, s),
     ),
     Row("slices", "input", lambda x: type(x) is slice, lambda i, x, s: i.lift_slice(x, i.prologue.let(s))),
     Row(
-        "PyTorch's tensors, modules, dtypes, devices and generators",
+        "PyTorch tensors, modules, dtypes, devices and generators",
         "input",
         lambda x: library_of_value(x) is not None,
         lambda i, x, s: i.lift_of_library(x, s),
     ),
-    Row("sets of texts and integers", "guarded", _is_set, lambda i, x, s: i.lift_set(x, i.prologue.let(s))),
+    Row("sets of strings and integers", "guarded", _is_set, lambda i, x, s: i.lift_set(x, i.prologue.let(s))),
     Row(
-        "containers that optree takes apart (`OrderedDict`, `deque`, classes registered with it)",
+        "containers that optree flattens (`OrderedDict`, `deque`, classes registered with it)",
         "input",
         _is_container_of_optree,
         lambda i, x, s: i.lift_node(x, i.prologue.let(s)),

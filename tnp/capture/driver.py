@@ -1,4 +1,4 @@
-"""Acquiring a trace: a user's function, run once on handles."""
+"""The tracing driver: runs a user's function once, on traced values, and returns its trace."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Acquired:
         return self.inputs.expressions
 
     def guard_numbers(self, known: int) -> None:
-        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        """Guards the numbers that passes have read, except the first ``known``."""
         numbers = list(self.trace.value_guards.values())[known:]
         guard_numbers(self.trace, numbers, self.inputs)
 
@@ -94,7 +94,7 @@ def acquire(
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
     traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
-    that tracing asks for; without it, a program that needs one runs eagerly.
+    that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
     def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
@@ -313,7 +313,7 @@ def _check_containers(inputs: Inputs) -> None:
 
 
 def _key(x: Any) -> Any:
-    """A key of a dict, which the trace is for: hashing it has asked for its value."""
+    """A key of a dict: hashing it has specialized the trace on its value."""
     if type(x) is tuple:
         return tuple(map(_key, x))
     if type(x) is TracedNumber:
@@ -322,7 +322,7 @@ def _key(x: Any) -> Any:
 
 
 def _output(x: Any) -> Any:
-    """A result with handles replaced by proxies, stand-ins by what they stand for, made objects by how to make them."""
+    """A result with traced values replaced by proxies, stand-ins by the real objects, new objects by their constructors."""
     if type(x) is TracedRange:
         x = x.known()
     kind = class_of(x)

@@ -1,8 +1,7 @@
-"""Which functions of libraries may be called while a program is traced, in place of at each of its calls.
+"""Library functions that may be called once, while a program is traced, instead of at each call.
 
-That is right for a function that does nothing but give a result, and gives the same for the same arguments. The modules of
-such functions are listed; what is not listed is foreign, and a program that calls it runs eagerly. A library's function that
-is given traced values is followed: it computes with them as the program does.
+They must be pure: equal arguments give equal results, without side effects. The modules of such functions are listed.
+All others are foreign: a program that calls one runs eagerly. A library function with traced arguments is traced.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ _PURE_MODULES = frozenset(
      "typing_extensions", "unicodedata")
 )  # fmt: skip
 #: of those, modules whose functions have to be given values that are known
-_LOOKING = frozenset(
+_READING = frozenset(
     ("_struct", "fractions", "keyword", "re", "statistics", "string", "struct", "textwrap", "unicodedata")
 )
-#: of those, parts that act on the outside or ask it
+#: of those, parts with side effects, or that read the environment
 _IMPURE_PARTS = (
     "scipy.io",
     "scipy.datasets",
@@ -120,7 +119,7 @@ def _is_users_class(f: Any) -> bool:
 
 def looks_at_values(f: Any) -> bool:
     """Whether a function of a listed module tells what it is given by its class, or reads it in C."""
-    return _module_of(f).partition(".")[0] in _LOOKING
+    return _module_of(f).partition(".")[0] in _READING
 
 
 def check_library_call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

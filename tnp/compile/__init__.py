@@ -1,1 +1,1 @@
-"""The driver: a function becomes a trace, the trace a program behind guards, and programs are kept."""
+"""The compile driver: from function to trace, from trace to guarded program, and the cache of programs."""

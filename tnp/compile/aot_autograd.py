@@ -1,6 +1,7 @@
-"""Programs of which arguments require gradients: compiled as two, a forward and a backward program, that torch's autograd calls.
+"""Programs whose arguments require gradients: compiled as a forward and a backward program, which torch's autograd
+calls.
 
-The forward program is compiled with the call, a backward program when a gradient is first asked for.
+The forward program is compiled at the call, the backward program when a gradient is first computed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Training:
         self.split = made
         self._backend_for = backend_for
         self._lock = locks.lock()
-        #: the traces of each backward program that was asked for, by the outputs whose cotangents it takes
+        #: the traces of each compiled backward program, by the outputs whose cotangents it takes
         self._backward: dict[tuple[int, ...], list[Trace]] = {}
         self.traces = compile_trace(made.forward, backend_for(made.forward))
         program = self.traces[-1]
@@ -65,7 +66,7 @@ class Training:
         return _of_list(picking(self._runner(traces[-1]), traces[-1], traces[0].args)), places
 
     def way_back(self) -> tuple[tuple[int, ...], list[Trace]]:
-        """The backward program that was asked for first, or, if none was yet, the one for cotangents of all outputs: the numbers of its
+        """The backward program that was compiled first, or, if there is none, the one for cotangents of all outputs: the numbers of its
         outputs, and its traces after each pass."""
         everything = tuple(range(len(self.split.outputs)))
         given = next(iter(self._backward), everything)
@@ -117,7 +118,7 @@ class Training:
                 if len(trace.value_guards) > known:  # the forward program runs for other values, too
                     number = list(trace.value_guards)[-1]
                     raise ExtensionError(
-                        f"a checker or a transform asks for the value of the number {number} in a backward program, which it may not; "
+                        f"a checker or a transform reads the value of the number {number} in a backward program, which it may not; "
                         "let it ask in the forward program, or take all values"
                     )
                 self._backward[given] = traces

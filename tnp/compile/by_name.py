@@ -1,4 +1,4 @@
-"""Whether jitted functions are pickled by name."""
+"""Pickling of jitted functions by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of a function: its ways of being called, and a cache entry for each program."""
+"""The cache of a function: its call signatures, and a cache entry for each program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CallSignature:
 
 @dataclass
 class CacheEntry:
-    """One compiled program, or the finding that calls of its kind run eagerly, or (``question``) that they depend on a value."""
+    """One compiled program, or a record that such calls run eagerly, or (``question``) a value guard with its programs."""
 
     form: CallSignature
     prologue: Prologue

@@ -1,4 +1,4 @@
-"""How a function is called: which values its parameters have in a call, and how it is called with values of them."""
+"""Call signatures: binding a call's values to parameters, and calling a function with such values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jitted functions: the programs of a function, the calls that each is for, and how they come about."""
+"""Jitted functions: their cache entries, the dispatch of calls, and compilation."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class Jitted:
             programs = entry.question.programs_for(value)
 
     def traced(self, form: CallSignature, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
-        """The acquired trace for a call, and what would run. Raises :class:`NeedsEager` if there is no trace."""
+        """The captured trace for a call, and the program that would run. Raises :class:`NeedsEager` if there is no trace."""
         acquired = self._captured(form, values, Prologue(form.parameters), self._answers(form, values))
         return acquired.trace, compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
@@ -264,7 +264,7 @@ class Jitted:
     def _start_over(self, form: CallSignature, values: tuple[Any, ...], failure: LateGuardFailed) -> Any:
         """Runs eagerly a call in which an opaque call returned other than its dry run had; so will its like from now on.
 
-        Nothing has been written then: tracing refuses opaque calls after effects.
+        Nothing has been written then: opaque calls after effects are unsupported.
         """
         self._settle(form, values, str(failure))
         return form.apply(self.__tnp_function__, values)
@@ -376,7 +376,7 @@ class Jitted:
                 logs.guards.debug("%s is valid for: %s", name, guard.description)
 
     def _answers(self, form: CallSignature, values: tuple[Any, ...]) -> Answered:
-        """What tracing gets where it asks for values in this call."""
+        """The source of values on which tracing specializes in this call."""
         mine = [e for e in self._entries if e.form is form]
         return Answered(mine, values, functools.partial(self._question, form))
 
@@ -390,7 +390,7 @@ class Jitted:
         )  # fmt: skip
 
     def _question(self, form: CallSignature, asked: Asked, family: Family | None) -> Question:
-        """The program that computes a value that tracing asks for; ``family`` is that of the questions before it."""
+        """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it."""
         compute = compile_acquired(
             asked, self._executors, cudagraphs=self._cudagraphs, around=functools.partial(repeatable, draws=asked.draws)
         ).run
@@ -422,7 +422,7 @@ class Jitted:
         return form.apply(self.__tnp_function__, values)
 
     def _refused(self, form: CallSignature, prologue: Prologue, error: TraceError) -> CacheEntry:
-        """What becomes of a program that tnp refuses: it runs eagerly."""
+        """Handles a program that tnp does not support: it runs eagerly."""
         if self._strict:
             raise located(error, self.__tnp_function__) from None
         return self._eager_entry(form, prologue, NeedsEager(str(error)))

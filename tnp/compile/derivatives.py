@@ -1,8 +1,8 @@
 """Derivatives of functions: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``jacobian``, ``hessian``.
 
-A derivative is a function that is traced as any other: it gives the differentiated function names of its own for what it
-differentiates with respect to, runs it, and walks through what that recorded (:mod:`tnp.transforms.autodiff`). So it can be called
-inside a jitted function, jitted, and differentiated again. Called outside of tracing, it compiles itself.
+A derivative is a function that is traced like any other. It gives the differentiated arguments new names, runs the
+function on them, and walks back through the recorded operations (:mod:`tnp.transforms.autodiff`). So it can be called
+inside a jitted function, jitted, and differentiated again. Outside of tracing, it compiles itself.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ AT_ONCE = 2**24
 
 
 class Variables:
-    """The values in an argument that are differentiated with respect to, each under a name of its own.
+    """The differentiated values in an argument, each under a new name.
 
-    ``value`` is the argument with those in it. Writes to them stay with the function: the caller's arrays keep what they hold.
+    ``value`` is the argument with these values. Writes to them stay inside the function: the caller's arrays do not
+    change.
     """
 
     def __init__(self, tracer: Tracer, what: str, argument: Any, name: str) -> None:
@@ -111,7 +112,7 @@ class Variables:
 
 
 def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> None:
-    """Raises :class:`GradientError` if the trace is valid only for the present value of a number that depends on ``variables``."""
+    """Raises :class:`GradientError` if the trace is specialized on a number that depends on ``variables``."""
     guards = program.trace.value_guards
     if not any(is_differentiable(p) for p in guards.values()):
         return
@@ -125,7 +126,7 @@ def check_numbers(program: Program, variables: Sequence[Proxy], what: str) -> No
 
 
 class Traced:
-    """A function run on variables: its result, and the program that computed it."""
+    """A function that ran on variables: its result, and the program that it recorded."""
 
     def __init__(
         self, tracer: Tracer, what: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any],
@@ -153,7 +154,7 @@ class Traced:
         check_numbers(self.program, self.proxies, what)
 
     def check_results(self) -> None:
-        """Raises :class:`GradientError` if a result is no array or number."""
+        """Raises :class:`GradientError` if a result is neither an array nor a number."""
         for x in self.leaves:
             if not isinstance(x, (Proxy, np.ndarray, np.generic, bool, int, float, complex)):
                 raise GradientError(
@@ -167,7 +168,7 @@ class Traced:
         return [p for v in self.variables.values() for p in v.proxies]
 
     def structured(self, values: Sequence[Any], argnums: int | tuple[int, ...]) -> Any:
-        """One value for each variable, as the arguments are: of one argument alone, or a tuple of several."""
+        """One value per variable, in the structure of the arguments: of the single argument, or a tuple of several."""
         rest = list(values)
         found = []
         for v in self.variables.values():
@@ -177,7 +178,7 @@ class Traced:
         return tuple(found) if isinstance(argnums, tuple) else found[0]
 
     def cotangents(self, seeds: Sequence[tuple[Proxy, TensorProxy]]) -> list[Any]:
-        """Handles of the cotangents of the variables, each in memory of its own."""
+        """Traced values of the cotangents of the variables, each in memory of its own."""
         found = self.program.pull_back(self.proxies, seeds)
         return own_handles(self.tracer, found, self.proxies, self.program.stop)
 
@@ -243,7 +244,7 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
     Args:
         function: a function that tnp compiles; jitted or not.
         argnums: which positional arguments to differentiate with respect to: floating-point or complex arrays, Python numbers, or
-            containers of them. The gradient has the structure of the argument; of several arguments it is a tuple.
+            containers of them. The gradient has the structure of the argument; for several arguments it is a tuple.
         has_aux: the function returns a pair, its value and something else, which is returned beside the gradient.
 
     The gradient by a complex ``z = x + iy`` is ``df/dx + i df/dy``, the direction of steepest ascent, as in torch. The arguments that
@@ -266,10 +267,10 @@ def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_a
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Any:
-    """As :func:`grad`, by the arguments numbered ``argnums``; returns the function's value and the gradient, from one run. With
-    ``has_aux`` the value is the pair.
+    """As :func:`grad`, with respect to the arguments ``argnums``; returns the function's value and the gradient, from
+    one run. With ``has_aux`` the value is the pair.
 
-    What it returns is what ``scipy.optimize.minimize(..., jac=True)`` takes.
+    ``scipy.optimize.minimize(..., jac=True)`` accepts the returned function.
 
     >>> import numpy as np, tnp
     >>> tnp.value_and_grad(lambda x: np.sin(x).sum())(np.zeros(2))
@@ -279,11 +280,11 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
 
 
 def all_grads(function: Callable[..., Any]) -> Any:
-    """The gradients of the sum of everything that a function returns, by every floating-point argument: a list, as functions of the
-    same arguments. (Lightning Thunder's ``grad``.)
+    """The gradients of the sum of all results, with respect to all floating-point arguments: a list, as a function of
+    the same arguments. (Lightning Thunder's ``grad``.)
 
-    Arguments that hold anything but floating-point arrays and numbers are left out, and so are results of other dtypes. Raises
-    :class:`GradientError` for operations without a gradient.
+    Arguments with values other than floating-point arrays and numbers are skipped, and so are results of other dtypes.
+    Raises :class:`GradientError` for operations without a gradient.
 
     >>> import numpy as np, tnp
     >>> from tnp.compile.derivatives import all_grads
@@ -308,7 +309,7 @@ def _can_vary(x: Any) -> bool:
 
 
 def _paired(what: str, outputs: list[Any], given: Any, kind: str) -> list[tuple[Any, Any]]:
-    """Outputs, or variables, and the values given for them. Raises :class:`GradientError` where they do not fit."""
+    """Pairs of outputs, or variables, and the given values. Raises :class:`GradientError` if they do not match."""
     values = leaves_of(given)
     if len(values) != len(outputs):
         raise GradientError(f"{what} needs {len(outputs)} {kind}, not {len(values)}", user_location())
@@ -316,7 +317,7 @@ def _paired(what: str, outputs: list[Any], given: Any, kind: str) -> list[tuple[
 
 
 def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
-    """A tangent or cotangent that the user gives, as an array of the shape of ``like``."""
+    """A tangent or cotangent from the user, as an array of the shape of ``like``."""
     value = (
         tracer.array_handle(x).__tnp_value__()
         if type(x) is not TracedNumber
@@ -335,11 +336,13 @@ def _as_proxy(tracer: Tracer, x: Any, like: Proxy, what: str) -> TensorProxy:
 
 
 def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """The function's value, and the function that pulls cotangents of it back to those of the arguments, a tuple.
+    """The function's value, and the function that pulls cotangents of the value back to those of the arguments, a
+    tuple.
 
-    ``primals`` are the arguments: floating-point or complex arrays, numbers, and containers of them; cotangents have the structure, shapes
-    and dtypes of the value. That function runs the forward computation again. Arguments that the function writes to stay as they are.
-    Raises :class:`GradientError` for cotangents that do not fit, and for operations without a gradient.
+    ``primals`` are the arguments: floating-point or complex arrays, numbers, and containers of them. Cotangents have
+    the structure, shapes and dtypes of the value. The pullback runs the forward computation again. Arguments that the
+    function writes to do not change. Raises :class:`GradientError` for cotangents that do not match, and for operations
+    without a gradient.
 
     >>> import numpy as np, tnp
     >>> value, pull = tnp.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), np.array([3.0, 4.0]))
@@ -352,7 +355,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any
 
 
 def _valued(function: Any) -> Transformed:
-    """The function, leaving arguments that it writes to as they are."""
+    """The function, without its writes to arguments."""
 
     def compute(tracer: Tracer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         traced = Traced(tracer, "tnp.vjp", function, args, kwargs, tuple(range(len(args))))
@@ -378,9 +381,10 @@ def _pulling(function: Any) -> Transformed:
 
 
 def jvp(function: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The function's value, and its derivative in the direction of ``tangents``, which are as ``primals``, the arguments: of the same
-    structure, shapes and dtypes. The derivative is as the value. Raises :class:`GradientError` for tangents that do not fit, and for
-    operations without a gradient.
+    """The function's value, and its derivative in the direction of ``tangents``.
+
+    ``tangents`` have the structure, shapes and dtypes of ``primals``, the arguments; the derivative has those of the
+    value. Raises :class:`GradientError` for tangents that do not match, and for operations without a gradient.
 
     >>> import numpy as np, tnp
     >>> tnp.jvp(lambda x: x ** 2, (np.array([1.0, 3.0]),), (np.array([1.0, 0.0]),))
@@ -416,11 +420,13 @@ def _pushing(function: Any) -> Transformed:
 
 
 def jacobian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
-    """The derivatives of each element of a function's value by each of an argument: arrays of the shapes of both, one after the other.
-    ``argnums`` says which arguments, as in :func:`grad`; several give a tuple.
+    """The derivatives of each element of a function's value with respect to each element of an argument: arrays with
+    the shape of the value followed by that of the argument. ``argnums`` selects the arguments, as in :func:`grad`;
+    several give a tuple.
 
-    The value may be a container of arrays, and so may the argument: the result has the structure of the value, and in it that of the
-    argument. Rows are computed by a loop in the program, or, of a program with loops, all at once. Raises :class:`GradientError` for complex values.
+    The value and the argument may be containers of arrays: the result has the structure of the value, and in it that of
+    the argument. Rows are computed by a loop in the program, or, if the program has loops, all at once. Raises
+    :class:`GradientError` for complex values.
 
     >>> import numpy as np, tnp
     >>> tnp.jacobian(lambda x: np.array([2.0, 3.0]) * x)(np.ones(2))
@@ -469,10 +475,12 @@ def _rows(tracer: Tracer, traced: Traced, out: Any) -> list[Any]:
 
 
 def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[TensorProxy | None] | None:
-    """The walk backwards mapped over all seeds; ``None`` if that takes too much memory, cannot be mapped, or does not pay.
+    """The reverse walk, mapped over all seeds; ``None`` if that takes too much memory, cannot be mapped, or does not
+    pay.
 
-    Measured: of straight lines, in turn is as fast or faster (the Hessian of 200 variables of Rosenbrock's function in a tenth of the
-    time), because what a row needs stays in the cache. Loops, whose iterations cost more than their work, are better run once for all rows.
+    Measured: for straight-line programs, one row at a time is at least as fast (the Hessian of 200 variables of
+    Rosenbrock's function in a tenth of the time), because a row's values stay in the cache. Loops, whose iterations
+    have more overhead than work, are faster once for all rows.
     """
     if not any(is_control_flow(b) for b in traced.program.bound_symbols):
         return None
@@ -502,7 +510,7 @@ def _rows_at_once(tracer: Tracer, traced: Traced, out: Any, count: int) -> list[
 
 
 def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | None]:
-    """One walk backwards a row, in a loop of the program."""
+    """One reverse walk per row, in a loop of the program."""
     variables = traced.proxies
     at = clang.reshape(clang.arange(count, dtype=dtypes.int64), out.shape)
     inits = [clang.full((count, *getattr(p, "shape", ())), 0, dtype=zeros_for(p).dtype) for p in variables]
@@ -518,9 +526,9 @@ def _rows_in_turn(traced: Traced, out: Any, count: int) -> list[TensorProxy | No
 
 
 def hessian(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Any:
-    """The second derivatives of a function whose value is a real scalar: the Jacobian of its gradient, an array of the argument's shape
-    twice. ``argnums`` is as in :func:`grad`; several give a tuple of tuples. Raises :class:`GradientError` as :func:`grad` and
-    :func:`jacobian` do.
+    """The second derivatives of a function whose value is a real scalar: the Jacobian of its gradient, an array with
+    the argument's shape twice. ``argnums`` is as in :func:`grad`; several give a tuple of tuples. Raises
+    :class:`GradientError` as :func:`grad` and :func:`jacobian` do.
 
     >>> import numpy as np, tnp
     >>> tnp.hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))

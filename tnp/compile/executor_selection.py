@@ -1,4 +1,4 @@
-"""Which executors a program is compiled for: those that the user named, those of its devices, and those that stand behind."""
+"""The executors of a program: those that the user named, those for its devices, and the always executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of tnp's own: how they are told from the program's errors, and what is said of them."""
+"""Internal errors: how they are distinguished from the program's errors, and how they are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jitted modules: a ``torch.nn.Module`` that is called through a compiled program, and is itself in all else."""
+"""Jitted modules: a ``torch.nn.Module`` whose calls run a compiled program, and which otherwise behaves as the module."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class JittedModule:
     module, whose parameters are then its own, too. It is copied and pickled with its module, without the programs.
 
     Where parameters or arguments require gradients, results have a ``grad_fn``: a program that goes back is compiled when gradients
-    are first asked for, and any optimizer of torch's trains the module.
+    are first computed, and any optimizer of torch's trains the module.
 
     >>> import torch, tnp
     >>> model = tnp.jit(torch.nn.Linear(2, 1))
@@ -66,7 +66,7 @@ class JittedModule:
 
     #: the module, and what has its programs: all that is no attribute of the module
     __slots__ = ("__tnp_function__", "__tnp_programs__", "__weakref__")
-    #: the frontend takes a jitted module for its module
+    #: capture treats a jitted module as its module
     __tnp_module__ = True
     __tnp_function__: Any
     __tnp_programs__: ModulePrograms

@@ -1,4 +1,4 @@
-"""Symbols that are called outside of tracing: one operation, compiled and run."""
+"""Calls of symbols outside of tracing: one operation, compiled and run."""
 
 from __future__ import annotations
 

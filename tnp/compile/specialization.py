@@ -1,8 +1,9 @@
-"""Programs for a value: what a jitted function keeps where tracing asked for values (:mod:`tnp.capture.speculation.value_specialization`).
+"""Value guards and the programs behind them, in the cache of a jitted function
+(:mod:`tnp.capture.speculation.value_specialization`).
 
-A :class:`Question` is the program that computes such a value, and by its answers the programs that were compiled, which may ask
-again. It changes nothing, so whatever it answers, the call has not begun to act: a program for that value runs all of it, or one is
-compiled, or, when there are too many, the function runs eagerly.
+A :class:`Question` is a value guard: the program that computes a value, with the programs compiled for its results, which
+may begin with further value guards. It has no side effects, so a call has done nothing before its program is selected: a
+program for the value runs, or is compiled, or, if there are too many, the function runs eagerly.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SPECIALISATIONS", "Answered", "Family", "Question"]
 
-#: programs for a value that are kept of one kind of call, unless the user says otherwise
+#: the default limit of specialized programs per call signature
 SPECIALISATIONS = 8
 #: calls in a row whose value has no program, after which no more values are computed
 PATIENCE = 16
@@ -34,7 +35,7 @@ PATIENCE = 16
 
 @dataclasses.dataclass
 class Family:
-    """The programs of one kind of call: how many there are and may be, and what is done with a call that has none."""
+    """The specialized programs of one call signature: their number, its limit, and the handling of calls without a program."""
 
     limit: int
     run_eagerly: Callable[..., Any]
@@ -46,7 +47,7 @@ class Family:
 
 
 class Question:
-    """A value that tracing asked for; ``compute`` gives it for the arguments of a call, or ``MISS``."""
+    """A value guard; ``compute`` returns the value for the arguments of a call, or ``MISS``."""
 
     def __init__(self, asked: Asked, compute: Callable[..., Any], family: Family) -> None:
         self.name, self.length = asked.name, len(asked.trace.bound_symbols)
@@ -63,7 +64,7 @@ class Question:
         self.programs: dict[str, list[CacheEntry]] = {}
 
     def answer(self, values: tuple[Any, ...]) -> Any:
-        """The value for these arguments, as a Python number; ``MISS`` where the question is not one for them."""
+        """The value for these arguments, as a Python number; ``MISS`` if the value guard is not valid for them."""
         with quiet() if self.calls_numpy else contextlib.nullcontext():
             value = self.compute(*values)
         return value if value is MISS else value.item() if hasattr(value, "item") else value
@@ -121,9 +122,9 @@ class Question:
 
 
 class Answered:
-    """The questions that the tracing of one call asks, and their answers: new ones, or those of programs that are kept.
+    """The value guards in the tracing of one call, and their results: new ones, or those in the cache.
 
-    ``entries`` are the programs that there are, and ``make`` makes a question.
+    ``entries`` are the cache entries, and ``make`` makes a value guard.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
-"""Compiled programs as functions that torch's autograd differentiates.
+"""Compiled programs as functions that torch's autograd can differentiate.
 
-A program comes in parts: one computes results and what is saved for the backward, one takes that and the cotangents of results.
-:class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again (``create_graph=True``), the backward
-is such a function, too; what it reads of the program's own values are results of the program then.
+A program has a forward part, which computes results and saved values, and a backward part, which takes these and the
+cotangents. :class:`_Function` presents both to autograd. For a gradient that is differentiated again
+(``create_graph=True``), the backward part is such a function, too, and the values that it reads become results of the
+forward part.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What functions made of functions share: they are traced as any other, and compile themselves when they are called outside of tracing."""
+"""The base of function transforms: their results are traced like other functions, and compile themselves when called
+outside of tracing.
+"""
 
 from __future__ import annotations
 

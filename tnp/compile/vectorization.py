@@ -1,6 +1,6 @@
-"""``vmap``: functions of values as functions of arrays of them.
+"""``vmap``: maps a function over an axis of its arguments.
 
-The function is traced once, on values that stand for one element; then its program runs again on whole arrays
+The function is traced once, on stand-ins for one element; then its program runs again on whole arrays
 (:mod:`tnp.transforms.batching`).
 """
 
@@ -36,7 +36,7 @@ __all__ = ["vmap"]
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Any:
-    """The function applied to each element of its arguments along an axis, all at once, results stacked along one.
+    """Maps a function over an axis of its arguments, all elements at once, and stacks the results along an axis.
 
     Args:
         function: a function that tnp compiles.

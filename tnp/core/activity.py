@@ -1,4 +1,4 @@
-"""What depends on what in a program, as far as derivatives go."""
+"""Derivative activity: which values of a program depend on which, differentiably."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of which library the arrays of the NumPy language are that the user gives and gets: NumPy, or CuPy."""
+"""The library of a NumPy program's arrays at its boundary: NumPy or CuPy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Checks while programs run: whether ``TNP_CHECK=1`` asks for them, and the one of what operations return (those of extensions always).
-
-:mod:`tnp.core.trace_check` checks traces.
+"""The trace checker: the invariants of a trace after every pass (under ``TNP_CHECK=1``, and in the tests), and checks
+of the results of operations (always for extensions).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The trace being recorded, one a thread. It stands apart so that what traces are made of can ask for it."""
+"""The trace that each thread is recording. A module of its own, so that the parts of traces can import it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Element types of arrays.
 
-A :class:`DType` is a singleton that knows its kind and width and nothing of any array library; the conversions
-to and from NumPy's and torch's dtype objects live with their languages.
+A :class:`DType` is a singleton with a kind and a width, independent of array libraries. The languages convert to and
+from the dtypes of NumPy and torch.
 
 >>> from tnp.core import dtypes
 >>> dtypes.float32.itemsize, dtypes.float32.shortname, str(dtypes.float32)

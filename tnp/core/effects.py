@@ -1,4 +1,4 @@
-"""What programs do beside computing results."""
+"""Effects of programs: everything except computing results."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The table of elementwise operations: one row an operation.
+"""The table of elementwise operations: one row per operation.
 
-From a row are made its prim (:mod:`tnp.core.prims.elementwise`), its core function (:mod:`tnp.core.clang.elementwise`),
-NumPy's and torch's functions of that name, the executors' claims, and its OpInfo.
+Each row generates a prim (:mod:`tnp.core.prims.elementwise`), its core function (:mod:`tnp.core.clang.elementwise`),
+NumPy's and torch's functions of that name, the executors' claims, and an OpInfo.
 
-``takes`` lists the kinds of dtype (``b i u f c``) that the prim accepts, after promotion; ``result`` is how its dtype
-follows from theirs. ``numpy`` and ``torch`` name the functions that compute exactly this (``""``: there is none).
-``number`` is what the operation means on Python numbers; it is ``total`` if it has a result for every float. ``c`` is the
-function of C's ``<math.h>``, which libm, CUDA's C++ and Triton's ``libdevice`` have under that name. ``domain`` bounds the
-inputs for which the operation is tested for values, where it has poles or leaves the reals.
+``takes`` lists the kinds of dtype (``b i u f c``) that the prim accepts, after promotion. ``result`` says how the
+result's dtype follows from them. ``numpy`` and ``torch`` name the functions that compute exactly this operation
+(``""``: none). ``number`` names the operation on Python numbers; it is ``total`` if it has a result for every float.
+``c`` is the function of C's ``<math.h>``, which libm, CUDA's C++ and Triton's ``libdevice`` have under that name.
+``domain`` bounds the test inputs of operations with poles or non-real results.
 
 To add an operation, add a row: CONTRIBUTING.md has the steps.
 """

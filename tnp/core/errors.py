@@ -1,8 +1,7 @@
-"""Every kind of trouble that tnp reports, and the user's line that it belongs to.
+"""The exceptions and warnings of tnp, with the user's line that they belong to.
 
-What the *program* does wrong raises what eager would raise (``IndexError``, ``ValueError``, …). The classes here
-are for what *tnp* cannot do, and each message names the user's file and line, the operation, the reason, and
-the way out.
+Errors of the *program* are eager's (``IndexError``, ``ValueError``, …). The classes here are for programs that *tnp*
+cannot compile. Each message names the user's file and line, the operation, the reason, and a workaround.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = [
 
 
 class TraceError(TypeError):
-    """What tnp refuses: a function that is none, or with ``strict=True`` a program that would run eagerly. The arguments are untouched.
+    """tnp cannot compile a function, or, with ``strict=True``, a program would run eagerly. The arguments are unchanged.
 
     >>> import numpy as np, tnp
     >>> tnp.jit(lambda x: x + x, strict=True)(np.array([None]))  # doctest: +ELLIPSIS
@@ -53,7 +52,7 @@ class TraceError(TypeError):
 
 
 class NoDeviceError(RuntimeError):
-    """A program that was to run on a device that is not here, or that nobody can use: no driver, one too old, no library for it.
+    """A device is missing or unusable: no driver, a driver that is too old, or no library for it.
 
     >>> import numpy as np, tnp
     >>> def on_the_gpu_if_there_is_one(f, *args):
@@ -67,7 +66,7 @@ class NoDeviceError(RuntimeError):
 
 
 class TransformError(TraceError):
-    """What a transform cannot do to a function; ``location`` is the user's line."""
+    """A transform does not support a function; ``location`` is the user's line."""
 
     def __init__(self, message: str, location: UserLocation | None = None) -> None:
         super().__init__(f"{message} (at {location})" if location is not None else message)
@@ -76,7 +75,7 @@ class TransformError(TraceError):
 
 
 class GradientError(TransformError):
-    """A function that has no gradient, or not with respect to what it was asked for.
+    """A function has no gradient, or none with respect to the given argument.
 
     >>> import numpy as np, tnp
     >>> tnp.grad(lambda x: x.sum())(np.arange(3))  # doctest: +ELLIPSIS
@@ -87,7 +86,7 @@ class GradientError(TransformError):
 
 
 class BatchError(TransformError):
-    """A function that cannot be mapped over a dimension, or not over the one that was asked for.
+    """A function cannot be mapped over a dimension, or not over the given one.
 
     >>> import numpy as np, tnp
     >>> tnp.vmap(lambda x: x[x > 0])(np.ones((2, 3)))  # doctest: +ELLIPSIS
@@ -98,7 +97,7 @@ class BatchError(TransformError):
 
 
 class NoExecutorError(RuntimeError):
-    """No executor in the list runs an operation; says which refused it.
+    """No executor in the list supports an operation; names those that do not.
 
     >>> import numpy as np, tnp
     >>> tnp.jit(lambda x: np.sin(x), executors=["python"], always_executors=[])(np.ones(2))  # doctest: +ELLIPSIS
@@ -109,7 +108,7 @@ class NoExecutorError(RuntimeError):
 
 
 class ExtensionError(RuntimeError):
-    """Code of an extension (a checker, an execution transform, an installed package) raised, or does not do what it must.
+    """Code of an extension (a checker, an execution transform, an installed package) raised, or violates its contract.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -125,9 +124,9 @@ class ExtensionError(RuntimeError):
 
 
 class InternalError(RuntimeError):
-    """A fault of tnp's own: a pass, an executor, a generated program or a guard failed, or tracing raised what eager does not.
+    """A bug in tnp: a pass, an executor, a generated program or a guard failed, or tracing raised an error that eager does not.
 
-    Raised under ``TNP_CHECK=1``, and where a call has begun to write. Otherwise the call runs eagerly, with an
+    Raised under ``TNP_CHECK=1``, and if the call has already written something. Otherwise the call runs eagerly, with an
     :class:`InternalErrorWarning`.
 
     >>> import tnp
@@ -142,12 +141,12 @@ class InternalError(RuntimeError):
 
 
 class TraceCheckError(InternalError):
-    """A pass left a trace that breaks the rules of :mod:`tnp.core.trace_check`, or an operation returned something else than its
-    meta promises: a bug in tnp or in an extension."""
+    """A trace violates an invariant of :mod:`tnp.core.check` after a pass, or an operation's result does not match its meta: a
+    bug in tnp or in an extension."""
 
 
 class EagerFallbackWarning(UserWarning):
-    """A call ran eagerly, as without tnp, because something in it could not be compiled; said once a function.
+    """A call ran eagerly, as without tnp, because something in it could not be compiled; given once per function.
 
     >>> import warnings
     >>> import numpy as np, tnp
@@ -161,7 +160,7 @@ class EagerFallbackWarning(UserWarning):
 
 
 class InternalErrorWarning(EagerFallbackWarning):
-    """A call ran eagerly because of a fault of tnp's own, which is worth a report; said once a function.
+    """A call ran eagerly because of a bug in tnp, which should be reported; given once per function.
 
     >>> import warnings, tnp
     >>> with warnings.catch_warnings():
@@ -172,12 +171,12 @@ class InternalErrorWarning(EagerFallbackWarning):
 
 
 class LateGuardFailed(Exception):
-    """What an opaque call returned is not what its dry run promised: the call starts over, eagerly. Names the call."""
+    """An opaque call's results do not match its dry run: the call starts over eagerly. The message names the opaque call."""
 
 
 class NeedsEager(BaseException):
-    """Raised while tracing to say: this program runs eagerly. Not an ``Exception``, so that a program's own
-    ``except Exception`` does not swallow it.
+    """Raised while tracing to run the call eagerly. Not an ``Exception``, so that a program's own ``except Exception`` does not
+    catch it.
 
     ``reason`` is a clause that completes "runs eagerly because …".
     """
@@ -189,9 +188,9 @@ class NeedsEager(BaseException):
 
 
 class NeedsValue(NeedsEager):
-    """Python asked for the value of a traced array (``if x > 0:``, ``float(x)``, …).
+    """Python needs the value of a traced array (``if x > 0:``, ``float(x)``, …).
 
-    ``array`` is the proxy of an array of several elements that an operation needs to know.
+    ``array`` is the proxy of an array of several elements whose values an operation needs.
     """
 
     def __init__(self, reason: str, location: UserLocation | None = None, *, array: TensorProxy | None = None) -> None:
@@ -200,7 +199,7 @@ class NeedsValue(NeedsEager):
 
 
 class RaisedWhenAsked(NeedsEager):
-    """What the program computes before a value that tracing asks for raised ``error``: the program's own, whose place is there."""
+    """The computation of a value guard raised ``error``, which is the program's own."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"it raises {error!r}")
@@ -208,7 +207,7 @@ class RaisedWhenAsked(NeedsEager):
 
 
 class RaisedWhileTracing(NeedsEager):
-    """Tracing raised ``error``, and eager may not, through no fault of tnp's: ``reason`` says why."""
+    """Tracing raised ``error``, which eager may not raise, without a bug in tnp: ``reason`` says why."""
 
     def __init__(self, reason: str, error: Exception) -> None:
         super().__init__(reason)
@@ -216,19 +215,19 @@ class RaisedWhileTracing(NeedsEager):
 
 
 class AmbiguousView(NeedsEager):
-    """A write to memory of which tnp cannot tell whether another array shares it."""
+    """A write to memory that another array may share; tnp cannot decide it."""
 
 
 class NeedsConcreteSize(NeedsEager):
-    """An operation that cannot work with a size known only at run time."""
+    """An operation does not support a size known only at run time."""
 
 
 class NeedsOpaque(NeedsEager):
-    """Raised by the definition of a function for arguments that it does not cover: the call runs opaquely, as itself."""
+    """Raised by the definition of a function for unsupported arguments: the call becomes an opaque call."""
 
 
 class UserLocation:
-    """A line of the user's program: the one that ``code``'s instruction at ``offset`` was compiled from."""
+    """A line of the user's program: the source line of ``code``'s instruction at ``offset``."""
 
     __slots__ = ("code", "offset")
 
@@ -246,7 +245,7 @@ class UserLocation:
 
     @property
     def line(self) -> int:
-        """Looked up when it is asked for: every operation has a location, and few are shown."""
+        """Looked up lazily: every operation has a location, and few are shown."""
         lines = (line for begin, end, line in self.code.co_lines() if begin <= self.offset < end and line is not None)
         return next(lines, self.code.co_firstlineno)
 
@@ -266,7 +265,7 @@ _is_internal: dict[str, bool] = {}
 
 
 def hide_frames_of(folder: str) -> None:
-    """Frames of files under ``folder`` are not the user's (an array library says so of itself)."""
+    """Treats frames of files under ``folder`` as internal (called by the adapters of array libraries)."""
     _internal_folders.append(folder + os.sep)
     _is_internal.clear()
 

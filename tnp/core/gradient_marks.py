@@ -1,4 +1,6 @@
-"""What a library's autograd says of the values of a program, for derivatives and for what is computed again in the backward."""
+"""Marks from a library's autograd on the values of a program, for derivatives and for recomputation in the backward
+pass.
+"""
 
 from __future__ import annotations
 

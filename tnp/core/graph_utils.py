@@ -1,4 +1,4 @@
-"""What is reached in a graph."""
+"""Reachability in graphs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What is known of an integer before the program runs: how it is made of others, and where it lies.
+"""Interval analysis of integers: linear forms and bounds.
 
-A loop's index, a size, and what is computed from them by ``+``, ``-`` and ``*`` are *linear forms*, ``2 * i + 1``, over
-numbers of which the ends of an interval may be known (``i`` of ``range(1, n - 1)`` with a known ``n``). That answers what a
-program that slices by its index depends on: ``a[:, i:i + 3]`` has length 3 if ``i + 3`` is never more than the array's length, and
-``a[:i] @ b[:i]`` has operands of one length.
+A loop's index, a size, and sums and products with constants of them are *linear forms*, ``2 * i + 1``, over numbers
+whose bounds may be known (``i`` of ``range(1, n - 1)`` with a known ``n``). They prove the shapes of slices:
+``a[:, i:i + 3]`` has length 3 if ``i + 3`` never exceeds the array's length, and the operands of ``a[:i] @ b[:i]`` have
+equal lengths.
 
 >>> from tnp.core import intervals
 >>> from tnp.core.proxies import NumberProxy

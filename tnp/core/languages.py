@@ -1,8 +1,8 @@
-"""Language contexts: what a method, an operator or an attribute means.
+"""Languages: the semantics of methods, operators and attributes.
 
-``x.size`` is a number in NumPy and a method in torch; ``x + y`` promotes by other rules in each. A
-:class:`Language` maps method names to functions; a proxy asks the language that made it. Between languages the
-one with the higher ``rank`` decides (torch over NumPy over the core language).
+``x.size`` is a number in NumPy and a method in torch; ``x + y`` promotes differently in each. A :class:`Language` maps
+method names to functions. A proxy uses the language of the operation that made it. If languages mix, the one with the
+higher ``rank`` decides (torch over NumPy over the core language).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Language:
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
-        #: what the frontend knows of the arrays of a library of that name; ``None`` for NumPy's, which it has for its own
+        #: capture's adapter of the array library of that name; ``None`` for NumPy, which capture handles itself
         self.library: Any = None
         _languages[name] = self
 

@@ -1,4 +1,4 @@
-"""What is known of a trace beyond what its program says: each fact under a key of its own, which passes hand on.
+"""Metadata of a trace beyond its operations: each fact has a key, and passes propagate it.
 
 >>> from tnp.core.metadata import Metadata
 >>> from tnp.core.trace import Trace

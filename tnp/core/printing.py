@@ -1,7 +1,7 @@
 """Traces as Python source, and the source as functions.
 
-What a constant looks like is a table keyed by type, to which languages add their own kinds
-(:func:`register_printer`). An object that has no literal gets a name in the program's context.
+A table keyed by type says how constants print; languages add their own types (:func:`register_printer`). An object
+without a literal gets a name in the program's context.
 """
 
 from __future__ import annotations

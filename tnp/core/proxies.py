@@ -1,7 +1,7 @@
-"""Proxies: what stands for a run-time value while a program is traced.
+"""Proxies: stand-ins for run-time values while a program is traced.
 
-They are immutable values of a program in SSA form: an operation makes new ones and changes none. What user code
-holds, and may write to, are the handles of :mod:`tnp.capture.tracing.traced_values`.
+They are immutable SSA values: an operation creates new ones and changes none. User code holds the traced values of
+:mod:`tnp.capture.tracing.traced_values`, which can be written to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ASK", "Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
 
-#: of a number that is known only when the program runs, how to get the value, which the trace is then for: while it is acquired
+#: how to specialize the trace on a run-time number: while it is captured
 ASK: Metadata[Callable[[NumberProxy], bool | int | float | complex] | None] = Metadata(lambda: None, inherited=False)
 
 
@@ -93,9 +93,9 @@ class NumberProxy(Proxy):
         return repr(self) if self.value is None else str(self.value)
 
     def known(self) -> bool | int | float | complex:
-        """The value, which the trace from now on depends on (a guard compares it at each call, or the trace asks for it).
+        """The value, on which the trace then depends (a guard compares it at each call, or the trace specializes on it).
 
-        Raises :class:`NeedsValue` if it is known only at run time, and cannot be asked for.
+        Raises :class:`NeedsValue` if it is known only at run time, and the trace cannot specialize on it.
         """
         trace = current_trace()
         if self.value is None:

@@ -1,7 +1,8 @@
-"""Containers of values beyond tuples, lists and dicts, which programs take and return: whatever optree knows.
+"""Containers other than tuples, lists and dicts as arguments and results: everything that optree supports.
 
-optree has the standard library's (``OrderedDict``, ``defaultdict``, ``deque``, …) and the classes that users registered with
-``optree.register_pytree_node`` in its global namespace. It is imported when a value of another kind is met.
+optree supports the standard library's containers (``OrderedDict``, ``defaultdict``, ``deque``, …) and the classes that
+users register with ``optree.register_pytree_node`` in its global namespace. It is imported when the first such value is
+met.
 """
 
 from __future__ import annotations

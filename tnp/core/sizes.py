@@ -1,10 +1,9 @@
-"""Sizes: what a dimension is, and the only place where dimensions are compared and combined.
+"""Sizes: the dimensions of arrays, and the only place where they are compared and combined.
 
-A dimension is an ``int``, or a *size*: an integer :class:`~tnp.core.proxies.NumberProxy` whose value is known at
-run time only and whose upper ``bound`` is known now (``x[mask]`` is never longer than ``x``). Questions about
-dimensions therefore have three answers, ``True``, ``False`` and ``None`` (not known). Metas never compare
-dimensions themselves: where the answer is *not known* they carry on as if it were yes, and the operation raises at
-run time what eager would raise.
+A dimension is an ``int``, or a *size*: an integer :class:`~tnp.core.proxies.NumberProxy` whose value is known at run
+time only, with an upper ``bound`` known while tracing (``x[mask]`` is never longer than ``x``). Comparisons therefore
+have three results, ``True``, ``False`` and ``None`` (unknown). Metas never compare dimensions themselves. An unknown
+result counts as true, and the operation raises eager's error at run time.
 
 >>> from tnp.core import sizes
 >>> sizes.equal(3, 3), sizes.broadcast((3, 1), (4,)), sizes.product((2, 3))

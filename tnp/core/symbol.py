@@ -1,8 +1,8 @@
-"""Operations, and their uses in a program.
+"""Symbols and bound symbols: operations, and their uses in a program.
 
-A :class:`Symbol` is an operation. Its *meta* function takes proxies, checks them, and returns proxies for the
-results. Called inside a trace, a symbol records a :class:`BoundSymbol`: the operation, its arguments and results, and
-as ``subsymbols`` what its meta function called. A *prim* calls nothing: it is a leaf that an executor must run.
+A :class:`Symbol` is an operation. Its *meta* function checks proxies and returns proxies for the results. A call of a
+symbol inside a trace records a :class:`BoundSymbol`: the operation, its arguments and results, and as ``subsymbols``
+the calls of its meta. A *prim* has no subsymbols: it is a leaf that an executor must run.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class OpTags(Enum):
 
 
 class Namespace:
-    """Where a symbol's printed name lives: ``Namespace("np", "import numpy as np")``, a ``prefix`` and the ``import_line`` that makes it
-    mean something, prints ``np.add``.
+    """The module that a symbol's printed name belongs to: ``Namespace("np", "import numpy as np")``, a ``prefix`` and
+    the ``import_line`` that defines it, prints ``np.add``.
 
     >>> from tnp.extend import Namespace, Symbol
     >>> Symbol("add", lambda a, b: a, namespace=Namespace("np", "import numpy as np")).qualified_name
@@ -273,8 +273,9 @@ class Symbol:
         return BoundSymbol(self, args, kwargs, output, subsymbols)
 
     def implementing(self, symbol: Symbol) -> Symbol:
-        """An executor's operation as it stands in a trace for ``symbol``, the same one each time: that is what it ``implements``, and it has
-        the tags of both. What says how ``symbol`` itself is called (``TAKES_OUT``) stays behind."""
+        """An executor's operation for ``symbol`` in a trace, the same one each time: ``implements`` is ``symbol``, and
+        it has the tags of both, except those on how ``symbol`` itself is called (``TAKES_OUT``).
+        """
         key = symbol.id, symbol.tags
         made: Symbol | None = self._implementing.get(key)
         if made is None:
@@ -301,9 +302,10 @@ class Symbol:
 
 
 def id_of(operation: Any) -> Any:
-    """The id that tables have for an operation: a symbol, or an id itself.
+    """The id that tables use for an operation: of a symbol, or an id itself.
 
-    Raises ``TypeError`` for functions of a library, which are no symbols, and ``ValueError`` for an id of a function that there is not.
+    Raises ``TypeError`` for functions of a library, which are not symbols, and ``ValueError`` for an unknown id of a
+    function.
     """
     if isinstance(operation, Symbol):
         return operation.id
@@ -406,7 +408,7 @@ class BoundSymbol:
 
     @property
     def tags_inside(self) -> frozenset[OpTags]:
-        """The tags of the symbol, and of those that it is made of or runs."""
+        """The tags of the symbol and of its subsymbols and bodies."""
         if self._tags is None:
             if not self.subsymbols and OpTags.CONTROL_FLOW not in self.sym.tags:
                 self._tags = self.sym.tags
@@ -416,7 +418,7 @@ class BoundSymbol:
         return self._tags
 
     def has_tag_inside(self, tag: OpTags) -> bool:
-        """Whether the symbol, or one that it is made of or runs, has ``tag``."""
+        """Whether the symbol, or one of its subsymbols or bodies, has ``tag``."""
         return tag in self.tags_inside
 
     def replace(self, **changes: Any) -> BoundSymbol:
@@ -490,7 +492,7 @@ _ATOMS = frozenset((int, float, bool, complex, str, type(None)))
 
 
 def leaves_of(b: BoundSymbol) -> list[BoundSymbol]:
-    """The prims that an operation is made of."""
+    """The prims in an operation's decomposition."""
     return [b] if not b.subsymbols else [p for s in b.subsymbols for p in leaves_of(s)]
 
 

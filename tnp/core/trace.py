@@ -53,7 +53,7 @@ class Trace:
         self.provenance: Provenance | None = None
         #: numbers whose value the trace came to depend on, in the order in which it did
         self.value_guards: dict[str, NumberProxy] = {}
-        #: how passes behind acquisition computed numbers that they asked for
+        #: how passes after capture computed numbers that they read
         self.asked_numbers: list[BoundSymbol] = []
         #: what made each number, also one that stood in the body of a branch or a function that a transform then replaced
         self.number_definitions: dict[str, BoundSymbol] = {}
@@ -110,7 +110,7 @@ class Trace:
         return name
 
     def add_name(self, wanted: str) -> str:
-        """``wanted``, or it with a number behind it if that is taken."""
+        """``wanted``, with a number appended if it is in use."""
         if wanted in self._names:
             return self.make_name(f"{wanted}_")
         if self._shares_names:
@@ -177,7 +177,7 @@ class Trace:
         self._shares_names = False
 
     def depend_on_value(self, number: NumberProxy) -> None:
-        """The trace holds only for calls in which ``number`` has the value that it has now."""
+        """Specializes the trace on the current value of ``number``."""
         self.value_guards.setdefault(number.name, number)
 
     def __contains__(self, name: str) -> bool:
@@ -233,7 +233,7 @@ class Trace:
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[Trace]:
-    """Symbols called inside are recorded in ``trace``."""
+    """Records the symbols called inside in ``trace``."""
     before = state.trace
     state.trace = trace
     try:
@@ -244,7 +244,7 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 @contextmanager
 def detached() -> Iterator[None]:
-    """Symbols called inside run; they are recorded in no trace."""
+    """Runs the symbols called inside, without recording them."""
     before = state.trace
     state.trace = None
     try:
@@ -254,7 +254,7 @@ def detached() -> Iterator[None]:
 
 
 def timed_pass(name: str, f: Callable[[Trace], Trace], trace: Trace) -> Trace:
-    """``f(trace)``, its provenance filled in."""
+    """``f(trace)``, with its provenance."""
     start = time.perf_counter()
     result = f(trace)
     if result is not trace:

@@ -1,8 +1,8 @@
 """Writing through views.
 
-A view is a chain of view operations on an array. :func:`update` replaces, in an array, the elements that such a chain
-selects, and returns the array so changed: it is what ``x[1:-1].T[0] = v`` becomes. Executors that work in memory claim
-it whole (take the view, store into it); for all others it opens into prims, by the inverse of each view prim
+A view is a chain of view operations on an array. :func:`update` returns an array in which the elements that such a
+chain selects are replaced: ``x[1:-1].T[0] = v`` becomes one ``update``. Executors that work in memory claim it whole
+(take the view, store into it). For all others it is decomposed into prims, by the inverse of each view prim
 (:data:`inverse_rules`).
 """
 

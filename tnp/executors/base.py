@@ -1,7 +1,7 @@
-"""Executors: who runs an operation, and how.
+"""The interface of executors.
 
-An :class:`OperatorExecutor` maps symbols to callables, one call each. A :class:`FusionExecutor` takes regions of a
-program and returns one callable for each. Their order in a list is their priority.
+An :class:`OperatorExecutor` maps symbols to callables, one call per operation. A :class:`FusionExecutor` compiles each
+region of a program to one callable. Their order in a list is their priority.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _making = locks.lock()
 
 @dataclass(frozen=True)
 class Refusal:
-    """A checker's "no", with the reason, which ``tnp.explain`` and errors show. It is false wherever it is asked.
+    """A checker's "no", with a reason that ``tnp.explain`` and errors show. It is false.
 
     >>> from tnp.extend import Refusal
     >>> bool(Refusal("a head of 12 elements"))
@@ -45,10 +45,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Implementation:
-    """How an executor runs a symbol: as its own operation ``op``, or as what ``execution_transform`` calls.
+    """How an executor runs a symbol: as its own operation ``op``, or as the operations that ``execution_transform``
+    calls.
 
-    ``checker`` takes the symbol's arguments, proxies for arrays, and says whether this may run them. ``in_place`` is
-    the operation that changes the first argument's memory, for a symbol that updates it.
+    ``checker`` takes the symbol's arguments, with proxies for arrays, and says whether the executor supports them.
+    ``in_place`` is the operation that changes the first argument's memory, for a symbol that updates it.
     """
 
     op: Symbol | None = None
@@ -56,14 +57,14 @@ class Implementation:
     execution_transform: Callable[..., Any] | None = None
     grad_transform: Callable[..., Any] | None = None
     in_place: Symbol | None = None
-    #: the executor wants the symbol opened, to run what it is made of
+    #: the executor wants the symbol decomposed, to run its parts
     opens: bool = False
 
 
 def value_of(x: Any) -> Any:
     """A Python number among an operation's arguments as itself, for checkers and rules; the program is then compiled for this value.
 
-    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be asked for.
+    To compare a number (``x != 0``) records the comparison; where gradients are taken, only its value can be read.
 
     >>> from tnp.extend import value_of
     >>> value_of(0.5)
@@ -73,7 +74,7 @@ def value_of(x: Any) -> Any:
 
 
 def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
-    """How the calls that ``fn`` takes differ from those that ``like`` takes; ``None`` if they do not, as far as can be told."""
+    """The difference between the signatures of ``fn`` and ``like``; ``None`` if there is none, as far as it is known."""
     try:
         theirs, ours = inspect.signature(like), inspect.signature(fn)
     except (TypeError, ValueError):  # a function written in C does not tell
@@ -97,7 +98,7 @@ def difference(like: Callable[..., Any], fn: Callable[..., Any]) -> str | None:
 
 
 def _giving_proxies(name: str, meta: Callable[..., Any], may_give_none: bool) -> Callable[..., Any]:
-    """``meta``, which must give proxies: what is computed by it, or for nothing, is a mistake that would show late or never."""
+    """``meta``, with a check that it returns proxies: an error there would show late or never."""
 
     @functools.wraps(meta)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -117,12 +118,13 @@ def _giving_proxies(name: str, meta: Callable[..., Any], may_give_none: bool) ->
 
 
 class Executor:
-    """What all executors have: a ``name``, a ``version``, and the kind of arrays that their callables take and return.
+    """The base of all executors: a ``name``, a ``version``, and the kind of arrays that its callables take and return.
 
-    A class may declare ``options``. An executor with some of them is a *variant* of it (:meth:`with_options`), whose name has them in
-    brackets.
+    A class may declare ``options``. An executor with some of them is a *variant* of it (:meth:`with_options`), whose
+    name has them in brackets.
 
-    Raises ``TypeError`` for a name that is no text, and ``ValueError`` for options that the class does not declare.
+    Raises ``TypeError`` for a name that is not a string, and ``ValueError`` for options that the class does not
+    declare.
 
     >>> import tnp
     >>> numpy = tnp.extend.get_executor("numpy")
@@ -168,17 +170,18 @@ class Executor:
 
     @property
     def identifier(self) -> str:
-        """The name as Python's names are written: what programs call its regions begins so."""
+        """The name as a Python identifier: the prefix of its regions' names in programs."""
         return identifier(self.name)
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
-        """How this executor runs ``sym`` by itself; ``None`` if it does not."""
+        """The implementation of ``sym`` by this executor; ``None`` if there is none."""
         return None
 
     def pattern_rewrite(self, trace: Any, executors: Sequence[Any]) -> Any:
-        """The program ``trace`` with groups of operations in another form, before ``executors`` are asked for single ones: as operations of
-        this executor, which have those that they replace as their parts, or as operations that others run better. Itself if there is
-        nothing to do."""
+        """The program ``trace`` with groups of operations rewritten before ``executors`` claim single ones: as
+        operations of this executor, with the replaced operations as subsymbols, or as operations that other executors
+        run better. Returns ``trace`` itself if nothing matches.
+        """
         return trace
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -190,10 +193,10 @@ class Executor:
         return super().__reduce_ex__(protocol)
 
     def with_options(self, *options: str) -> Executor:
-        """This executor with options besides those that it has: the same variant each time, in whatever order they are named. By name it
-        is ``"<executor>[<option>,<option>]"``.
+        """This executor with further options: the same variant each time, for any order of options. Its name is
+        ``"<executor>[<option>,<option>]"``.
 
-        Raises ``ValueError``, listing those that there are, for an option that the class does not declare.
+        Raises ``ValueError``, listing the declared options, for an option that the class does not declare.
 
         >>> import tnp
         >>> numpy = tnp.extend.get_executor("numpy")
@@ -215,27 +218,29 @@ class Executor:
         return found
 
     def make_variant(self, options: frozenset[str]) -> Executor:
-        """A new executor like this one, which has no options, with these. For subclasses whose ``__init__`` takes other arguments than
-        ``name``, ``version`` and ``options``."""
+        """A new variant of this executor, which has no options, with these. Subclasses whose ``__init__`` takes other
+        arguments than ``name``, ``version`` and ``options`` override it.
+        """
         return type(self)(self.name, version=self.version, options=options)
 
     def with_fastmath(self) -> Executor:
-        """This executor with floating-point arithmetic relaxed, as ``jit(fastmath=True)`` asks; itself if it cannot."""
+        """This executor with relaxed floating-point arithmetic, for ``jit(fastmath=True)``; itself if it has none."""
         return self
 
     def unavailable(self) -> str | None:
-        """Why the executor can run nothing on this machine, as the end of a sentence; ``None`` if it can."""
+        """Why the executor can run nothing on this machine, as a clause; ``None`` if it can."""
         return None
 
     def check_arrays(self, kinds: Sequence[tuple[Any, tuple[int, ...], tuple[int, ...]]]) -> Callable[..., Any] | None:
-        """A function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape, strides), and is
-        quicker than Python at that; ``None`` if the executor has none."""
+        """A fast function that returns ``None`` unless its arguments are ndarrays of these ``kinds`` (dtype, shape,
+        strides); ``None`` if the executor has none.
+        """
         return None
 
 
 class OperatorExecutor(Executor):
-    """An executor that runs single operations; ``name`` and ``version`` are any texts, the first one's own;
-    ``options`` are among those that a subclass declares.
+    """An executor that runs single operations. ``name`` is a unique string, ``version`` any string; ``options`` are
+    among those that a subclass declares.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import OperatorExecutor
@@ -262,13 +267,13 @@ class OperatorExecutor(Executor):
         namespace: Namespace | None = None,
         printer: Any = None,
     ) -> Symbol:
-        """A new operation that this executor runs as ``fn``: a symbol that jitted functions call. Rules that an operation of the same id
-        had, of another executor of this name, are forgotten.
+        """Makes an operation that this executor runs as ``fn``: a symbol that jitted functions call. Rules of an
+        earlier operation with the same id, of another executor of this name, are deleted.
 
         Args:
             name: what programs print; part of the symbol's id, ``"<executor>.<name>"``.
             like: a function that says what the operation computes, in terms of other operations. It takes proxies. The operation
-                is then differentiable, other executors can run its parts, and ``vmap`` opens it.
+                is then differentiable, other executors can run its parts, and ``vmap`` decomposes it.
             meta: a function from proxies to proxies of the results' shapes and dtypes, instead of ``like``. The operation is then
                 opaque: it has a gradient once :func:`tnp.register_grad` gives it one.
             fn: takes and returns arrays: tensors for tensors, ndarrays for ndarrays.
@@ -337,18 +342,18 @@ class OperatorExecutor(Executor):
         grad_transform: Callable[..., Any] | None = None,
         in_place: Symbol | None = None,
     ) -> None:
-        """Says that this executor runs an operation. Registering again replaces what was registered, and functions compiled
-        with this executor compile anew at their next call.
+        """Makes this executor claim an operation. Registering again replaces the earlier registration, and functions
+        compiled with this executor compile again at their next call.
 
         Args:
             symbol_or_id: the operation: a symbol (``tnp.lang.numpy.multiply``, ``prims.add``) or its id (``PrimIDs.ADD``,
                 ``"numpy.multiply"``, ``"torch.nn.functional.cross_entropy"``).
             op: one of this executor's operators, called with the very arguments of the operation.
             checker: takes the arguments, proxies for arrays, and says whether this executor may run them; the next executor is
-                asked if not. A :class:`Refusal` is a "no" with its reason. It sees no data. A Python number among the arguments may be asked for its value, which the program
-                is then compiled for.
+                tried if not. A :class:`Refusal` is a "no" with its reason. It sees no data. It may read the value of a Python number among
+                the arguments; a guard then makes the program valid for this value only.
             execution_transform: instead of ``op``, a function that is traced in the operation's place, after gradients have been
-                taken. What it calls is claimed in its turn, by whichever executor takes it.
+                taken. Executors then claim the operations that it calls.
             grad_transform: the operation's gradient rule where this executor is in use, as :func:`tnp.register_grad` takes one.
             in_place: instead of ``op``, for operations that change their first argument: the operator that does.
 
@@ -387,19 +392,21 @@ class OperatorExecutor(Executor):
         registrations.note(f"the executor {self.name} has another implementation", lambda f: any(map(f.uses, users)))
 
     def implementation_of(self, sym: Symbol) -> Implementation | None:
-        """How this executor runs ``sym``; ``None`` if it does not. A variant runs what the executor runs that it is one of, if
-        nothing else was registered for it. Subclasses may look further than the tables."""
+        """The implementation of ``sym``; ``None`` if there is none. A variant uses the implementations of its executor
+        unless it has its own. Subclasses may add others.
+        """
         found = self.implementations.get(sym.id)
         return found if found is not None or self.plain is self else self.plain.implementation_of(sym)
 
 
 @dataclass(frozen=True)
 class Region:
-    """Part of a program that a fusing executor takes: its ``bound_symbols`` in order, what they read (``inputs``), and what is needed of
-    them (``outputs``), as proxies.
+    """A part of a program for a fusing executor: its ``bound_symbols`` in order, the proxies that they read
+    (``inputs``), and those of their results that are read outside (``outputs``).
 
-    ``stores``, ``run_singly`` and ``whole`` are for executors whose regions write to their inputs: where an output will be stored, what
-    runs the region where its fuser cannot, and whether it is all of the program. An example is at :class:`FusionExecutor`.
+    ``stores``, ``run_singly`` and ``whole`` are for executors whose regions write to their inputs: the destination of
+    an output, the unfused fallback, and whether the region is the whole program. An example is at
+    :class:`FusionExecutor`.
     """
 
     bound_symbols: tuple[BoundSymbol, ...]
@@ -418,9 +425,10 @@ class Region:
 class Fused:
     """A compiled region that writes to some of its inputs.
 
-    ``updates`` gives for an output the input in whose memory it is, which must have its shape and dtype: whoever calls ``function`` makes
-    sure that nobody needs what was there. ``function`` returns the other outputs: a tuple, or the one, or ``None``. ``describe`` tells
-    :func:`tnp.explain` what was compiled; ``takes_out`` is for a region of one output that can be computed into given memory.
+    ``updates`` maps an output to the input whose memory it reuses, which must have its shape and dtype: the caller of
+    ``function`` guarantees that the old contents are dead. ``function`` returns the other outputs: a tuple, a single
+    one, or ``None``. ``describe`` returns the text for :func:`tnp.explain`; ``takes_out`` is for a region of one output
+    that can be computed into given memory.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import Fused, FusionExecutor
@@ -451,8 +459,8 @@ class Fused:
 
 
 class FusionExecutor(Executor):
-    """An executor of a ``name`` and a ``version`` that compiles regions: runs of operations, as one callable each. Subclasses define
-    :meth:`can_fuse` and :meth:`fuse`, and may declare ``options``.
+    """An executor, with a ``name`` and a ``version``, that compiles each region of operations to one callable.
+    Subclasses define :meth:`can_fuse` and :meth:`fuse`, and may declare ``options``.
 
     >>> import numpy as np, tnp
     >>> from tnp.extend import FusionExecutor
@@ -480,26 +488,29 @@ class FusionExecutor(Executor):
     region_limit = 256
     #: its code reports floating-point errors as NumPy does, so it may not compute what the program does not
     reports_errors = False
-    #: operations of which none reads another's results may stand in one region
+    #: regions may be disconnected: operations without common values may share one
     allow_disconnected = True
     #: its regions may be :class:`Fused` with updates
     updates_inputs = True
 
     def can_fuse(self, bsym: BoundSymbol) -> bool | Refusal:
-        """Whether the executor can compile the operation ``bsym`` as part of a region; a :class:`Refusal` says why not.
-        ``NotImplementedError`` unless a subclass says."""
+        """Whether the executor can compile the operation ``bsym`` as part of a region; a :class:`Refusal` gives the
+        reason if not. Raises ``NotImplementedError`` unless a subclass overrides it.
+        """
         raise NotImplementedError
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Whether it is better to open the operation ``bsym``, which the executor cannot compile, for parts that it can, than to leave
-        it whole to executors behind this one."""
+        """Whether the operation ``bsym``, which the executor cannot compile, should be decomposed into parts that it can compile,
+        instead of being left whole to the next executors."""
         return False
 
     def region_key(self, bsym: BoundSymbol) -> Hashable:
-        """What operations have in common that may stand in one region: equal for ``bsym`` and all others in it."""
+        """The key of the operation ``bsym``: all operations of a region have equal keys."""
         return None
 
     def fuse(self, region: Region, name: str) -> Callable[..., Any] | Fused | None:
-        """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused` one; ``None`` to leave the
-        region to others. Programs call it by ``name``. ``NotImplementedError`` unless a subclass says."""
+        """A callable from the region's inputs to the tuple of its outputs, or a :class:`Fused`; ``None`` leaves the
+        region to other executors. Programs call it by ``name``. Raises ``NotImplementedError`` unless a subclass
+        overrides it.
+        """
         raise NotImplementedError

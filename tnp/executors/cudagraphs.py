@@ -1,16 +1,17 @@
 """CUDA graphs: finished programs of CUDA tensors, captured once and replayed, so that a call costs one launch.
 
-``tnp.jit(f, cudagraphs=True)`` puts a :class:`Captured` around each program (of one that is differentiated, around the forward and the
-backward program). Its first call for a set of numbers and devices runs the program as it is, which compiles kernels and fills caches; the second one
-captures; all others replay:
+``tnp.jit(f, cudagraphs=True)`` wraps each program in a :class:`Captured` (for a differentiated program, the forward and the backward program). Its first call for a set of numbers and devices runs the program without a graph, which compiles kernels and fills caches. The second call captures; later calls replay:
 
-- An input whose memory is where it was at the call before, as a parameter's is, is read and written there; a call that has it elsewhere captures anew.
-  Other inputs have a buffer into which each call copies, and out of which it copies what the program wrote.
-- Results are copies: the memory that a graph writes is its own, and the next replay's.
-- The graphs of one stream share a pool of memory. Their results are kept, so no graph uses another's for its own.
-- Random numbers come from torch's generator of the device, whose state torch registers with the graph: a replay draws what a call would have.
+- An input whose memory has not moved since the previous call, such as a parameter, is read and written in place; a call
+  with other memory captures again. Other inputs have a buffer: each call copies into it, and copies back what the
+  program wrote.
+- Results are copies, because the next replay overwrites the memory of the graph.
+- The graphs of one stream share a pool of memory. Their results are kept alive, so no graph overwrites another's.
+- Random numbers come from torch's generator of the device, whose state torch registers with the graph: a replay draws
+  the same numbers as a call.
 
-What needs the host while it runs cannot be captured, and runs as it is: see :func:`why_not`. :meth:`Captured.describe` says so.
+A program that needs the host while it runs cannot be captured, and runs without a graph: see :func:`why_not`.
+:meth:`Captured.describe` reports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The executors there are, those used by default, and those that always stand behind.
+"""The registry of executors, and the lists of default and always executors.
 
-Executors come from three places: tnp's own, which are imported when they are first asked for; packages, which name theirs
-under the entry point group :data:`GROUP`, loaded when first asked for, too; and :func:`register_executor`.
+Executors come from three sources: tnp's own, imported at first use; packages, which name theirs under the entry point
+group :data:`GROUP`, also loaded at first use; and :func:`register_executor`.
 """
 
 from __future__ import annotations
@@ -90,12 +90,12 @@ _of_device: dict[str, list[str | Executor]] = {"cuda": ["triton"]}
 
 
 def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
-    """Makes an executor known by its name, so that ``tnp.jit(executors=["its name"])`` finds it, and returns it.
+    """Registers an executor by its name, so that ``tnp.jit(executors=["its name"])`` finds it, and returns it.
 
     Its variants are found by its name, and are not registered themselves.
 
-    Raises ``ValueError`` if the name is that of another executor, unless ``replace`` is true, or that of one of tnp's own, or if it has
-    options in brackets, and ``TypeError`` for what is no executor.
+    Raises ``ValueError`` if another executor has the name, unless ``replace`` is true, if one of tnp's own has it, or
+    if the name has options in brackets, and ``TypeError`` for an object that is not an executor.
 
     >>> from tnp.extend import OperatorExecutor, deregister_executor, get_executor, register_executor
     >>> ex = register_executor(OperatorExecutor("mine"))
@@ -125,11 +125,12 @@ def register_executor(executor: Executor, *, replace: bool = False) -> Executor:
 
 
 def deregister_executor(name_or_executor: str | Executor) -> None:
-    """Forgets an executor (``name_or_executor``), as a default and an always-executor, too. Unknown names are ignored; tnp's own cannot be forgotten.
+    """Removes an executor (``name_or_executor``) from the registry, and from the default and always executors. Unknown
+    names are ignored; tnp's own cannot be removed.
 
-    Functions that were given its name, or compiled with it by default, do without it from their next call on; for the first that is a
-    ``ValueError``. Those that were given the executor itself keep it. Raises ``ValueError`` for one of tnp's own. An example is at
-    :func:`register_executor`.
+    Functions that use it by default compile without it at their next call; functions that named it raise
+    ``ValueError``. Functions that were given the executor object keep it. Raises ``ValueError`` for one of tnp's own.
+    An example is at :func:`register_executor`.
     """
     name = _name(name_or_executor)
     if plain_name(name) in _OWN:
@@ -144,11 +145,11 @@ def deregister_executor(name_or_executor: str | Executor) -> None:
 
 
 def get_executor(name: str) -> Executor | None:
-    """The executor of that name, imported or loaded from the package that has it; ``None`` if there is none here. Options in brackets
-    behind the name, in any order, name a variant (:meth:`Executor.with_options`).
+    """The executor of that name, imported or loaded from its package; ``None`` if there is none. Options in brackets
+    after the name, in any order, name a variant (:meth:`Executor.with_options`).
 
-    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs, cannot be loaded, and
-    ``ValueError`` for options that the executor does not have.
+    Raises :class:`~tnp.ExtensionError` if an installed package's executor, or the package that one of tnp's own needs,
+    cannot be loaded, and ``ValueError`` for options that the executor does not have.
 
     >>> import tnp
     >>> tnp.extend.get_executor("numpy"), tnp.extend.get_executor("abacus"), tnp.extend.get_executor("llvm[everything]")
@@ -216,8 +217,8 @@ def _load(entry: EntryPoint, *others: EntryPoint) -> Executor:
 
 
 def get_all_executors() -> tuple[Executor, ...]:
-    """Every executor known: tnp's own that can be imported here, those of installed packages, which are loaded for it, and those
-    registered.
+    """All known executors: tnp's own that can be imported here, those of installed packages, which are loaded, and
+    registered ones.
 
     Warns of packages whose executor cannot be loaded, with the reason; the others are returned.
 
@@ -293,7 +294,7 @@ def _unavailable(executor: Executor) -> str | None:
     try:
         return executor.unavailable()
     except Exception as error:  # of an extension, which the list of all must not fail for
-        return f"asking whether it is available raised {error!r}"
+        return f"its availability check raised {error!r}"
 
 
 def packages() -> dict[str, str]:
@@ -311,7 +312,7 @@ def packages() -> dict[str, str]:
 
 
 def get_default_executors() -> tuple[Executor, ...]:
-    """The executors that ``jit`` uses where it is given none: llvm, if nobody has set others.
+    """The executors that ``jit`` uses without the argument ``executors``: llvm, unless others were set.
 
     >>> import tnp
     >>> tnp.get_default_executors()
@@ -332,7 +333,7 @@ def get_device_executors(kinds: Iterable[str]) -> tuple[Executor, ...]:
 
 
 def get_always_executors(languages: Iterable[str] | None = None) -> tuple[Executor, ...]:
-    """The executors behind all others: whatever they refuse, nobody runs.
+    """The executors after all others: an operation that they do not support is an error.
 
     With ``languages``, without those for values of languages that are not among these: torch's, where there are no tensors.
 
@@ -363,9 +364,10 @@ def _found(listed: Iterable[str | Executor]) -> tuple[Executor, ...]:
 
 
 def set_default_executors(executors: Iterable[Executor | str]) -> None:
-    """Sets what ``jit`` uses where it is given none: executors or their names, in order of priority.
+    """Sets the executors that ``jit`` uses by default: executors or their names, in order of priority.
 
-    Functions compiled for others compile anew at their next call. Raises ``ValueError`` for unknown names.
+    Functions compiled with the earlier defaults compile again at their next call. Raises ``ValueError`` for unknown
+    names.
 
     >>> import tnp
     >>> tnp.set_default_executors(["numpy"])
@@ -389,15 +391,17 @@ def add_default_executor(executor: Executor | str) -> None:
 
 
 def remove_default_executor(executor: Executor | str) -> None:
-    """Takes an executor out of the defaults. Raises ``ValueError`` for an unknown name. An example is at
-    :func:`add_default_executor`."""
+    """Removes an executor from the defaults. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`.
+    """
     _set(_default, _without(_default, executor))
 
 
 def set_always_executors(executors: Iterable[Executor | str]) -> None:
-    """Sets the ``executors``, or their names, that stand behind all others, in order of priority. Raises ``ValueError`` for unknown names.
+    """Sets the always ``executors``, by object or name, in order of priority. Raises ``ValueError`` for unknown names.
 
-    Without ``python`` nobody runs arithmetic on numbers, without ``numpy`` and ``torch_functions`` nobody what only the libraries do.
+    Without ``python`` no executor runs arithmetic on numbers; without ``numpy`` and ``torch_functions`` none runs
+    operations that only the libraries have.
 
     >>> from tnp.extend import get_always_executors, set_always_executors
     >>> before = get_always_executors()
@@ -410,14 +414,16 @@ def set_always_executors(executors: Iterable[Executor | str]) -> None:
 
 
 def add_always_executor(executor: Executor | str) -> None:
-    """Puts an executor before the others that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
-    :func:`add_default_executor`, which this is called as."""
+    """Puts an executor before the other always executors. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`, which has the same arguments.
+    """
     _set(_always, [*resolve([executor]), *_without(_always, executor)])
 
 
 def remove_always_executor(executor: Executor | str) -> None:
-    """Takes an executor out of those that stand behind all. Raises ``ValueError`` for an unknown name. An example is at
-    :func:`add_default_executor`."""
+    """Removes an executor from the always executors. Raises ``ValueError`` for an unknown name. An example is at
+    :func:`add_default_executor`.
+    """
     _set(_always, _without(_always, executor))
 
 

@@ -1,14 +1,15 @@
-"""The sdpa executor: attention by torch's fused kernels, each by its name, with the kernel's own gradient.
+"""The sdpa executor: torch's fused attention kernels, each called by name, with its own gradient.
 
 ``F.scaled_dot_product_attention`` is claimed for
 
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
-- ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than queries;
-- tnp's own kernels (:mod:`tnp.executors.shared.cpu_kernels.attention` and ``attention_backward``) on the CPU: single precision, no mask, where the
-  processor has vectors of 512 bits;
+- ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than
+  queries;
+- tnp's own kernels (:mod:`tnp.executors.shared.cpu_kernels.attention` and ``attention_backward``) on the CPU: single
+  precision, no mask, on processors with 512-bit vectors;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
-What a program runs is thus seen in its trace, and what is saved for the backward is a logarithm a row, not the weights.
+So the trace shows the kernel, and the backward pass saves one logarithm per row instead of the weights.
 """
 
 from __future__ import annotations

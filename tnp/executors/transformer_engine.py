@@ -1,10 +1,11 @@
-"""The transformer_engine executor: ``F.linear`` in 8-bit floating point, by NVIDIA's Transformer Engine, with its own gradient.
+"""The transformer_engine executor: ``F.linear`` in 8-bit floating point, by NVIDIA's Transformer Engine, with its own
+gradient.
 
-Inputs, weights and cotangents are quantised as Transformer Engine's recipe of the moment says (``te.autocast``, or the device's default), so
-results are those of 8-bit products, not eager's: the executor is used where it is named. What a delayed recipe remembers between calls, the
-largest elements so far, is kept for each place of a program where a linear layer stands.
+Transformer Engine's current recipe (``te.autocast``, or the device's default) quantises inputs, weights and cotangents.
+Results are those of 8-bit products, not eager's, so the executor is used only if it is named. The state of a delayed
+recipe between calls, the largest elements so far, is kept per linear layer of a program.
 
-Nothing 8-bit is saved for the backward: input and weight are quantised again there.
+The backward pass saves no 8-bit values: it quantises input and weight again.
 """
 
 from __future__ import annotations

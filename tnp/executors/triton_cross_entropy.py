@@ -1,11 +1,11 @@
 """The Triton executor of cross entropy: one kernel for ``torch.nn.functional.cross_entropy`` of classes.
 
-A program of the kernel computes the loss of one row of logits: the largest logit, then the sum of exponentials relative to it, block by
-block, as in the numerically safe softmax; class weights, label smoothing and an index to ignore follow torch. The reduction is
-torch's. Of each row the logarithm of its sum of exponentials is kept, from which a second kernel computes the gradient, the only thing of the
-size of the logits that is written.
+Each program of the kernel computes the loss of one row of logits: the largest logit, then the sum of exponentials
+relative to it, block by block, as in the numerically safe softmax. Class weights, label smoothing and an ignored index
+follow torch. torch computes the reduction. The logarithm of each row's sum of exponentials is saved; a second kernel
+computes the gradient from it, the only output as large as the logits.
 
-It runs on CUDA, and on the CPU where Triton interprets (``TRITON_INTERPRET=1``). Written with :mod:`tnp.extend` alone.
+It runs on CUDA, and on the CPU under ``TRITON_INTERPRET=1``. It uses :mod:`tnp.extend` alone.
 """
 
 from __future__ import annotations

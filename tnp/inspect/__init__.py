@@ -1,7 +1,7 @@
-"""Looking inside: what a function can be compiled to, where its time goes, its traces as pictures.
+"""Inspection: what a function compiles to, where its time goes, and drawings of its traces.
 
-``examine`` says what of a function tnp compiles, ``explain`` what a jitted function was compiled to, ``profile`` how long its operations take, ``draw`` draws
-a trace, of which :func:`tnp.last_traces` has one for each pass.
+``examine`` shows what of a function tnp can compile, ``explain`` what a jitted function was compiled to, and
+``profile`` the times of its operations. ``draw`` draws a trace; :func:`tnp.last_traces` has one per pass.
 """
 
 from tnp.inspect.draw import draw

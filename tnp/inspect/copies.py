@@ -1,4 +1,4 @@
-"""Copies of arguments that lie in memory as the arguments do, so that what is compiled for the ones fits the others."""
+"""Copies of arguments with the arguments' memory layout, so that the same programs are valid for them."""
 
 from __future__ import annotations
 

@@ -154,14 +154,14 @@ def _shown(x: Any) -> str:
 
 
 def draw(trace: Trace, path: str | os.PathLike[str] | None = None) -> str:
-    """The graph of a trace, as text in graphviz's language; written to ``path``, if given, as text or as a picture.
+    """Draws a trace as a graph, in graphviz's language; writes it to ``path``, if given, as text or as a picture.
 
-    Operations are boxes, coloured by their executor, values are arrows, fusions, loops and branches are frames around their operations.
-    ``path`` ending in ``.dot`` or ``.gv`` gets the text. Any other ending (``.svg``, ``.png``, ``.pdf``) names a format of graphviz's
-    program ``dot``, which draws it; where that is not installed, the text is written to the same name ending in ``.dot``, with a
-    ``UserWarning``. Source: the DOT language of Graphviz.
+    Operations are boxes, coloured by their executor; values are arrows; fusions, loops and branches are frames around
+    their operations. For a ``path`` ending in ``.dot`` or ``.gv``, the text is written. Any other ending (``.svg``,
+    ``.png``, ``.pdf``) is a format of graphviz's program ``dot``, which draws the picture; if it is not installed, the
+    text is written to the same name ending in ``.dot``, with a ``UserWarning``. Source: the DOT language of Graphviz.
 
-    Raises ``OSError`` where the file cannot be written, ``ValueError`` for a format that ``dot`` does not know.
+    Raises ``OSError`` if the file cannot be written, ``ValueError`` for a format that ``dot`` does not know.
 
     >>> import numpy as np, tnp
     >>> f = tnp.jit(lambda x: np.sin(x) + 1)

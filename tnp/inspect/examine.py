@@ -1,4 +1,4 @@
-"""What of a function tnp compiles, said before it is used."""
+"""``examine``: what of a function tnp can compile."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ __all__ = ["Examination", "examine"]
 
 @dataclass
 class Examination:
-    """What :func:`examine` found; prints as text. An example is at :func:`examine`.
+    """The result of :func:`examine`; prints as text. An example is at :func:`examine`.
 
-    ``name`` is the function's; ``operations`` counts the operations of the trace, as they are written there; ``unsupported`` has the functions without a definition
-    and the lines of the user's that call them, one an occurrence: they run as they are (*opaque calls*), or, where ``eager_reason`` or
-    ``error`` says that there is no trace, are in the way of one. ``executors`` counts the statements of the program by executor.
+    ``name`` is the function's. ``operations`` counts the operations of the trace, by their printed names.
+    ``unsupported`` has the functions without a definition and the user's lines that call them, one per occurrence: they
+    are *opaque calls*, or, if ``eager_reason`` or ``error`` says that there is no trace, they prevent one.
+    ``executors`` counts the statements of the program by executor.
     """
 
     name: str
@@ -67,15 +68,15 @@ class Examination:
 
 
 def examine(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Examination:
-    """Says what of ``function`` tnp compiles for these arguments: if it can be traced, nothing runs but what
-    Python needs values of (see ``specialisations`` of :func:`tnp.jit`), without effects.
+    """Shows what of ``function`` tnp can compile for these arguments. If it can be traced, only value guards run (see
+    ``specialisations`` of :func:`tnp.jit`), without effects.
 
-    If it cannot, the function is called once, eagerly, with copies of the arguments, and the functions of NumPy and torch that it calls on
-    what comes from them are noted: ``unsupported`` then has all that lack a definition, not only the first that is met. What the function
-    does besides computing (printing, writing files, changing globals) happens then.
+    If it cannot, the function is called once, eagerly, with copies of the arguments, and the functions of NumPy and
+    torch that it calls on them and on derived values are recorded: ``unsupported`` then has all that lack a definition,
+    not only the first. The function's side effects (printing, writing files, changing globals) happen then.
 
-    Returns an :class:`Examination`, which prints as text. Raises ``TypeError`` for arguments that the function does not take; errors of
-    the function itself are told as ``error``.
+    Returns an :class:`Examination`, which prints as text. Raises ``TypeError`` for arguments that do not match the
+    function's signature; errors of the function itself are reported as ``error``.
 
     >>> import numpy as np, tnp
     >>> found = tnp.examine(lambda x: np.i0(np.sin(x)) + 1, np.ones(3))
@@ -141,7 +142,7 @@ def _watch(call: Callable[[Any], Any], values: tuple[Any, ...], found: Examinati
 
 
 class _Watched(np.ndarray[Any, Any]):
-    """An array that tells of the functions of NumPy that are called on it, or on what they give."""
+    """An array that records the NumPy functions that are called on it, or on their results."""
 
     called: Callable[[Any, str], None]
 

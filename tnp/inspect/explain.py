@@ -1,4 +1,4 @@
-"""What a jitted function was compiled to, as text."""
+"""``explain``: what a jitted function was compiled to, as text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPAQUE = {"opaque": "np", "torch_opaque": "torch"}
 
 
 class Explanation(str):
-    """A text that shows itself as it is in an interactive session. An example is at :func:`explain`."""
+    """A string that an interactive session shows as it prints. An example is at :func:`explain`."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def _claims(traces: list[Trace]) -> list[str]:
     refusals = dict.fromkeys(found for t in (traces[0], traces[-1]) for found in REFUSALS.of(t))
     for executor, operation, reason, location in refusals:
         where = f" at {location}" if isinstance(location, UserLocation) else ""
-        lines.append(f"{executor} refused {operation}: {reason}{where}")
+        lines.append(f"{executor} does not support {operation}: {reason}{where}")
     for b in traces[0].bound_symbols:
         kind, _, function = b.sym.id.partition(".") if isinstance(b.sym.id, str) else ("", "", "")
         if kind in OPAQUE and OpTags.RANDOM not in b.sym.tags:

@@ -1,4 +1,4 @@
-"""Where the time of a compiled program goes: a pass puts a clock around each of its statements."""
+"""``profile``: the times of a compiled program, measured by a pass that times each statement."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ MOST_EVENTS = 100_000
 
 @dataclass
 class Row:
-    """One statement of the program, and how long its executions took: an operation, a fusion, a loop with all in it.
+    """One statement of the program, and the time of its executions: an operation, a fusion, a loop with its body.
 
-    ``depth`` counts the loops and branches around it; ``operations`` are those that a fusion is made of. ``phase`` is ``"forward"`` or
-    ``"backward"`` in programs whose results are differentiated, which are two.
+    ``depth`` counts the loops and branches around it; ``operations`` are those in a fusion. ``phase`` is ``"forward"``
+    or ``"backward"`` in programs whose results are differentiated.
     """
 
     name: str
@@ -54,11 +54,12 @@ class Row:
 
 @dataclass
 class Profile:
-    """How long a function's program takes, a row a statement. Prints as a table; times include some 0.1 µs for the clock. An example is at
-    :func:`profile`.
+    """The times of a function's program, one row per statement. Prints as a table; times include some 0.1 µs for the
+    clock. An example is at :func:`profile`.
 
-    ``name`` is the function's, ``rows`` are the statements in order; ``seconds`` is all that ``calls`` calls took, guards and unpacking of
-    arguments included; ``eager_reason`` is why there are no rows, and ``events`` what :meth:`chrome_trace` shows.
+    ``name`` is the function's, ``rows`` are the statements in order. ``seconds`` is the total time of ``calls`` calls,
+    including guards and unpacking of arguments. ``eager_reason`` is why there are no rows, and ``events`` are the data
+    of :meth:`chrome_trace`.
     """
 
     name: str
@@ -134,7 +135,7 @@ class Profile:
 
 
 class _Clock:
-    """What an instrumented program calls before and after each statement."""
+    """The functions that an instrumented program calls before and after each statement."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -199,20 +200,22 @@ def _row(bsym: BoundSymbol, phase: str, depth: int) -> Row:
 
 
 def profile(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Profile:
-    """Measures the statements of the program that ``function`` is compiled to for these arguments.
+    """Measures the statements of the program of ``function`` for these arguments.
 
-    ``function`` is jitted if it is not yet. It is called twice first, so that all is compiled, then for a tenth of a second, at most
-    1000 times, each time with copies of the arguments (arrays in the same memory layouts), which therefore stay as they are; other
-    effects (closures, objects, printing) happen at every call. Operations on a GPU are measured until they have been launched.
+    ``function`` is jitted if it is not yet. It is called twice first, so that everything is compiled, then for a tenth
+    of a second, at most 1000 times, each time with copies of the arguments (arrays with the same memory layouts), so
+    the arguments do not change; other effects (closures, objects, printing) happen at every call. Operations on a GPU
+    are measured until their launch.
 
-    Of a program whose results are differentiated both ways are measured, the backward program with ones for cotangents (of those results
-    whose gradients were asked for first, else of all); what torch's autograd takes between them is not, and no tensor gets a ``grad``.
+    For a program whose results are differentiated, both programs are measured, the backward program with ones as
+    cotangents (of the results whose gradients were computed first, otherwise of all). The overhead of torch's autograd
+    is not included, and no tensor gets a ``grad``.
 
-    Returns a :class:`Profile`, which prints as a table; its ``rows`` have the figures, ``save("f.json")`` writes a Chrome trace. A call
-    that runs eagerly has no rows, only a time and the reason.
+    Returns a :class:`Profile`, which prints as a table; its ``rows`` have the times, ``save("f.json")`` writes a Chrome
+    trace. A call that runs eagerly has no rows, only a time and the reason.
 
-    Raises what the function raises, ``TraceError`` for what tnp does not compile, and ``RuntimeError`` where copies of the arguments are
-    not of their kind.
+    Raises the function's errors, ``TraceError`` if tnp cannot compile it, and ``RuntimeError`` if copies of the
+    arguments do not match the guards.
 
     >>> import numpy as np, tnp
     >>> found = tnp.profile(lambda x: np.sort(np.sin(x) + 1), np.zeros((100, 100)))

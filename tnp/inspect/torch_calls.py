@@ -1,4 +1,4 @@
-"""Which functions of torch a program calls that the torch language lacks."""
+"""The torch functions that a program calls and the torch language lacks."""
 
 from __future__ import annotations
 

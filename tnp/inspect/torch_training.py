@@ -1,4 +1,4 @@
-"""Programs whose results are differentiated, run both ways without torch's autograd, so that each way can be measured."""
+"""Forward and backward programs, run without torch's autograd, so that each can be measured."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The languages that users write: NumPy's and torch's functions and methods, in terms of the core language."""
+"""The user languages: functions and methods of NumPy and torch, in terms of the core language."""

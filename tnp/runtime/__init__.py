@@ -1,1 +1,1 @@
-"""Services of the process: locks that survive forks, logs, the disk cache, memory."""
+"""Process-wide services: fork-safe locks, logs, the disk cache, memory, threads."""

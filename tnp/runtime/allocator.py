@@ -1,19 +1,20 @@
-"""Memory for large arrays that is used again, instead of going back to the operating system with each array.
+"""A pool that reuses the memory of large arrays, instead of returning it to the operating system with each array.
 
-Fresh memory is slow: the operating system clears every page of it when it is first touched, which takes longer than a
-kernel takes to fill it. So arrays from :func:`empty`, and the launcher's outputs, belong to a *memory handler* (NEP 49)
-that keeps the blocks of arrays that are gone, and gives them out for the next request of nearly that size. From
-:data:`HUGE` bytes on, blocks consist of huge pages where the system has them.
+Fresh memory is slow: the operating system clears each page at its first use, which takes longer than a kernel takes to
+fill it. So arrays from :func:`empty`, and the launcher's outputs, belong to a *memory handler* (NEP 49). It keeps the
+blocks of freed arrays and reuses them for requests of nearly the same size. From :data:`HUGE` bytes on, blocks consist
+of huge pages if the system has them.
 
-The handler is native code, since NumPy frees arrays from any thread, and when the interpreter is almost gone. It is never
-in force: ``PyDataMem_SetHandler`` would change the thread's context, where changing it back can fail. Instead such an array
-is made around its memory, and given it to own, by the fields that NumPy itself would have set.
+The handler is native code, because NumPy frees arrays from any thread, and during the shutdown of the interpreter. It
+is never installed: ``PyDataMem_SetHandler`` would change the thread's context, and changing it back can fail. Instead
+such an array is created around its memory, and becomes its owner through the fields that NumPy itself would set.
 
-Each block has a header of 64 bytes before its data: where what was obtained from the system begins, its length if it was
-mapped (0: it comes from ``malloc``), and the capacity. Free blocks stand in a table of :data:`ENTRIES` entries behind a
-lock that nobody waits for: who does not get it goes on as if there were no pool.
+Each block has a header of 64 bytes before its data: the address of the system's allocation, its length if it was mapped
+(0: it comes from ``malloc``), and the capacity. Free blocks are in a table of :data:`ENTRIES` entries behind a
+try-lock: a thread that does not get it bypasses the pool.
 
-``TNP_POOL_MB`` bounds what the pool keeps, in MB; 0 switches it off. The default is a sixteenth of the memory, 1024 at most.
+``TNP_POOL_MB`` limits the size of the pool, in MB; 0 disables it. The default is a sixteenth of the memory, at most
+1024.
 """
 
 from __future__ import annotations

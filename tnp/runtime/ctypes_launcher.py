@@ -1,4 +1,4 @@
-"""The launcher that needs no C API of Python: arguments are read and results are made by ctypes and NumPy."""
+"""A launcher without Python's C API: it reads arguments and allocates results by ctypes and NumPy."""
 
 from __future__ import annotations
 

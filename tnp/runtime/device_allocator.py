@@ -1,8 +1,8 @@
 """One pool of device memory for torch and CuPy.
 
-Each library keeps memory that was freed for its next arrays. Where both are used, what one keeps is not there for the other. CuPy can
-be given another allocator, and torch offers its own for that: CuPy's arrays are then memory of torch's pool, seen in torch's
-statistics, and given back to it when they are freed.
+Each library keeps freed memory for its own next arrays, which the other cannot use. torch offers its allocator to
+others, and CuPy accepts one. So CuPy's arrays use torch's pool, appear in torch's statistics, and return their memory
+to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _allocators: list[Any] = []
 
 
 def share_with_torch() -> bool:
-    """Lets CuPy take memory from torch's pool from now on, in all threads; whether it does. Asking again changes nothing.
+    """Lets CuPy take memory from torch's pool from now on, in all threads; whether it does. A second call changes nothing.
 
     Arrays that exist stay where they are, and an allocator that the user has given CuPy stays, too: only CuPy's own default pool is
     replaced. Raises ``ImportError`` where one of the libraries is missing.

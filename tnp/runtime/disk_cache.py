@@ -1,17 +1,18 @@
-"""What was compiled, on disk, so that a program's second run does not compile: machine code, and users' functions with hooks in them.
+"""The disk cache: machine code, and user functions with hooks, so that a program's second run does not compile.
 
-One file an object, named by the hash of everything that went into it. What is loaded gets executed, so
+One file per object, named by the hash of its inputs. Loaded files are executed, so
 
-- the folder must belong to the user and be writable by no one else, and so must each file, which is looked at once it is open. It is opened
-  without following a link and without waiting, so that a pipe in its place hangs nobody;
-- a file must carry the digest of its name and content under the user's *key*, 32 random bytes that only the user can read. What is truncated,
-  damaged, renamed, forged, or copied from someone else counts as absent.
+- the folder must belong to the user and be writable by no one else, and so must each file, which is checked after it is
+  opened. Files are opened without following links and without blocking, so a pipe in place of a file cannot hang a
+  process;
+- a file must carry the digest of its name and content under the user's *key*, 32 random bytes that only the user can
+  read. A file that is truncated, damaged, renamed, forged, or copied from another user counts as absent.
 
-The key lies outside of the folder, since whoever copies the folder would copy it, too: ``$XDG_STATE_HOME/tnp/key``, by default
-``~/.local/state/tnp/key`` (macOS: ``~/Library/Application Support/tnp/key``). It is made once. Where there is none and none can be made, or where
-others may read it, there is no disk cache.
+The key lies outside of the folder, because a copy of the folder would include it: ``$XDG_STATE_HOME/tnp/key``, by
+default ``~/.local/state/tnp/key`` (macOS: ``~/Library/Application Support/tnp/key``). It is created once. If no key can
+be created, or others may read it, there is no disk cache.
 
-Nothing here raises: a disk that is full, read-only or missing costs time, not results.
+No function here raises: a disk that is full, read-only or missing costs time, not results.
 
 Settings, read at each use: ``TNP_DISABLE_CACHE=1`` switches the cache off; ``TNP_CACHE_DIR`` is the folder;
 ``TNP_CACHE_SIZE`` is the size in MB past which the entries not used for longest are removed (256).
@@ -253,7 +254,7 @@ def key_file() -> str:
 
 
 def _configured() -> Path:
-    """The folder that the environment asks for, else the platform's place for caches."""
+    """The folder that the environment sets, otherwise the platform's place for caches."""
     chosen = os.environ.get("TNP_CACHE_DIR")
     if chosen:
         return Path(chosen).expanduser().absolute()

@@ -1,17 +1,19 @@
-"""Locks, and what becomes of them when the process is forked.
+"""Fork-safe locks.
 
-A forked child has the thread that forked, and no other. A lock that another thread held would never come free there, and what it was writing stays as
-it was at that moment. So all locks are made here, and are of two kinds.
+A forked child has only the thread that forked. A lock that another thread held would stay locked there, and its data
+stays in an intermediate state. So all locks are created here, and are of two kinds.
 
-- :func:`lock` is free in a child, unless the thread that forked holds it: that goes on holding it. So what is done under such a lock is of use wherever it
-  stops: the write that makes the rest known is the last one. (Python's objects are whole, as a thread loses the interpreter between two operations only.) What cannot be
-  written in such an order is put right by a function that :func:`in_child` was given.
-- :func:`lock_of_forks` is for what nobody can put right: the state of libraries in C++, modules that are half imported. Nobody forks while another thread holds one, so nothing
-  is done under it that runs the user's code or waits for a thread that may fork.
+- :func:`lock` is free in a child, unless the forking thread holds it, which then still holds it. So code under such a
+  lock must be valid wherever it stops: the last write publishes the result. (Python's objects are consistent, because a
+  thread releases the GIL only between two operations.) Data that cannot be written in this order is repaired by a
+  function registered with :func:`in_child`.
+- :func:`lock_of_forks` is for state that cannot be repaired: the state of C++ libraries, partly imported modules. A
+  fork waits while another thread holds one, so code under it must not run user code or wait for a thread that may fork.
 
-All of them may be taken again by the thread that has them.
+All of them are reentrant.
 
-Python 3.11's ``functools.cached_property`` has a lock, too, one for all objects, which a child would wait for; :class:`cached_property` has none.
+Python 3.11's ``functools.cached_property`` has a global lock, too, on which a child would hang;
+:class:`cached_property` has none.
 """
 
 from __future__ import annotations

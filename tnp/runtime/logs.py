@@ -1,13 +1,14 @@
-"""What the compiler tells of its work, through the standard ``logging``.
+"""Logs of the compiler, through the standard ``logging``.
 
 ========================  =====================================================================================
 ``tnp.compile``           programs and regions compiled, how long it took; calls found to run eagerly, and why
 ``tnp.guards``            what each new program is valid for; which guard failed when a function compiles again
-``tnp.claims``            which executor took each operation, and which refused it
+``tnp.claims``            which executor claimed each operation, and which do not support it
 ========================  =====================================================================================
 
-All is told at level ``DEBUG``; what is off costs a look at the level. ``TNP_LOG=compile,guards`` in the environment turns loggers on, and has
-them write to stderr where the program has set up no logging of its own; ``TNP_LOG=all`` turns on all three.
+All records have the level ``DEBUG``; a disabled logger costs one check of the level. ``TNP_LOG=compile,guards`` in the
+environment enables loggers, which write to stderr if the program has not set up logging; ``TNP_LOG=all`` enables all
+three.
 """
 
 from __future__ import annotations

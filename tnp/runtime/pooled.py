@@ -1,4 +1,4 @@
-"""Uninitialised arrays of large memory that is used again."""
+"""Uninitialised large arrays from the pool."""
 
 from __future__ import annotations
 

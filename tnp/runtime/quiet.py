@@ -1,7 +1,8 @@
-"""What one thread does without being heard: dry runs, whose warnings and logged errors are said by the real run, if at all.
+"""Silenced dry runs of one thread: the real run gives their warnings and logged errors, if any.
 
-``warnings.catch_warnings`` puts the filters of the whole process aside: of two threads that overlap, the one that leaves last would put back those
-of the other, and all would be silent from then on. Here there is one filter, which asks the thread that warns.
+``warnings.catch_warnings`` replaces the filters of the whole process: if two threads overlap, the last one to exit
+would restore the other's filters, and silence all threads from then on. Here there is one filter, which depends on the
+thread that warns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Exceptions that handlers of signals raise. Python calls a handler between any two instructions, so they belong to no line of the program."""
+"""Exceptions raised by signal handlers. Python runs handlers between any two instructions, so no line of the program
+raises them.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Parallel loops in native code, on the OpenMP runtime that the process already has.
 
-A second pool of threads beside torch's would compete with it for the cores, so kernels share torch's runtime when torch
-is loaded, another OpenMP runtime that some library brought along otherwise, and the system's when there is none. They
-reach it through ``GOMP_parallel``, which GNU's, LLVM's and Intel's runtimes all export. Without a runtime loops run on
-the calling thread.
+A second thread pool beside torch's would compete for the cores. So kernels use torch's OpenMP runtime if torch is
+loaded, otherwise another loaded OpenMP runtime, otherwise the system's. They call it through ``GOMP_parallel``, which
+GNU's, LLVM's and Intel's runtimes all export. Without a runtime, loops run on the calling thread.
 
 Kernels call the symbol that ``ensure_runtime`` defines:
 
@@ -16,7 +15,8 @@ It splits [0, n) into contiguous parts of equal size, at least ``grain`` each, o
   ``torch.set_num_threads`` hold;
 - leave room for parallel loops that other Python threads run at this moment.
 
-``tnp_parallel_from(body, context, first, n, grain)`` is the same for [first, first + n): a part of a long loop, after which Ctrl-C is looked for.
+``tnp_parallel_from(body, context, first, n, grain)`` is the same for [first, first + n): a part of a long loop, after
+which Ctrl-C is looked for.
 
 A loop inside a parallel region, of tnp's or of anyone's, runs on the thread it is in. So does every loop in a forked
 child: an OpenMP pool does not survive ``fork``, and waiting for its threads would hang.
@@ -132,7 +132,7 @@ serial:
   ret void
 }
 
-; one thread's part of a loop; the team may be smaller than was asked for
+; one thread's part of a loop; the team may be smaller than requested
 define internal void @part(ptr %loop) nounwind {
 entry:
   %body = load ptr, ptr %loop
@@ -186,7 +186,7 @@ class _State(ctypes.Structure):
 
 
 def _initial() -> int:
-    """The number of threads that the environment asks for, else the cores that the process may run on."""
+    """The number of threads that the environment sets, otherwise the cores that the process may run on."""
     # OMP_NUM_THREADS may be a list, a number for each level of nesting
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdecimal() and int(asked) > 0:

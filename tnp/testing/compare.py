@@ -1,4 +1,4 @@
-"""Comparing what tnp gives with what eager gives."""
+"""Comparison of tnp's results with eager's."""
 
 from __future__ import annotations
 

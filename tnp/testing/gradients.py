@@ -1,4 +1,4 @@
-"""Checking derivatives against differences of the function's values."""
+"""Checks of derivatives against finite differences."""
 
 from __future__ import annotations
 

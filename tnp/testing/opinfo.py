@@ -1,4 +1,4 @@
-"""OpInfos: descriptions of operations from which their tests are made."""
+"""OpInfos: descriptions of operations, from which their tests are generated."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class OpInfo:
 
 
 class _Registry:
-    """All OpInfos, by family: those of tnp itself, read in when first asked for, and those added.
+    """All OpInfos, by family: those of tnp itself, imported at first use, and those added.
 
     Iterating gives every OpInfo of tnp's NumPy language and prims. torch's operators are the family ``"torch"``, which is made of torch's
     own database (seconds to import) when it is asked for by name.

@@ -1,4 +1,4 @@
-"""Tests for pytest made of OpInfos, one a combination of operation, executor, device and dtype."""
+"""Generated pytest tests, one per combination of operation, executor, device and dtype."""
 
 from __future__ import annotations
 

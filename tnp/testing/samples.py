@@ -1,6 +1,6 @@
-"""Sample generators that fit many operations: 0-d, empty, broadcast and non-contiguous operands, special values.
+"""Sample generators for many operations: 0-d, empty, broadcast and non-contiguous operands, special values.
 
-They make arrays or tensors, whichever :meth:`~tnp.testing.OpInfo.make` makes.
+They generate arrays or tensors, with :meth:`~tnp.testing.OpInfo.make`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OpInfos of the torch language's elementwise functions, made from the table of elementwise operations.
+"""OpInfos of the torch language's elementwise functions, generated from the table of elementwise operations.
 
 torch's own database (``opinfos.family("torch")``) has more samples, and takes seconds to import.
 

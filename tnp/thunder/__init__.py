@@ -1,7 +1,7 @@
-"""The names that programs written for Lightning Thunder import, each of them something of tnp's.
+"""Lightning Thunder's names, each for an object of tnp.
 
-``import tnp.thunder as thunder`` instead of ``import thunder`` is the one line to change; or none, after :func:`install`. There is no logic
-here: docs/thunder.md says what maps to what, and what differs.
+``import tnp.thunder as thunder`` instead of ``import thunder`` is the only change to a program; after :func:`install`,
+none is needed. There is no logic here: docs/thunder.md lists the names and the differences.
 
 >>> import numpy as np
 >>> import tnp.thunder as thunder

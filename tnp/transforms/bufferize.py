@@ -1,11 +1,11 @@
-"""In-place reuse: the late pass that gives values memory.
+"""Bufferization: the late pass that assigns memory to values.
 
-Until here a program is in SSA form: an update makes a new value. This pass decides, per update, whether the new value can
-live in the old one's memory, because nothing reads the old one afterwards; if not, the old one is copied first. It then
-lets results be computed straight into the place where they are stored, and into operands that nobody needs any more.
+Before this pass a program is in SSA form: an update makes a new value. The pass decides for each update whether the new
+value can reuse the old one's memory, because nothing reads the old one afterwards. If not, the old one is copied first.
+Then results are computed directly in the memory where they are stored, or in the memory of dead operands.
 
-Memory is tracked by *root*: an argument, or what an operation allocated. Views have the root of what they look at; a
-result that may or may not be a view has several.
+Memory is tracked by *root*: an argument, or an allocation. A view has the root of its source; a result that may or may
+not be a view has several roots.
 """
 
 from __future__ import annotations
@@ -524,7 +524,7 @@ def _may_repeat(view: TensorProxy, source: TensorProxy) -> bool:
 
 
 def _is_large(a: TensorProxy, bounded: bool = False) -> bool:
-    """Whether an array is so large that reusing memory for it is cheaper than asking for new, or may be (``bounded``)."""
+    """Whether an array is so large that reusing memory for it is cheaper than allocating, or may be (``bounded``)."""
     most = [sizes.bound_or_none(n) if bounded or isinstance(n, int) else None for n in a.shape]
     return None not in most and math.prod(most) * a.dtype.itemsize >= REUSE_BYTES  # type: ignore[arg-type]
 

@@ -1,8 +1,8 @@
-"""Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of.
+"""Claiming: the first executor that supports an operation claims it; otherwise the operation is decomposed.
 
-An executor takes an operation whole, or, in its turn, because it runs every part of it: the order of the list is what decides, not
-how much an executor takes at once. Checkers and execution transforms are an extension's code; a number that they ask for is
-known to them, and the program then holds for this value only.
+An executor claims an operation whole, or by supporting all of its parts. The order of the list decides, not the size of
+what an executor claims. Checkers and execution transforms are extension code; if they read a number's value, the
+program is guarded by this value.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 
-#: executors that refused an operation and said why: executor, operation, reason, where
+#: reasons why executors do not support an operation: executor, operation, reason, where
 REFUSALS: Metadata[list[tuple[str, str, str, Any]]] = Metadata(list)
 
 
 class Fusable(BoundSymbol):
-    """A bound symbol that a fusing executor will take as part of a region."""
+    """A bound symbol that a fusing executor claims as part of a region."""
 
     __slots__ = ("fuser",)
 
@@ -70,10 +70,10 @@ class Update(BoundSymbol):
 
 
 def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) -> Trace:
-    """The trace in operations of executors only. ``outer`` is the program that the trace is in the body of a loop of.
+    """The trace in operations of executors only. ``outer`` is the program around the body ``trace``, if it is a body.
 
-    Raises :class:`NoExecutorError`, naming the operation, its inputs and who refused it, if nobody runs one, and
-    :class:`ExtensionError` for checkers and transforms that raise.
+    Raises :class:`NoExecutorError`, naming the operation, its inputs and the executors that do not support it, if no
+    executor runs one, and :class:`ExtensionError` for checkers and transforms that raise.
     """
     new = Trace.like(trace)
     shown = _views_shown(trace)
@@ -95,7 +95,7 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
-    return common_subexpressions(new) if claims.opened else new
+    return common_subexpressions(new) if claims.decomposed else new
 
 
 def _views_shown(trace: Trace) -> dict[int, str]:
@@ -128,17 +128,17 @@ def is_view(bsym: BoundSymbol) -> bool:
     return bool(bsym.subsymbols) and OpTags.UPDATE not in bsym.sym.tags and all(map(is_view, bsym.subsymbols))
 
 
-def _tell(bsym: BoundSymbol, executor: Any, refused: Sequence[str] = ()) -> None:
-    """Logs who took an operation."""
+def _tell(bsym: BoundSymbol, executor: Any, unsupported: Sequence[str] = ()) -> None:
+    """Logs which executor claimed an operation."""
     if logs.on(logs.claims):
-        by = f"taken by {executor.name}" if executor is not None else "opened"
-        others = f"; refused by {', '.join(refused)}" if refused else ""
+        by = f"claimed by {executor.name}" if executor is not None else "decomposed"
+        others = f"; not supported by {', '.join(unsupported)}" if unsupported else ""
         logs.claims.debug("%s: %s%s", bsym.sym.qualified_name, by, others)
 
 
-class _Refused:
-    """The executors that refused an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
-    the operation is not opened: they are asked for its parts again."""
+class _Unsupported:
+    """The executors that do not support an operation: their names, for messages, and the reasons of those that gave one. Those of fusers count only if
+    the operation is not decomposed: they are asked about its parts again."""
 
     def __init__(self, bsym: BoundSymbol) -> None:
         self.bsym = bsym
@@ -162,12 +162,12 @@ class _Claims:
         self.new = new
         self.outer = outer
         self.renamed: dict[str, Any] = {}
-        #: whether an operation was opened for its parts' sake, which others may have in common with it
-        self.opened = False
+        #: whether an operation was decomposed to fuse its parts, which other operations may share
+        self.decomposed = False
         #: ids of the operations whose execution transforms are running, the outermost first
         self.running: list[Any] = []
         #: where checkers record what they ask of numbers
-        self.asking: Trace | None = None
+        self.scratch: Trace | None = None
 
     def take(self, bsym: BoundSymbol, executors: Sequence[Any], whole: BoundSymbol | None = None) -> None:
         """Claims ``bsym``, maybe a part of the program's operation ``whole``."""
@@ -180,18 +180,18 @@ class _Claims:
         if is_control_flow(bsym):
             self._take_control_flow(bsym, executors)
             return
-        refused = _Refused(bsym)
+        unsupported = _Unsupported(bsym)
         for executor in executors:
             if executor.is_fusing:
                 answer = fuses(executor, bsym)
                 if answer:
-                    self._taken(bsym, executor, refused)
+                    self._claimed(bsym, executor, unsupported)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
                 if opens(executor, bsym):
-                    self.opened = True
+                    self.decomposed = True
                     break
-                refused.add(executor, answer)
+                unsupported.add(executor, answer)
                 continue
             found = self._implementation(executor, bsym)
             if found is None:
@@ -200,22 +200,22 @@ class _Claims:
                 continue
             answer = self._accepts(executor, found, bsym)
             if not answer:
-                refused.add(executor, answer)
+                unsupported.add(executor, answer)
                 continue
             if found.opens:
                 break
             if found.execution_transform is not None:
-                self._taken(bsym, executor, refused)
+                self._claimed(bsym, executor, unsupported)
                 self._transform(bsym, executor, found.execution_transform, executors)
                 return
             if found.op is None and found.in_place is None:
                 continue
-            self._taken(bsym, executor, refused)
+            self._claimed(bsym, executor, unsupported)
             self.new.bound_symbols.append(_claimed(bsym, found))
             return
         if bsym.subsymbols:
-            _tell(bsym, None, refused.names)
-            REFUSALS.of(self.new).extend(refused.reasons)
+            _tell(bsym, None, unsupported.names)
+            REFUSALS.of(self.new).extend(unsupported.reasons)
             for sub in bsym.subsymbols:
                 if sub.location is None:
                     sub.location = bsym.location
@@ -224,12 +224,12 @@ class _Claims:
         inputs = {p.name for p in bsym.flat_inputs}
         if all(p.name in inputs for p in bsym.flat_outputs) and bsym.flat_outputs:
             return
-        raise NoExecutorError(_message(bsym, whole, executors, refused.names))
+        raise NoExecutorError(_message(bsym, whole, executors, unsupported.names))
 
-    def _taken(self, bsym: BoundSymbol, executor: Any, refused: _Refused) -> None:
-        """Logs who took an operation; why others did not is kept."""
-        _tell(bsym, executor, refused.names)
-        REFUSALS.of(self.new).extend(refused.reasons + refused.of_fusers)
+    def _claimed(self, bsym: BoundSymbol, executor: Any, unsupported: _Unsupported) -> None:
+        """Logs which executor claimed an operation, and keeps the reasons of the others."""
+        _tell(bsym, executor, unsupported.names)
+        REFUSALS.of(self.new).extend(unsupported.reasons + unsupported.of_fusers)
 
     def _take_control_flow(self, bsym: BoundSymbol, executors: Sequence[Any]) -> None:
         for executor in executors:
@@ -254,9 +254,9 @@ class _Claims:
     def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> Any:
         if implementation.checker is None:
             return True
-        if self.asking is None:
-            self.asking = self._scratch()
-        before, state.trace = state.trace, self.asking
+        if self.scratch is None:
+            self.scratch = self._scratch()
+        before, state.trace = state.trace, self.scratch
         try:
             answer = implementation.checker(*bsym.args, **bsym.kwargs)
             return True if answer else answer if hasattr(answer, "reason") else False
@@ -264,12 +264,12 @@ class _Claims:
             _blame(f"the checker of the executor {executor.name}", bsym, error)
         finally:
             state.trace = before
-            if self.asking.bound_symbols:  # it computed with numbers
-                self._keep_numbers(self.asking)
-                self.asking = None
+            if self.scratch.bound_symbols:  # it computed with numbers
+                self._keep_numbers(self.scratch)
+                self.scratch = None
 
     def _runs_parts(self, executor: Any, bsym: BoundSymbol) -> bool:
-        """Whether an executor runs everything that an operation is made of."""
+        """Whether an executor supports all subsymbols of an operation."""
         return bool(bsym.subsymbols) and all(self._runs(executor, sub) for sub in bsym.subsymbols)
 
     def _runs(self, executor: Any, bsym: BoundSymbol) -> bool:
@@ -305,7 +305,7 @@ class _Claims:
         except (Exception, NeedsValue) as error:
             _blame(what, bsym, error)
         self._keep_numbers(scratch)
-        self.asking = None  # it does not know the names made here
+        self.scratch = None  # it does not know the names made here
         recorded = scratch.bound_symbols
         _check_results(what, bsym, result)
         names: dict[str, Any] = {}
@@ -333,7 +333,7 @@ class _Claims:
 
 
 def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
-    """What a fusing executor says of an operation: whether it takes it, or a refusal, which is false and may have a reason.
+    """Whether a fusing executor supports an operation; if not, a refusal, which is false and may have a reason.
 
     Raises :class:`ExtensionError` where an extension's raises.
     """
@@ -345,7 +345,7 @@ def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
 
 
 def opens(fuser: Any, bsym: BoundSymbol) -> bool:
-    """Whether a fusing executor wants the parts of an operation. Raises :class:`ExtensionError` where an extension's raises."""
+    """Whether a fusing executor wants an operation decomposed. Raises :class:`ExtensionError` where an extension's raises."""
     if not bsym.subsymbols:
         return False
     try:
@@ -413,7 +413,7 @@ def _check_results(what: str, bsym: BoundSymbol, result: Any) -> None:
 def _blame(what: str, bsym: BoundSymbol, error: BaseException) -> NoReturn:
     where = f"\n  at {bsym.location}" if bsym.location is not None else ""
     if isinstance(error, NeedsEager):
-        said = f"asks for a value that is known only when the program runs ({error.reason})"
+        said = f"reads a value that is known only when the program runs ({error.reason})"
     else:
         said = f"raised {error!r}"
     text = str(bsym).replace("\n", "\n  ")
@@ -424,15 +424,15 @@ def _flat(x: Any) -> list[Any]:
     return [z for y in x for z in _flat(y)] if isinstance(x, (tuple, list)) else [x]
 
 
-def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], refused: list[str]) -> str:
+def _message(bsym: BoundSymbol, whole: BoundSymbol, executors: Sequence[Any], unsupported: list[str]) -> str:
     inputs = ", ".join(f"{p.name}: {p.type_string()}" for p in whole.flat_inputs if isinstance(p, TensorProxy))
     lines = [f"Could not find executor for bound symbol {whole}"]
     lines.append(f"  inputs: {inputs or 'none'}")
     if bsym is not whole:
         lines.append(f"  nobody runs {bsym.sym.qualified_name}, which is part of it")
     lines.append(f"  executors asked: {', '.join(e.name for e in executors)}")
-    if refused:
-        lines.append(f"  refused by their checkers: {', '.join(refused)}")
+    if unsupported:
+        lines.append(f"  not supported by: {', '.join(unsupported)}")
     if whole.location is not None:
         lines.append(f"  at {whole.location}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Dead code elimination, and removing repeats."""
+"""Dead code elimination, and common subexpression elimination."""
 
 from __future__ import annotations
 

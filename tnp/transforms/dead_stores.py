@@ -1,7 +1,7 @@
-"""Stores to arguments (``copy_``), which tracing puts before whatever may raise: leaving out those that nobody can see.
+"""Dead store elimination for stores to arguments (``copy_``), which tracing inserts before operations that may raise.
 
-While it is decided what can raise, reads of a stored value are *forwarded*: they read what was stored. Afterwards they read the
-argument again, whose memory the value then has.
+While the pass decides which operations can raise, reads of a stored value are *forwarded* to the value that was stored.
+Afterwards they read the argument again, whose memory then has the value.
 """
 
 from __future__ import annotations

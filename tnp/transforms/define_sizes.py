@@ -1,4 +1,4 @@
-"""Sizes known only at run time get their values: ``n0 = t0.shape[0]`` after the operation that made ``t0``."""
+"""Definitions of run-time sizes: ``n0 = t0.shape[0]`` after the operation that computes ``t0``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def define_sizes(trace: Trace) -> Trace:
     lines: list[BoundSymbol] = []
     for b in trace.bound_symbols:
         if b.operation is prims.size and isinstance(b.output, NumberProxy) and b.output.name in defined:
-            continue  # read already, from an array that an opened symbol showed
+            continue  # read already, from an inner array of a decomposed symbol
         if is_control_flow(b):
             b = map_bodies(lambda body: _with_own_sizes(body, defined), b)
         lines.append(b)

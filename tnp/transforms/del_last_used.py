@@ -1,4 +1,4 @@
-"""Deleting arrays after their last use, so that their memory is free for what comes next."""
+"""Deletes arrays after their last use, which frees their memory."""
 
 from __future__ import annotations
 

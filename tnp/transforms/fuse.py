@@ -1,4 +1,4 @@
-"""Handing regions of operations that go together (:mod:`tnp.transforms.fusion_regions`) to their executor."""
+"""Passes fusion regions (:mod:`tnp.transforms.fusion_regions`) to their executors."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["fuse"]
 def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
     """The trace with each region replaced by one call.
 
-    What a fuser declines goes to the fusers behind it, and to all executors of single operations. ``run_singly`` compiles
-    a trace for those alone.
+    Regions that a fuser declines go to the next fusers, and to all executors of single operations. ``run_singly``
+    compiles a trace for those alone.
     """
     trace = in_bodies(lambda t: fuse(t, executors, make_region, run_singly), trace)
     if any(isinstance(b, Fusable) for b in trace.bound_symbols):
@@ -59,7 +59,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             stores = _over_products(group, inputs, outputs, products)
         taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
-        alone = partial(_singly, trace, group, inputs, outputs, run_singly)
+        alone = partial(_unfused, trace, group, inputs, outputs, run_singly)
         whole = len(working) == 1
         region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
         function = _compiled(first.fuser, region, name, first)
@@ -85,7 +85,9 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
 
 
 def _compiled(fuser: Any, region: Any, name: str, first: BoundSymbol) -> Any:
-    """What a fuser makes of a region. Raises :class:`ExtensionError` where an extension's raises, or makes nothing that can be called."""
+    """The callable that a fuser compiles for a region. Raises :class:`ExtensionError` if an extension's fuser raises,
+    or returns no callable.
+    """
     try:
         made = fuser.fuse(region, name)
     except Exception as error:
@@ -115,7 +117,7 @@ def _check_updates(op: FusedSymbol, fuser: Any, inputs: Sequence[Proxy], outputs
 
 
 def _parts(group: list[BoundSymbol]) -> list[list[BoundSymbol]]:
-    """A region as its fuser wants it: whole, or what is not connected by results apart."""
+    """A region as its fuser wants it: whole, or split into its connected components."""
     first = group[0]
     if not isinstance(first, Fusable) or first.fuser.allow_disconnected:
         return [group]
@@ -218,7 +220,7 @@ def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     return [BoundSymbol(b.sym, b.args, b.kwargs, b.output, b.subsymbols, b.location) for b in group]
 
 
-def _singly(
+def _unfused(
     trace: Trace, group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], run_singly: Any,
     updates: Mapping[int, int],
 ) -> Any:  # fmt: skip
@@ -313,7 +315,7 @@ def _needed_after(groups: list[list[BoundSymbol]]) -> list[set[str]]:
 
 
 def _boundary(group: list[BoundSymbol], needed: set[str]) -> tuple[list[Proxy], list[Proxy]]:
-    """What a region reads from outside, and what of its results is read outside; each in order, once."""
+    """The inputs of a region from outside, and its results that are read outside; each in order, once."""
     made: dict[str, Proxy] = {}
     inputs: dict[str, Proxy] = {}
     for b in group:

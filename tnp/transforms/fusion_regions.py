@@ -1,10 +1,10 @@
-"""Which fusable operations go together.
+"""The choice of fusion regions.
 
-Operations join a region if no path leads from the region through an operation outside it back in; so a region can run as
-one step. Effects keep their order among each other and with what may raise.
+An operation may join a region if no path leaves the region and re-enters it, so that a region can run as one step.
+Effects keep their order among each other and with operations that may raise.
 
-What is computed of arguments alone could stand in any region. It waits for the first operation that reads it and goes to the region of
-that one: in the region that happens to be the last one so far it would be written to memory, to be read again.
+Operations on arguments alone could join any region. They are deferred to the region of their first reader; in an
+earlier region, their results would be written to memory and read again.
 """
 
 from __future__ import annotations

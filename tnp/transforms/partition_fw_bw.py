@@ -1,7 +1,8 @@
-"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes back.
+"""The partition of a joint program into a forward program, which computes results and saved values, and a backward
+program.
 
-The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside its
-results, the values that the second part starts from: those *saved for backward*. What is not saved the second part computes again.
+The *joint* program is the program followed by its reverse walk. The forward program returns, beside its results, the
+values that the backward program needs: those *saved for backward*. The backward program recomputes all others.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Partition:
     def _walked(self, given: Iterable[int], *, once: bool = True) -> Joint:
         """The joint program for cotangents of the outputs of these numbers; those of ``inner`` stand behind them."""
         numbers = list(given)
-        # What is saved may be defined only where compositions are opened.
+        # A saved value may be defined only inside a composition, which is decomposed then.
         opened = not once or any(i >= len(self.outputs) for i in numbers)
         body = self.joint.forward if opened else [b for b in self.trace.body if not _stores(b)]
         scratch = Trace.like(self.trace, body)
@@ -175,7 +176,7 @@ class Partition:
 
 
 def partition(trace: Trace, requiring: set[str]) -> Partition | None:
-    """The acquired ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
+    """The captured ``trace`` as a program whose results can be differentiated by those of its arguments that are ``requiring``.
 
     ``None`` if no result depends on them. Raises :class:`NeedsEager` for what has no gradient.
     """

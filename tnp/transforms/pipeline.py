@@ -1,4 +1,4 @@
-"""The way from an acquired trace to the program that runs."""
+"""The pipeline of passes, from a captured trace to the program that runs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Backend:
 
 
 def compile_trace(trace: Trace, backend: Backend) -> list[Trace]:
-    """The trace after every pass, the acquired one first. The last one is what runs."""
+    """The trace after every pass, beginning with the captured one. The last one runs."""
     passes: list[tuple[str, Callable[[Trace], Trace]]] = [
         ("Products of iterations", lambda t: batch_matvec(t, backend.executors)),
         ("Sizes", define_sizes),
@@ -98,14 +98,14 @@ def _grouped(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 
 def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
-    """The trace in operations of executors, sizes that came to light as symbols were opened included."""
+    """The trace in operations of executors, with definitions of the sizes that decomposed symbols had inside."""
     claimed = claim(trace, executors)
     sized = define_sizes(claimed)
     return claimed if sized is claimed else claim(sized, executors)
 
 
 def _fuse(trace: Trace, backend: Backend) -> Trace:
-    """The trace with its regions fused, sizes that came to light as declined regions were opened included."""
+    """The trace with its regions fused, with definitions of the sizes that declined regions had inside."""
     fused = fuse(trace, backend.executors, backend.make_region, backend.run_singly)
     sized = define_sizes(fused)
     return fused if sized is fused else claim(sized, [e for e in backend.executors if not e.is_fusing])

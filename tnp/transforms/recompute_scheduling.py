@@ -1,9 +1,10 @@
-"""The order of a backward program: what is computed again, and gradients of weights, late.
+"""The schedule of a backward program: recomputed values, and gradients of weights, as late as possible.
 
-What a backward program computes again it needs at one place or two. Computed at its begin, all of it would have memory until then, as
-if it had been saved; so each such statement comes before the first one that reads it. There it can be part of the region that the
-cotangents go through anyway. For that a product which only makes a result (a weight's gradient) waits for the next product on the
-way back: what both it and the cotangents read is then computed in the region before, with these.
+A recomputed value is usually read at one or two places. At the beginning of the backward program it would occupy memory
+until then, as if it had been saved. So each recomputation moves before its first reader, where it can join the region
+of the cotangents. For this, a product that only computes a result (a weight's gradient) moves to the next product of
+the backward pass: the values that it shares with the cotangents are then computed in the region before, together with
+these.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Iterations of a loop that read the same large arrays, several at a time (*unroll and jam*).
+"""Unroll and jam: iterations of a loop that read the same large arrays, several at a time.
 
-``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each iteration, from memory if they do not fit
-the caches. Eight iterations written out behind each other are one region, whose reductions share a loop: each element is read once in
-eight iterations.
+``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each iteration,
+from memory if they exceed the caches. Eight unrolled iterations form one region, whose reductions share a loop: each
+element is read once per eight iterations.
 
-Only loops that stay Python loops around kernels are worth it: those with reductions of so many elements. What is computed on the way must be cheap, or it
-is not memory that the loop waits for, and must go nowhere but into reductions, or there would be eight of it at once. What is carried
-(``out``) may depend on the reductions, and not the other way round.
+The pass applies only to loops that stay Python loops around kernels: those with reductions of that many elements. The
+operations in between must be cheap, or memory is not the bottleneck, and only reductions may use them, or there would
+be eight copies at once. Carried values (``out``) may depend on the reductions, but not the other way round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pooling, columns and steps of recurrent networks, opened to prims: what torch's operator database lacks or samples thinly."""
+"""Pooling, columns and steps of recurrent networks, decomposed to prims: what torch's operator database lacks or samples thinly."""
 
 import math
 

@@ -1,8 +1,9 @@
-"""``return`` and ``raise`` inside of loops: what they do is done when the loop has ended.
+"""``return`` and ``raise`` inside loops are deferred until the loop has ended.
 
-``for i in …: if c: y = f(i); return y, i`` is left on ``c``, and nothing happens between that and the block that ends in ``return``. So the
-block need not be part of what the loop repeats: it may do anything (print, make arrays of any size, return values of any kind). What loops do
-not carry (tuples), and blocks in a ``with`` or a ``try``, are returned where they stand.
+``for i in …: if c: y = f(i); return y, i`` exits on ``c``, and nothing runs between the exit and the block that ends in
+``return``. So the block can move behind the loop, where it may do anything: print, allocate arrays of any size, return
+values of any kind. Blocks that use values which loops do not carry (tuples), and blocks in a ``with`` or a ``try``,
+return in place.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Names that may be unbound where they are read: because one side of a branch binds them, or a loop that may have no iterations.
+"""Names that may be unbound where they are read, because only one side of a branch, or a loop without iterations, would
+bind them.
 
-A forward analysis, the mirror image of :mod:`liveness`. Each such reading is given a hook, ``__tnp__.bound(x, "x")``: on a value
-that only the program can tell, one side may bind a name and the other not, and then the program says so where eager does.
+A forward analysis, the mirror image of :mod:`liveness`. Each such read becomes a hook, ``__tnp__.bound(x, "x")``. If a
+branch on a run-time value binds a name on one side only, the program raises Python's error at the read.
 """
 
 from __future__ import annotations

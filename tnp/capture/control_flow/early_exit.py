@@ -1,8 +1,8 @@
-"""How bodies end early; and what they return where they stand, taken apart into numbers that a loop can carry, or a branch give.
+"""Early exits of bodies, and their results as numbers that a loop can carry or a branch can return.
 
-A value that is returned in one iteration, or on one side, only has to be something in the others. Numbers and NumPy scalars are (a scalar as the number
-that it is equal to), and so are tuples of them; what is the same in all need not be carried at all; and an array that a variable is
-bound to when the body ends is that variable's value.
+A value that is returned in one iteration, or on one side, needs a placeholder in the others. Numbers and NumPy scalars
+have one (a scalar becomes the equal number), and so do tuples of them. A value that is equal on all paths need not be
+carried. An array that a variable is bound to when the body ends is that variable's value.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What ``for`` loops run over that can be counted: ranges, arrays, and ``enumerate``, ``zip`` and ``reversed`` of those.
+"""Countable iterables of ``for`` loops: ranges, arrays, and ``enumerate``, ``zip`` and ``reversed`` of those.
 
-Python's own functions of these names give their stand-ins here when a traced value is among their arguments. They are
-sequences of which nothing is known but how to get item ``i``, until somebody iterates over them as Python does.
+Python's functions of these names return stand-ins if an argument is a traced value. The stand-ins are sequences that
+can only compute item ``i``, until Python code iterates over them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which names a function binds, and which of them are read later: what a loop has to carry, and a branch to give.
+"""The names that a function binds and reads later: they become loop-carried values and results of branches.
 
-The analysis is the textbook one, backwards over the statements of one function, and errs on the side of *read later*.
+The textbook backward analysis over the statements of one function. It is conservative: a doubtful name counts as live.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a loop carries of a variable: the value that it begins with, what stands for it in the body, and what it leaves."""
+"""Loop-carried values: the initial value of a variable, its stand-in in the body, and its value after an iteration."""
 
 from __future__ import annotations
 

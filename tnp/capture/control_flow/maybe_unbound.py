@@ -1,7 +1,8 @@
-"""Variables that are bound or not, which is known only when the program runs.
+"""Variables that may be unbound at run time.
 
-``if x[i] > best: at = i``, in a loop or not, and ``at`` read behind it. Such a variable holds a value and a flag. Where it is read, a hook
-(:mod:`tnp.capture.control_flow.definite_assignment`) gives the value, and the program raises there what Python does if the flag is false.
+``if x[i] > best: at = i``, in a loop or not, and ``at`` is read later. Such a variable holds a value and a flag. Each
+read is a hook (:mod:`tnp.capture.control_flow.definite_assignment`), which returns the value; the program raises
+Python's error there if the flag is false.
 """
 
 from __future__ import annotations

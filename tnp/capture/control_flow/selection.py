@@ -1,12 +1,12 @@
 """Control flow while a function is traced: which loops and branches become operations of the trace, and how.
 
-Where nothing traced decides, a loop or a branch is what Python does. A loop that can be counted is tried as one operation:
-its body is traced once, with fresh proxies for what it carries (numbers and arrays that its variables are bound to, memory that
-it writes). That is right if the body leaves variables of the metadata that it found. If it does not, one iteration is done as Python
-does it (*peeled*), after which variables often have settled (``s = 0`` is a float64 once ``s += x[i]`` has run), and it is
-tried again. What cannot be one operation runs iteration by iteration (*unrolls*).
+If no traced value decides, a loop or a branch runs as in Python. A countable loop is tried as one operation: its body
+is traced once, with fresh proxies for the carried values (numbers and arrays that its variables are bound to, memory
+that it writes). The result is valid if each variable ends the body with the metadata that it began with. If not, one
+iteration runs as in Python (it is *peeled*), and the loop is tried again, since metadata often settles after an
+iteration (``s = 0`` is a float64 after ``s += x[i]``). A loop that cannot become one operation is *unrolled*.
 
-A branch on a value that is known only when the program runs is traced on both sides, and what they leave is brought together.
+Both sides of a branch on a run-time value are traced, and their results are merged.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _need(test: Any, reason: str) -> None:
-    """Asks for the truth of a value that is not known, where it has to be, since a branch on it is no operation for that ``reason``."""
+    """Specializes on the truth of a run-time value, because a branch on it is no operation for that ``reason``."""
     try:
         bool(condition_of(test))
     except NeedsValue as needed:
@@ -347,7 +347,7 @@ def _plain_code(code: Any) -> Any:
 
 
 def _with_known_bounds(iterations: Iterations, reason: str) -> Iterations:
-    """Iterations whose bounds are values that tracing asks for, since the loop is no operation for that ``reason``."""
+    """Iterations whose bounds are specialized on, because the loop is no operation for that ``reason``."""
     try:
         known = iterations.indices()
     except NeedsValue:

@@ -1,4 +1,4 @@
-"""Branches on values that are known only when the program runs, as operations of the trace."""
+"""Branches on run-time values, as operations of the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Containers that a program gets in place of those of its caller."""
+"""Traced containers: copies of the caller's containers whose items are traced values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lifting: values that a program reads become inputs of its trace.
 
-Arrays and NumPy scalars become array handles, numbers number handles, containers containers of those; whatever else can
-be compared becomes a constant. Each lifting leaves the guards under which the trace may be used again.
+Arrays and NumPy scalars become traced arrays, numbers traced numbers, and containers become containers of those. Every
+other comparable value becomes a guarded constant. Each lifting adds the guards under which the trace is valid.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial
 
 
 class Inputs:
-    """The inputs of one trace: handles by identity, storages, and the prologue that fetches them.
+    """The inputs of one trace: traced values by identity, storages, and the prologue that fetches them.
 
     It has many methods: one for each kind of value that the capture contract names, whose rows are the functions that call them.
     """
@@ -221,7 +221,7 @@ class Inputs:
         return TracedNumber(proxy)
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:
-        """The handle of an array that is an input already, guarded as the same object."""
+        """The traced array of an array that is an input already, guarded as the same object."""
         known = self._by_identity.get(id(value))
         if known is None:
             return None
@@ -237,7 +237,7 @@ class Inputs:
         self, value: Any, source: Source, proxy: TensorProxy, strides: Any, memory: np.ndarray[Any, Any] | Extent, expression: str,
         *, is_row_major: bool, writable: bool,
     ) -> TracedArray:  # fmt: skip
-        """The handle of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one."""
+        """The traced array of an array that becomes an input; ``expression`` fetches its ``memory``, as an ndarray if it can be one."""
         self._add(proxy, source)
         if is_row_major:
             self.trace.row_major.add(proxy.name)

@@ -1,7 +1,7 @@
-"""Where the inputs of a trace come from, and what must hold for the trace to be valid: the prologue.
+"""The prologue: the sources of a trace's inputs, and its guards.
 
-A prologue is a generated function with the user's parameters. It checks guards, fetches what the program needs
-(``p["k"]``, ``self.u``, a global), and hands that to the program; or it returns :data:`MISS`.
+A prologue is a generated function with the user's parameters. It checks guards and fetches the inputs (``p["k"]``,
+``self.u``, a global). Then it calls the program, or returns :data:`MISS`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Guards of the numbers that a trace depends on."""
+"""Guards on the numbers that a trace depends on."""
 
 from __future__ import annotations
 

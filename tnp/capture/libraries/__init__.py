@@ -1,1 +1,1 @@
-"""Array libraries: what tracing asks of each, and what each answers."""
+"""Adapters of array libraries: their interface to tracing, and one implementation per library."""

@@ -1,8 +1,8 @@
-"""Array libraries beside NumPy: what the frontend asks of each.
+"""The interface between capture and array libraries other than NumPy.
 
-NumPy's arrays are what the frontend itself knows. Whatever is different for another library (what its arrays are to
-Python, what their attributes and operators mean, how one becomes an input, which of its functions are captured) is said by
-one :class:`Library`, which is imported when the first value of it is met.
+Capture handles NumPy's arrays itself. For each other library, one :class:`Library` says what its arrays look like to
+Python, how their attributes and operators behave, how an array becomes an input, and which functions are captured. It
+is imported when the first value of the library is met.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""CuPy's arrays as arguments of NumPy programs: what they are to the program is what ndarrays are, and its results are CuPy's.
+"""CuPy arrays as arguments of NumPy programs: the program treats them like ndarrays, and its results are CuPy arrays.
 
-CuPy need not be there: it is, where there is an array of its. What such a program does runs on the device on which its arrays are; ndarrays
-beside them are moved there only if ``jit(device="cuda")`` asks for that, and run eagerly, which raises, otherwise.
+CuPy is optional: if a CuPy array is met, CuPy is installed. Such a program runs on the device of its arrays. With
+``jit(device="cuda")``, ndarrays beside them are moved to the device. Otherwise the call runs eagerly, which raises
+CuPy's error.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Objects and classes of the user's, and what Python asks of them: attributes, identity, type."""
+"""Stand-ins for user objects and classes: attributes, identity, type."""

@@ -1,4 +1,4 @@
-"""Which object a value is that a branch chose: ``y = a if c else b`` is ``a`` or ``b``, as ``c`` is when the program runs."""
+"""The object that a branch chose: ``y = a if c else b`` is ``a`` or ``b``, depending on ``c`` at run time."""
 
 from __future__ import annotations
 

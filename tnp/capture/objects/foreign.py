@@ -1,7 +1,7 @@
-"""Foreign values: what the program is given in place of an object whose state no guard watches.
+"""Foreign values: stand-ins for objects whose state has no guard.
 
-The program may pass a foreign value on, store it, return it, and ask for its class or its identity. Any other use runs the call
-eagerly, since what such an object says may be something else at the next call.
+The program may pass a foreign value on, store it, return it, and test its class or its identity. Any other use runs the
+call eagerly, because the object's state may differ at the next call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a value is to Python: ``is``, ``id``, ``hash``, ``type`` and ``isinstance``, answered as for what stands behind a stand-in."""
+"""``is``, ``id``, ``hash``, ``type`` and ``isinstance`` of stand-ins: evaluated for the real object."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def isinstance_(x: Any, kinds: Any) -> bool:
         check = class_attribute(type(kind), "__instancecheck__")
         if is_user_function(check):
             raise NeedsEager(f"{kind.__name__} decides what is an instance of it")
-    if type(x) in _HANDLES:  # classes that look for methods would find a handle's
+    if type(x) in _HANDLES:  # classes that look for methods would find those of traced values
         return any(_is_instance_of_class(x, kind) for kind in (kinds if type(kinds) is tuple else (kinds,)))
     if type(x) is not TracedEither:
         return isinstance(x, kinds)

@@ -1,4 +1,4 @@
-"""Names that are looked up in modules, classes and functions while a program is traced: data there becomes inputs of the trace."""
+"""Look-ups of names in modules, classes and functions while tracing: data found there becomes an input of the trace."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def attribute(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-#: names that handles have, and what they stand for has not
+#: names that traced values have, and the values they stand for lack
 _OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in kind.__dict__ if not name.startswith("__")) - {
     "shape", "real", "imag", "flat", "ndim", "dtype", "size", "_dynamo_static_input_type",
 }  # fmt: skip

@@ -1,8 +1,7 @@
-"""Objects of the user's classes as arguments: ``self`` of a jitted method, a dataclass of arrays.
+"""Shadows: stand-ins for instances of user classes, such as ``self`` of a jitted method or a dataclass of arrays.
 
-The program gets a *shadow*: an instance of a subclass made for it, which reads attributes of the real object as inputs
-of the trace, when they are read, and keeps what is stored. At the end of each call the program's stores are made on the
-real object.
+A *shadow* is an instance of a generated subclass. It reads attributes of the real object lazily, as inputs of the
+trace, and buffers stores. At the end of each call the program performs its stores on the real object.
 """
 
 from __future__ import annotations
@@ -168,7 +167,7 @@ class _Shadowed:
         return made
 
     def guard_same_object(self) -> Any:
-        """The real object, for which alone the trace holds from now on: the program asks for its identity."""
+        """The real object, on which the trace specializes: the program uses its identity."""
         self.inputs.guard_identity(self.real, self.source)
         return self.real
 

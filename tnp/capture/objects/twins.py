@@ -1,8 +1,8 @@
 """Twin classes: subclasses of the user's classes whose special methods and properties are traced.
 
-Python calls ``__add__``, ``__eq__`` or a property's getter by itself, from C, so no hook of the rewriter sees the call. A twin
-has a method of that name that calls the user's through the tracer. Stand-ins for objects of the caller, and objects that the
-program makes, are instances of twins; ``type(x)`` and ``x.__class__`` are the user's class to the program.
+Python calls ``__add__``, ``__eq__`` or a property's getter from C, so no hook of the rewriter sees the call. A twin has
+a method of that name that calls the user's method through the tracer. Stand-ins for the caller's objects, and objects
+that the program creates, are instances of twins; for the program, ``type(x)`` and ``x.__class__`` are the user's class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The versions of classes: a quick way to see that nothing in a class has changed.
+"""Version tags of classes: a fast check that a class has not changed.
 
-CPython keeps a number in each class whose attributes are looked up (``tp_version_tag`` in Include/cpython/object.h). It is taken away as soon as
-something is stored to the class or to one that it inherits from, and never given again. So an equal number says that all is as it
-was; another one says nothing.
+CPython stores a number in each class whose attributes are looked up (``tp_version_tag`` in Include/cpython/object.h). A
+store to the class or one of its bases invalidates the number, and numbers are never reused. So an equal number proves
+that the class is unchanged; a different one proves nothing.
 """
 
 from __future__ import annotations

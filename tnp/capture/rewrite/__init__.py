@@ -1,1 +1,1 @@
-"""From source to source: a user's function with hooks in it, where Python's protocols do not reach."""
+"""Source-to-source rewriting: inserts hooks into a user's function, where Python has no protocol to override."""

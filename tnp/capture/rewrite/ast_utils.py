@@ -1,4 +1,4 @@
-"""Walking through syntax trees, with less ado than :mod:`ast` does it: most of the time of a rewriting goes here."""
+"""Faster traversals of syntax trees than those of :mod:`ast`, which would dominate the time of a rewrite."""
 
 from __future__ import annotations
 

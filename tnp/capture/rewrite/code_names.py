@@ -1,4 +1,4 @@
-"""Names in rewritten code: those that the user wrote, and none of the functions that the rewriter put around them."""
+"""Qualified names in rewritten code: those that the user wrote, without the functions that the rewriter adds."""
 
 from __future__ import annotations
 

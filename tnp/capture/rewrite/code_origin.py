@@ -1,4 +1,4 @@
-"""Whose code a function, a class or a module is: the user's, an installed package's, a library's that tnp knows, or tnp's own."""
+"""The origin of a function, a class or a module: the user, an installed package, a library that tnp supports, or tnp."""
 
 from __future__ import annotations
 

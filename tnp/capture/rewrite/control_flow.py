@@ -1,4 +1,4 @@
-"""Control flow in rewritten functions: statements become calls of hooks with local functions for their bodies.
+"""Control flow in rewritten functions: statements become calls of hooks, with local functions for their bodies.
 
 ``for i in x: BODY`` becomes ::
 
@@ -8,13 +8,13 @@
         BODY
     code = __tnp__.for_(x, __tnp_body0, (), ("s",), ("a",))
 
-so that the hook may run the body as Python does, or once for all iterations. The names that the body binds are shared with the
-function (``nonlocal``), and the hook finds them in the body's closure; it is told which of them are read later, and of which
-arrays elements are stored. ``break``, ``continue`` and ``return`` in a body become values that it returns, *codes*, which
-the function then acts on. An ``if`` that may jump takes the rest of its block with it, as a function of its own: so a branch on a
-value that is not known says in one place what follows on each side.
+so the hook can run the body as Python does, or once for all iterations. The body shares the names that it binds with
+the function (``nonlocal``), and the hook finds them in the body's closure. The arguments tell the hook which names are
+read later, and which arrays have elements stored. ``break``, ``continue`` and ``return`` in a body become *codes* that
+it returns, and the function acts on them. An ``if`` that may jump includes the rest of its block in a function of its
+own, so a branch on a run-time value has both continuations in one place.
 
-What cannot stand in a function of its own (``yield``, ``super()``, ``del name``) stays as it is.
+Statements that cannot move into a function of their own (``yield``, ``super()``, ``del name``) stay unchanged.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class _Flow:
         return self._function("return", body, statements[0], bound_names(statements))
 
     def _acting_on(self, call: ast.expr, s: ast.stmt, place: _Place, jumps: bool) -> list[ast.stmt]:
-        """The call of a hook, and what its code asks for."""
+        """The call of a hook, and the actions of its code."""
         if not jumps:
             return [_at(ast.Expr(call), s)]
         code = ast.Name(_CODE, ast.Load())

@@ -1,22 +1,22 @@
-"""The source rewriter: hooks in user functions, where Python's protocols do not reach.
+"""The source rewriter: inserts hooks into user functions, where Python has no protocol to override.
 
-A user function is parsed once, and compiled again with these changes, its line numbers kept:
+A user function is parsed once and compiled again with these changes. Line numbers are kept:
 
 - a call ``f(x)`` becomes ``__tnp__.call(f, x)``, so that ``np.zeros(3)`` makes a traced array, ``max(a, b)`` of traced
   values is an operation, and the user functions that it calls are rewritten too;
 - a global or closure name ``G`` becomes ``__tnp__.load("G")``, so that arrays in it become inputs;
 - an attribute ``m.N`` becomes ``__tnp__.attribute(m, "N")``, so that data of modules and classes become inputs too, and
-  ``m.N = v`` becomes ``__tnp__.owner(m, "N").N = v``, which refuses to change them while tracing;
+  ``m.N = v`` becomes ``__tnp__.owner(m, "N").N = v``, which makes the call run eagerly while tracing;
 - ``from m import N`` is followed by ``N = __tnp__.imported(N, "m", 0, "N")``, for the same reason;
-- ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares what stands behind stand-ins;
-- ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which refuses them while tracing;
+- ``a is b`` becomes ``__tnp__.is_(a, b)``, which compares the real objects of stand-ins;
+- ``globals()`` and its like become ``__tnp__.of_frame(globals)()``, which makes the call run eagerly while tracing;
 - a subscript ``o[k]`` becomes ``__tnp__.item(o, k)``, so that ``np.r_[a, b]`` makes a traced array;
-- ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case that ``a`` was not traced;
+- ``a += v`` and ``a[i] += v`` change ``__tnp__.written(a)``, in case ``a`` was not traced;
 - a store ``a[i] = v`` becomes ``__tnp__.store(a, i, v)``, so that it may also go to an array that was not traced;
-- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which refuses that;
-- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take what is evaluated later as a
-  function, so that ``c`` and ``a`` may be values that are known only at run time;
-- ``for``, ``while`` and ``if`` become hooks as well, see :mod:`rewriter_flow`.
+- a function that assigns a name of the outside (``global n``) begins with ``__tnp__.assigns("n")``, which makes the call run eagerly;
+- ``a if c else b``, ``a and b``, ``not a``, ``a < b < c`` and ``assert a`` become hooks that take their
+  lazily evaluated parts as functions, so that ``c`` and ``a`` may be run-time values;
+- ``for``, ``while`` and ``if`` become hooks as well, see :mod:`~tnp.capture.rewrite.control_flow`.
 
 Each construct is one visitor method of :class:`_Rewriter`.
 """

@@ -1,7 +1,7 @@
-"""The syntax tree of a function: from the lines of its file that it stands on.
+"""The syntax tree of a function, parsed from the lines of its file.
 
-Only those lines are parsed: reading a whole file for one function would take longer than tracing it. Where they do not
-make sense alone, and for lambdas, the file is parsed, once.
+Only the function's lines are parsed, because parsing a whole file would take longer than tracing. If they do not parse
+alone, and for lambdas, the file is parsed, once.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tracing that may be rolled back, and traces that hold for a value."""
+"""Speculative tracing with rollback, and value specialization."""

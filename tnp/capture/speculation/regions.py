@@ -1,8 +1,9 @@
-"""Regions: parts of a program that are traced on trial, such as the body of a loop.
+"""Regions: parts of a program that are traced speculatively, such as the body of a loop.
 
-While one is open, what is recorded goes to a body of its own. It ends in one of two ways: what was recorded becomes part of a
-loop or a branch, or everything is as it was before: the trace, what storages hold, the program's variables, and lists and
-dicts within its reach. What was lifted meanwhile stays an input, which the program drops if it does not read it.
+While a region is open, operations are recorded into a body of its own. It ends in one of two ways. Either the body
+becomes part of a loop or a branch, or everything is rolled back: the trace, the contents of storages, the program's
+variables, and reachable lists and dicts. Values that were lifted meanwhile stay inputs; the program drops unused
+inputs.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ class Region:
             region.lost.append(storage)
 
     def take(self) -> list[BoundSymbol]:
-        """What has been recorded since the region was opened, or since this was asked; the region stays open."""
+        """The operations recorded since the region was opened, or since the last call; the region stays open."""
         scope = self.tracer.trace.pop_body()
         self._forget_handles()
         self.tracer.trace.push_body()

@@ -1,6 +1,6 @@
-"""Bodies of loops and branches, traced on trial to become one operation.
+"""Speculative traces of the bodies of loops and branches.
 
-What a body leaves behind is either the operation, or nothing (:class:`Failure`): see :mod:`regions`.
+A trial either yields the operation, or is rolled back and yields a :class:`Failure`: see :mod:`regions`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class ExitUnion:
         self.ways = tuple(ways)
 
     def chosen(self) -> Any:
-        """The code, where that can be asked for."""
+        """The code, if the trace can specialize on it."""
         return next((how for condition, how in self.ways[:-1] if condition), self.ways[-1][1])
 
     @property
@@ -149,7 +149,7 @@ def blocks_at_returns(code: Any) -> list[Any]:
 
 
 def is_unknown(x: Any) -> bool:
-    """Whether ``x`` is a value whose truth Python can ask for, but only when the program runs."""
+    """Whether ``x`` is a run-time value that has a truth value."""
     x = condition_of(x)
     if type(x) is TracedNumber:
         return x.proxy.value is None

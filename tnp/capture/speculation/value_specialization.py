@@ -1,9 +1,9 @@
-"""Values that tracing asks for: what Python has to know while a program is traced, and only the program can compute.
+"""Value specialization: Python needs a run-time value while a program is traced.
 
-``float(x.sum())`` as a shape, ``if`` around Python's own side effects, a text made of a value: the program is then compiled for
-that value. What has been traced so far says how it is computed. Cut down to that, and to effects that can be undone, it is a
-program of its own, the *question*: it writes to no memory of the caller and prints nothing, so it may run before anything has
-happened, at each call, to find out which program the call is for.
+``float(x.sum())`` as a shape, ``if`` around Python side effects, a string made of a value: the program is then compiled
+for that value. The operations traced so far compute it. Reduced to the operations that the value needs, and to effects
+that can be undone, they form a program of their own, a *value guard*. It writes no memory of the caller and prints
+nothing, so it can run first at each call, to select the program for the call.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Answers", "Asked", "Asking"]
 
 @dataclasses.dataclass
 class Asked:
-    """A value that tracing asked for: the program that computes it, guarded and fetched as an acquired one is."""
+    """A value that tracing specializes on: the program that computes it, with guards and inputs like a captured program."""
 
     name: str
     trace: Trace
@@ -47,7 +47,7 @@ class Asked:
     requires_gradients: bool
     #: whether random numbers are drawn on the way
     draws: bool
-    #: for what Python needs it, and where
+    #: the Python operation that needs it, and its line
     what: str
     location: UserLocation
 
@@ -60,7 +60,7 @@ class Asked:
         return self.inputs.expressions
 
     def guard_numbers(self, known: int) -> None:
-        """Guards the numbers that passes have asked for since there were ``known`` that the trace depends on."""
+        """Guards the numbers that passes have read, except the first ``known``."""
         numbers = list(self.trace.value_guards.values())[known:]
         with _guarding_in(self.inputs, self.prologue):
             guard_numbers(self.trace, numbers, self.inputs)
@@ -78,7 +78,7 @@ class Asked:
 
 
 class Answers(Protocol):
-    """What computes the values that traces ask for, for the arguments of one call."""
+    """Computes the values that traces specialize on, for the arguments of one call."""
 
     def begin(self) -> None:
         """Called when a trace is begun, maybe another time."""
@@ -88,21 +88,21 @@ class Answers(Protocol):
 
 
 class Asking:
-    """The values that one trace has asked for. Without ``answers`` none can be."""
+    """The values that one trace specializes on. Without ``answers`` there are none."""
 
-    #: values that one trace asks for; what asks for more runs eagerly
+    #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
 
     def __init__(self, tracer: Tracer, answers: Answers | None) -> None:
         self.tracer = tracer
         self.answers = answers
-        #: by the name of a value, what it is in the calls that the trace is for
+        #: the value of each proxy, by name, on which the trace is specialized
         self.answered: dict[str, Any] = {}
-        #: whether it is too early to ask: it has not been tried yet if the value is known when loops are written out
+        #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
     def value(self, proxy: Proxy, what: str) -> Any:
-        """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` where it cannot be asked for."""
+        """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
         if proxy.name in self.answered:
             return self.answered[proxy.name]
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
@@ -110,7 +110,7 @@ class Asking:
             raise needed
         if len(self.answered) >= self.LIMIT:
             raise NeedsValue(
-                f"{what} needs the value of {proxy.name}, and {self.LIMIT} values have been asked for before"
+                f"{what} needs the value of {proxy.name}, and the program has {self.LIMIT} value guards already"
             )
         asked = self._question(proxy, what)
         if asked is None:
@@ -121,7 +121,7 @@ class Asking:
         return found
 
     def known(self, x: Any) -> Any:
-        """``x``, as the number that it is if that was asked for."""
+        """``x``, or its value if the trace specializes on it."""
         return self.answered.get(x.proxy.name, x) if type(x) is TracedNumber else x
 
     def _question(self, proxy: Proxy, what: str) -> Asked | None:

@@ -1,1 +1,1 @@
-"""What user code holds and does while it is traced: traced values, views and aliasing, effects, hooks."""
+"""The run-time support of tracing: traced values, views and aliasing, effects, hooks."""

@@ -1,4 +1,4 @@
-"""Context managers that a program enters while it is traced, and that its operations run under."""
+"""Context managers that a traced program enters, and that apply to its operations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _note_caught(tracer: Tracer, error: BaseException | None) -> None:
 
 def _is_of_an_operation(error: Exception) -> bool:
     """Whether ``error`` may be told otherwise than eager tells it."""
-    if "Traced" in str(error):  # the words name a handle
+    if "Traced" in str(error):  # the message names a traced value
         return True
     if isinstance(error, AttributeError):
         return False

@@ -1,4 +1,4 @@
-"""``print``, ``logging``, ``warnings.warn`` and the clock in a traced program: they act at each call, in their place in it."""
+"""``print``, ``logging``, ``warnings.warn`` and clocks in a traced program: they run at each call, in program order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values are handles of a trace, or hold some."""
+"""Tests for traced values, and for containers that hold some."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HANDLES = (TracedArray, TracedNumber, TracedObject, TracedEither)
 
 
 def is_traced(x: Any) -> bool:
-    """Whether ``x`` is a handle, or a list, tuple, dict or slice that holds one."""
+    """Whether ``x`` is a traced value, or a list, tuple, dict or slice that holds one."""
     kind = type(x)
     if kind in _HANDLES:
         return True

@@ -1,4 +1,4 @@
-"""What the rewriter's hooks do while a function is traced."""
+"""The hooks of rewritten code, while a function is traced."""
 
 from __future__ import annotations
 

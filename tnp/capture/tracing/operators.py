@@ -1,4 +1,4 @@
-"""Python's operators on handles, numbers and arrays: which operation of a language each is."""
+"""Python's operators on traced values: maps each to an operation of a language."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OPERAND_TYPES = _NUMBERS | {TracedArray, TracedEither}
 
 
 def operate(tracer: Tracer, method: str, *args: Any) -> Any:
-    """A Python operator on handles, numbers and arrays."""
+    """A Python operator on traced values, numbers and arrays."""
     kinds = set(map(type, args))
     if TracedEither in kinds:
         return scalar_kind.operate(method, *args)

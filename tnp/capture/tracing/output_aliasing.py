@@ -1,7 +1,7 @@
-"""The handles of an operation's results: whether they are views of an argument, and of which memory.
+"""Traced values for an operation's results: whether they are views of an argument, and of which memory.
 
-Nobody declares what a result is a view of: it is one if only view prims lead from the argument to it, unless a reshape
-on the way must copy.
+Views are not declared: a result is a view if only view prims lead from the argument to it, unless one of them is a
+reshape that must copy.
 """
 
 from __future__ import annotations

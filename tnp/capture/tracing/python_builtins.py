@@ -1,4 +1,4 @@
-"""Python's own functions on traced values: ``float``, ``max``, ``len``, ``round``, ``math.sin``, …"""
+"""Python's builtins on traced values: ``float``, ``max``, ``len``, ``round``, ``math.sin``, …"""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MISSING = object()
 
 
 def _number(x: Any) -> Any:
-    """An array of one element, or a traced number, as a traced number; to what asks for a number, both kinds are alike."""
+    """An array of one element, or a traced number, as a traced number; where a number is needed, both kinds are equal."""
     x = condition_of(x)
     if type(x) is TracedArray:
         return active.current().call(prims.item, (x,), {})

@@ -1,4 +1,4 @@
-"""Which operations may raise when the program runs, as their arguments are."""
+"""Predicates for operations that may raise at run time, by their arguments."""
 
 from __future__ import annotations
 

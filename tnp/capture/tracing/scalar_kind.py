@@ -1,8 +1,8 @@
-"""Values that are a Python number or a NumPy scalar, which is known only when the program runs.
+"""Values that are a Python number or a NumPy scalar, depending on run-time values.
 
-``s = 0.0`` and then ``s += x[i]`` in a branch; ``max(x[i], 0.0)``. The two kinds are equal in value and differ in a few things:
-what they promote to beside a float32 array, division by zero, how they print. So a value of either kind is carried as its value and
-a flag. It may be used where both kinds give the same; used anywhere else, the program is compiled for the kind that it has.
+``s = 0.0`` and then ``s += x[i]`` in a branch; ``max(x[i], 0.0)``. The two kinds are equal in value and differ in
+promotion beside a float32 array, division by zero, and printing. So such a value is carried with a flag. Operations
+that give the same result for both kinds use it directly. Any other use specializes the program on the kind.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class TracedEither:
     def settled(self) -> Any:
         """The scalar or the number that the value is in this call, which the trace then is for.
 
-        Raises :class:`NeedsEager` where that cannot be asked for.
+        Raises :class:`NeedsEager` if the program cannot specialize on it.
         """
         try:
             is_scalar = bool(self.flag)

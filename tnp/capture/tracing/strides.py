@@ -1,6 +1,6 @@
-"""Strides of traced arrays, as far as they are known: they decide whether a reshape is a view or a copy.
+"""Strides of traced arrays, if known: they decide whether a reshape is a view or a copy.
 
-Strides are counted in elements; ``None`` means that they are not known.
+Strides are counted in elements; ``None`` means unknown.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = [
 
 Strides = tuple[int, ...] | None
 
-#: the strides of whatever shape an array has, C-contiguous: worked out when asked for
+#: the strides of whatever shape an array has, C-contiguous: computed lazily
 ROW_MAJOR: Any = "C"
 
 
 class Later:
-    """Strides that are worked out when they are asked for: ``found()`` gives them, from those of ``arrays``."""
+    """Lazy strides: ``found()`` computes them, from those of ``arrays``."""
 
     __slots__ = ("arrays", "found")
 

@@ -1,4 +1,4 @@
-"""Subscripts of traced arrays: what ``a[key]`` reads, and what ``a[key] = value`` stores, converted as an assignment converts it."""
+"""Subscripts of traced arrays: reads ``a[key]``, and stores ``a[key] = value`` with the conversion of an assignment."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Handles: what user code holds while its program is traced.
+"""Traced values: the objects that user code holds while its program is traced.
 
-A :class:`TracedArray` behaves as the ndarray that it stands for. It names a :class:`Storage`, some memory of the
-program, and the view of it that the array is. Reading gives the storage's current value seen through the view; writing
-gives the storage a new value, which every other view of it then sees.
+A :class:`TracedArray` behaves like the ndarray that it stands for. It has a :class:`Storage`, which is memory of the
+program, and a view of the storage. A read gives the storage's current value through the view. A write gives the storage
+a new value, which all of its views then see.
 
 A :class:`TracedNumber` stands for a Python number, a :class:`TracedObject` for an object such as a random generator.
 """

@@ -1,8 +1,8 @@
-"""The tracer: what happens when traced arrays are computed with.
+"""The tracer: records operations on traced values.
 
-Every operation on handles comes through :meth:`Tracer.call`: handles become the proxies of their values, the
-language's symbol records itself, and the proxies that it returns become handles again, sharing the memory of an
-argument where the operation is a view of it.
+:meth:`Tracer.call` handles every operation. It replaces traced values by their proxies, calls the language's symbol,
+which records itself, and wraps the resulting proxies as traced values. A result that is a view shares the memory of its
+argument.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ _BY_KEYWORD = Out()
 
 
 class Tracer:
-    """One trace being made: its inputs, and the meaning of operations on its handles.
+    """One trace being recorded: its inputs, and the semantics of operations on its traced values.
 
-    It has many methods: one for each way in which a program uses a handle, which handles and hooks call.
+    It has many methods: one for each use of a traced value in a program, called by traced values and hooks.
     """
 
     def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False, answers: Answers | None = None) -> None:
@@ -67,7 +67,7 @@ class Tracer:
         #: the values that Python has to know
         self.asking = Asking(self, answers)
         ASK.put(trace, lambda number: self.asking.value(number, "Python"))
-        #: how many functions are being differentiated: what is asked for would be a constant to them
+        #: how many functions are being differentiated: a value guard's result would be a constant to them
         self.differentiating = 0
         self.inputs = inputs
         self.strict = strict
@@ -131,7 +131,7 @@ class Tracer:
     # Values in and out
 
     def value(self, x: Any, seen: dict[str, TracedArray]) -> Any:
-        """``x`` with handles replaced by the proxies of their values; ``seen`` collects the array handles."""
+        """``x`` with traced values replaced by the proxies of their values; ``seen`` collects the traced arrays."""
         kind = type(x)
         if kind is TracedArray:
             proxy = x.__tnp_value__()
@@ -170,7 +170,7 @@ class Tracer:
         returns: Returns = "array",
         row_major: bool = True,
     ) -> Any:
-        """``result`` with proxies replaced by handles; ``start`` is where in the trace the operation began.
+        """``result`` with proxies replaced by traced values; ``start`` is where in the trace the operation began.
 
         ``returns`` and ``row_major`` are as in the registry.
         """
@@ -202,7 +202,7 @@ class Tracer:
     # Operations
 
     def call(self, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Records ``symbol`` on handles and gives handles of its results."""
+        """Records ``symbol`` on traced values and returns traced values of its results."""
         if self.gradients is not None:
             self.gradients.sync()
         library = None if symbol.language is None else symbol.language.library
@@ -363,7 +363,7 @@ class Tracer:
             lnp.data_warning(effect, None, count)
 
     def operate(self, method: str, *args: Any) -> Any:
-        """A Python operator on handles, numbers and arrays."""
+        """A Python operator on traced values, numbers and arrays."""
         return operators.operate(self, method, *args)
 
     def is_operand(self, x: Any) -> bool:
@@ -512,7 +512,7 @@ class Tracer:
         return library.call(self, function, args, kwargs)
 
     def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
+        """A NumPy function that the language lacks: evaluated from metadata, or an opaque call."""
         answer = ANSWERS.get(function)
         if answer is not None:
             return answer(*args, **kwargs)
@@ -538,7 +538,7 @@ class Tracer:
         return self.inputs.known_scalar(a)
 
     def array_handle(self, x: Any) -> TracedArray:
-        """``x`` as an array handle."""
+        """``x`` as a traced array."""
         if type(x) is TracedArray:
             return x
         if isinstance(x, np.ndarray):

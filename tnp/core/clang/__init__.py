@@ -1,7 +1,7 @@
-"""The core language: what all user languages share, over the prims.
+"""The core language: functions over the prims, shared by all user languages.
 
-Its functions broadcast, and take dtypes that already agree. They are inlined: a trace shows the prims that they
-called, under the language function that called them.
+Its functions broadcast, and require equal dtypes. They are inlined: a trace shows their prims, under the language
+function that called them.
 """
 
 from typing import TYPE_CHECKING

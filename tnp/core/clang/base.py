@@ -1,4 +1,4 @@
-"""How a core-language function becomes a method of proxies."""
+"""Registers a function of the core language as a method of proxies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Elementwise functions of the core language: the prims of the table, with broadcasting.
 
-Dtypes must already agree: promotion belongs to the languages.
+Dtypes must be equal: the languages promote.
 """
 
 from __future__ import annotations

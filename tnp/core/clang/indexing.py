@@ -1,7 +1,7 @@
 """Indexing by NumPy's rules, which are torch's too: basic, advanced, boolean, and mixtures.
 
-A key is what stands between the brackets, arrays in it as proxies. :func:`parse_key` lays it out along the array's
-dimensions; :func:`getitem`, :func:`setitem` and :func:`add_at` work on what it found.
+A key is the expression between the brackets, with proxies for arrays. :func:`parse_key` assigns its parts to the
+array's dimensions; :func:`getitem`, :func:`setitem` and :func:`add_at` use the result.
 """
 
 from __future__ import annotations

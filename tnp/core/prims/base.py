@@ -1,4 +1,4 @@
-"""How a prim is made, and the checks that metas share."""
+"""The decorator of prims, and checks that metas share."""
 
 from __future__ import annotations
 

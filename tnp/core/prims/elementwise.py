@@ -1,7 +1,7 @@
-"""Elementwise prims: the rows of the table, and the few that no row can say.
+"""Elementwise prims: the rows of the table, and a few that do not fit into it.
 
-Arguments have one shape, one device and (where not said otherwise) one dtype; a Python number stands for an array
-of that number in the arrays' dtype. If every argument is a Python number, so is the result, by Python's rules.
+Arguments have one shape, one device and, unless stated otherwise, one dtype. A Python number stands for an array of
+that number in the arrays' dtype. If all arguments are Python numbers, so is the result, by Python's rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Indexing prims: reading and writing at positions that are values of the program."""
+"""Indexing prims: reads and writes at positions computed at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neural-network prims that no composition says well."""
+"""Neural-network prims without a good decomposition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prims of which programs are written down rather than computed: arguments, results, ``del``, and effects."""
+"""Prims for the structure of programs: arguments, results, ``del``, and effects."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Random numbers drawn by the executor's own generator, at each call, in program order.
+"""Random numbers, drawn by the executor's own generator, at each call, in program order.
 
-The NumPy language records none of these: its programs call NumPy's generators, whose streams are part of the result.
+The NumPy language does not use these prims: its programs call NumPy's generators, whose streams are part of the result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reductions, cumulative operations, sorting: prims whose results depend on whole lines of elements.
+"""Reductions, scans and sorting: prims whose results depend on all elements along a dimension.
 
-Those of one elementwise operation, and their running forms, are made from the rows of :mod:`tnp.core.reduction_table`.
+The rows of :mod:`tnp.core.reduction_table` generate the reductions and scans of an elementwise operation.
 """
 
 from __future__ import annotations

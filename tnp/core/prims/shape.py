@@ -1,4 +1,4 @@
-"""Shape prims: the same elements, otherwise arranged. Those tagged ``VIEW`` may share their argument's memory."""
+"""Shape prims, which rearrange elements. Those tagged ``VIEW`` may share their argument's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention by cuDNN: ``F.scaled_dot_product_attention`` in half precision, forwards and backwards, as one kernel each."""
+"""Attention by cuDNN: ``F.scaled_dot_product_attention`` in half precision, one kernel each for forward and backward."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Layer norm by cuDNN, forwards and backwards, as one kernel each.
+"""Layer norm by cuDNN, one kernel each for forward and backward.
 
-cuDNN's norms are of images: rows are a batch, the normalised elements its channels.
+cuDNN normalises images: rows become the batch, the normalised elements its channels.
 """
 
 from __future__ import annotations

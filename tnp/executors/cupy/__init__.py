@@ -1,11 +1,10 @@
-"""The cupy executor: NumPy programs on the GPU, a prim a call of CuPy.
+"""The cupy executor: NumPy programs on the GPU, one CuPy call per prim.
 
-``tnp.jit(f, executors=["cupy"])`` takes and gives ndarrays: what the program reads is copied to the current CUDA device once, what it
-returns, or writes to the caller's arrays, is copied back once (:mod:`tnp.transforms.bridge` puts the copies). What CuPy cannot do stands in
-:data:`REFUSALS`; the numpy executor does it, on the host, between two copies.
+``tnp.jit(f, executors=["cupy"])`` takes and returns ndarrays. The inputs that the program reads are copied to the current CUDA device once; results, and writes to the caller's arrays, are copied back once (:mod:`tnp.transforms.bridge` inserts the copies). Operations that CuPy cannot run are listed in :data:`REFUSALS`; the numpy executor runs them on the host, between two copies.
 
-Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several of one shape, and reductions
-of what they compute, are kernels of :mod:`fusing`.
+An elementwise prim runs as the CuPy function with the name of NumPy's function in the table; other prims run as
+functions of :mod:`kernels`. Several elementwise prims of one shape, and reductions of their results, become kernels of
+:mod:`fusing`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _refused = {(name, kind) for names, kinds, _ in REFUSALS for name in names.split
 
 
 class CupyExecutor(OperatorExecutor):
-    """Opens the functions of the NumPy language, to run their prims."""
+    """Decomposes the functions of the NumPy language, to run their prims."""
 
     array_kind = "cupy"
 

@@ -1,8 +1,9 @@
-"""Regions of the cupy executor as CuPy's own kernels: what is elementwise one ``ElementwiseKernel``, what is reduced a ``ReductionKernel`` each.
+"""Regions of the cupy executor as CuPy kernels: elementwise operations as one ``ElementwiseKernel``, and one
+``ReductionKernel`` per reduction.
 
-A region's operations run through one shape. Views have no kernel: a view of what is computed is what is computed of views, so each argument of
-a kernel is an input, looked at by CuPy through the views on the way. A reduction's elements are a function of the kernel's own, in the text that
-stands before it.
+All operations of a region have one shape. Views need no kernel: a view of a computed array is computed from views of
+its operands, so each argument of a kernel is a view of an input, made by CuPy. The elements of a reduction are computed
+by a function of the kernel, in the source before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Prims that are more than one call of CuPy, or on which CuPy's answer is not the prim's, as functions on CuPy arrays.
+"""Prims that are more than one CuPy call, or for which CuPy's result differs from the prim's, as functions on CuPy
+arrays.
 
-CuPy wraps indices that are out of bounds; here they are looked at first, which waits for the device, and raise as NumPy's do.
+CuPy wraps indices that are out of bounds. Here they are checked first, which synchronises with the device, and raise
+NumPy's errors.
 """
 
 from __future__ import annotations

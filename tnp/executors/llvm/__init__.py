@@ -1,12 +1,13 @@
 """The llvm executor: regions of a program as native code for this processor.
 
-A region goes through four steps, a module each: :mod:`graph` (what each array is computed from), :mod:`schedule` (what
-has memory, and which loops are shared), :mod:`emit` (LLVM IR, with :mod:`scalars` for the elements), and :mod:`engine`
-(machine code, or the same from the disk cache). :mod:`launcher` calls the result without Python in between.
+A region passes through four steps, one module each: :mod:`graph` (the array values and their operands), :mod:`schedule`
+(memory and shared loops), :mod:`emit` (LLVM IR, with :mod:`scalars` for the elements), and :mod:`tnp.runtime.engine`
+(machine code, possibly from the disk cache). :mod:`tnp.runtime.launcher` calls the result without Python code in
+between.
 
-Code is compiled for the strides that arrays have: at the first call, and again for others. Arguments that native code does
-not take (misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) make the call run
-the region's operations one by one, as the executors behind this one do.
+Code is specialized on the strides of the arrays, and recompiled for others. A call with unsupported arguments
+(misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) runs the region
+unfused, by the next executors.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class LLVMExecutor(FusionExecutor):
         return is_available() and takes(bsym)
 
     def opens(self, bsym: BoundSymbol) -> bool:
-        """Operations of large arrays that are better opened, if all of it is compiled: histograms, but for checks of the edges."""
+        """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
         if OpTags.BETTER_OPENED not in bsym.sym.tags or not is_available():
             return False
         parts = list(_prims(bsym))

@@ -1,6 +1,6 @@
 """A writer of textual LLVM IR.
 
-IR is written as text: a builder of instruction objects costs more time than LLVM takes to read their text back.
+IR is written as text, because building instruction objects takes longer than LLVM's parser.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A region as a graph of array values, and what each operation of shape means for the positions of elements.
+"""A region as a graph of array values, with the effect of each shape operation on the positions of elements.
 
 Nothing here has memory yet. A :class:`Node` is an array value: computed element by element, reduced from another's
-elements, or an array with part of its elements replaced. Operations that only rearrange elements become :class:`View`
-nodes, which map the position of an element to a position in their source, so that no such operation moves anything.
+elements, or an array with some elements replaced. Operations that only rearrange elements become :class:`View` nodes,
+which map the position of an element to a position in their source, so they copy nothing.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class View(Node):
         super().__init__("view", shape, source.dtype, (source, *lookups), position=position)
         self.source = source
         self._where = where
-        #: what positions were asked for: a plan asks for each several times
+        #: positions that were computed before: a plan needs each several times
         self._places: dict[Indices, Indices] = {}
         self.lookups = tuple(lookups)
         self.repeats = repeats or bool(lookups)
@@ -260,7 +260,7 @@ def needed_for(nodes: Sequence[Node]) -> set[Node]:
     return reached(nodes, sources)
 
 
-# What is taken
+# What is supported
 
 
 def takes(bsym: BoundSymbol) -> bool:
@@ -298,7 +298,7 @@ def _is_plain(bsym: BoundSymbol) -> bool:
 
 
 class Rule:
-    """How a prim becomes nodes, and which uses of it are taken."""
+    """How a prim becomes nodes, and which uses of it are supported."""
 
     def __init__(self, lower: Callable[..., Any], checker: Callable[[BoundSymbol], bool]) -> None:
         self.lower = lower

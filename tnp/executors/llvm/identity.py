@@ -1,8 +1,8 @@
-"""What a region comes to, as text: two regions of the same text are compiled to the same code.
+"""The cache key of a region, as text: two regions with equal text compile to the same code.
 
-From the operations themselves, so that code which is on the disk is found before any of the work of planning loops and writing IR.
-The text has all that the code depends on: operations, their constants, shapes, dtypes, the arguments' strides, and whatever
-of this process decides what is written. Names of values do not count.
+The key is computed from the operations themselves, so cached code is found before loops are planned and IR is written.
+The text has everything that the code depends on: operations, their constants, shapes, dtypes, the arguments' strides,
+and the settings of this process. It does not have the names of values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""How arrays lie in memory: NumPy's rules for the strides of results, applied to the values of a region.
+"""Memory layout: NumPy's rules for the strides of results, applied to the values of a region.
 
-What an operation makes lies in memory as its operands do (``x.T + 1`` is Fortran-ordered if ``x`` is C-ordered), and programs
-can tell: whether a reshape is a view depends on it. So outputs get the layout that NumPy gives them, and loops go
-through memory in its order.
+A result has the layout of its operands (``x.T + 1`` is Fortran-ordered if ``x`` is C-ordered), and programs can observe
+it: it decides whether a reshape is a view. So outputs get NumPy's layout, and loops follow the order of memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What each operation is as a node of a region's graph: elementwise ones, conversions, factories, reductions and scans.
+"""Lowering of operations to nodes of a region's graph: elementwise operations, conversions, factories, reductions and
+scans.
 
-Those on views and positions, and products, have modules of their own.
+Views, indexing and products have modules of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is stored, and in whose memory.
+"""Materialization: which values are stored, and in which memory.
 
-Outputs, reductions and updates are stored; so is a value that would otherwise be computed again so often that memory traffic
-is cheaper, or that reads memory which is written before the value is used. Everything else is computed where it is needed
-and never has memory.
+Outputs, reductions and updates are stored. So is a value whose recomputation costs more than memory traffic, and a
+value that reads memory which is overwritten before the value is used. All other values are computed where they are
+needed, without memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Products of a matrix and a vector, as sums of products.
+"""Matrix-vector products, as sums of products.
 
-A product of two matrices does so much with each element that a library's blocks and registers decide how long it takes. That of a matrix
-and a vector reads each element once: a large matrix comes from memory at memory's speed, whoever asks for it. As nodes of the graph,
-such products cost what else reads the matrix (``A + np.outer(u, v)``, ``alpha * A``, a second product) no passes of its own. One that is
-all of a region is left to the library.
+The time of a matrix-matrix product depends on a library's blocking for caches and registers. A matrix-vector product
+reads each element once: a large matrix is bound by memory. As nodes of the graph, such products share the pass over the
+matrix with its other uses (``A + np.outer(u, v)``, ``alpha * A``, a second product). If a region is a single product,
+the library computes it.
 """
 
 from __future__ import annotations

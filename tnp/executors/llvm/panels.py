@@ -1,11 +1,13 @@
-"""Products of matrices that what follows them is computed with, panel by panel.
+"""Matrix products fused with the operations that follow, panel by panel.
 
-``np.maximum(a @ b + bias, 0)`` as a call of a library and a loop writes the product to memory and reads it again, and the library's
-threads, which are not ours, wait for their next product by spinning on the cores that the loop is to run on. So a product whose inner
-length is small, which costs little more than the memory it goes through, is a node of the graph: rows of the result are made by panels,
-and what follows goes through a panel while it is in the cache (:mod:`~tnp.executors.llvm.emit.panels`).
+A library call followed by a loop, for ``np.maximum(a @ b + bias, 0)``, writes the product to memory and reads it again.
+The library's threads also spin on the cores that the loop needs while they wait for their next product. So a product
+with a short inner dimension, which costs little more than its memory traffic, is a node of the graph. Rows of the
+result are computed by panels, and the following operations run on a panel while it is in the cache
+(:mod:`~tnp.executors.llvm.emit.panels`).
 
-Longer sums are left to a library, which cuts them into pieces for the caches; what follows costs little beside them.
+Products with a long inner dimension are library calls, which block for the caches; the following operations cost little
+beside them.
 """
 
 from __future__ import annotations

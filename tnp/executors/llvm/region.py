@@ -1,4 +1,4 @@
-"""Regions as callables: what is compiled for which kinds of arguments, and what runs when native code does not take them."""
+"""Regions as callables: the kernels for each kind of arguments, and the unfused fallback."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Nests that go through the rows of one array in one sweep, though some of them sum the rows.
+"""Row fusion: nests that read the rows of one array share one sweep, though some of them sum the rows.
 
-``A @ x`` sums along the rows of ``A``, ``y @ A`` adds its rows up; ``(A @ x) @ A`` adds up each row times the sum along it. As nests of
-their own, both read all of ``A``. But what an iteration over the rows needs of the matrix is its one row, which the first of them brings
-into the cache. So one loop over the rows runs them all, one after the other in each row.
+``A @ x`` sums along the rows of ``A``, ``y @ A`` sums over its rows; ``(A @ x) @ A`` sums each row times its own sum.
+As separate nests, both read all of ``A``. But an iteration over the rows needs only one row, which the first nest
+brings into the cache. So one loop over the rows runs all nests, one after the other in each row.
 
-A loop that adds up rows carries its sums from row to row, and cannot be shared among threads as it is. So the rows are cut in blocks,
-of which each has sums of its own, combined pairwise when all blocks are through. The blocks do not depend on the number of threads.
+A loop that sums over rows carries its sums, so it cannot be split among threads directly. So the rows are divided into
+blocks with sums of their own, which are combined pairwise at the end. The blocks do not depend on the number of
+threads.
 """
 
 from __future__ import annotations

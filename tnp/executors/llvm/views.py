@@ -1,4 +1,4 @@
-"""What becomes of prims that only look at elements in other places: views, functions from position to position."""
+"""Lowering of prims that only rearrange elements to views: functions from position to position."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The numpy executor: every prim, and every function of the NumPy language, as a call of NumPy.
+"""The numpy executor: every prim, and every function of the NumPy language, as a NumPy call.
 
-A function of the language runs as itself, which is what eager does; a prim that stands alone (from a transform, or from
-another language) runs as the NumPy function that the elementwise table names, or as one of :mod:`kernels`.
+A function of the language runs as the NumPy function itself, as in eager. A single prim (from a transform, or from
+another language) runs as the NumPy function that the elementwise table names, or as a function of :mod:`kernels`.
 
-With the option ``prims`` it is the same without the functions of the language: it opens them down to prims.
+With the option ``prims`` it does not claim functions of the language: it decomposes them to prims.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class NumpyExecutor(OperatorExecutor):
     """Looks functions of the NumPy language up by their names, so that no table repeats them."""
 
     array_kind = "numpy"
-    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
+    options = MappingProxyType({"prims": "functions are decomposed to prims instead of running whole"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         super().__init__(name, version=version, options=options)

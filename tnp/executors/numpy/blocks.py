@@ -1,14 +1,14 @@
-"""Runs of elementwise operations on large arrays, computed block by block.
+"""Chains of elementwise operations on large arrays, computed block by block.
 
-Eager NumPy, and the numpy executor call by call, move every temporary through memory. Here a region of elementwise
-operations on arrays of one shape becomes a Python function that takes a block of each operand that fits the cache, and
-has NumPy's own ufuncs compute the results of that block, the temporaries into small buffers that are used again for the
-next one: numexpr's idea, with NumPy's arithmetic, so the results are the same to the bit.
+Eager NumPy, and the numpy executor without fusion, move every temporary through memory. Here a region of elementwise
+operations on arrays of one shape becomes a Python function that processes blocks which fit the cache. NumPy's own
+ufuncs compute each block, with small temporary buffers that the next block reuses. This is numexpr's idea with NumPy's
+arithmetic, so results are bitwise equal.
 
-Arrays in C order are taken as flat ones; others are cut along their first axis, if their axes stand in C order in memory
-and rows are short. What is neither, and calls under an ``np.errstate`` that stops at errors, run the operations one by one.
+C-ordered arrays are flattened. Others are split along their first axis, if their axes are in C order in memory and rows
+are short. In all other cases, and under an ``np.errstate`` that raises, the operations run unfused.
 
-Floating-point errors are reported once an operation, as NumPy does, not once a block: while blocks are computed, NumPy
+Floating-point errors are reported once per operation, as in NumPy, not once per block. While blocks are computed, NumPy
 calls :meth:`_Errors.record`, and the warnings are given at the end, in the order of the operations.
 """
 

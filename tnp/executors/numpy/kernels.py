@@ -1,4 +1,4 @@
-"""Prims that are more than one call of NumPy, as functions on NumPy arrays."""
+"""Prims that are more than one NumPy call, as functions on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The nvfuser executor: regions of a program as definitions of nvFuser, NVIDIA's compiler of fused operations for CUDA.
+"""The nvfuser executor: regions of a program as fusion definitions of nvFuser, NVIDIA's fusing compiler for CUDA.
 
-:mod:`library` knows the installed version, :mod:`writer` writes a region's prims as the calls that define it (:mod:`elementwise` and
-:mod:`arrays` say which), :mod:`launch` gives definitions to nvFuser and runs them. Only the last two need the package: what is written
-is text, which ``tnp.explain`` prints.
+:mod:`library` checks the installed version. :mod:`writer` writes a region's prims as the calls that define it, with the
+rules of :mod:`elementwise` and :mod:`arrays`. :mod:`launch` passes definitions to nvFuser and runs them. Only library
+and launch need the package: definitions are written as text, which ``tnp.explain`` prints.
 
-``nvfuser`` takes tensors; ``nvfuser[cupy]`` takes CuPy arrays, which the programs of ``device="cuda"`` have. Updates, lookups, flips, sorts and
-positions of extremes are left to other executors, as are integers of 8 and 16 bits and complex numbers.
+``nvfuser`` supports tensors; ``nvfuser[cupy]`` supports CuPy arrays, in programs with ``device="cuda"``. Updates,
+lookups, flips, sorts and positions of extremes go to other executors, as do integers of 8 and 16 bits and complex
+numbers.
 """
 
 from __future__ import annotations

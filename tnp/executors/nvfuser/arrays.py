@@ -1,4 +1,4 @@
-"""Prims of whole arrays in nvFuser's operations: shapes, arrays of nothing, reductions, scans, products, random numbers."""
+"""Prims on whole arrays in nvFuser's operations: shapes, factories, reductions, scans, products, random numbers."""
 
 from __future__ import annotations
 

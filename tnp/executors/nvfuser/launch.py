@@ -1,7 +1,7 @@
-"""Regions as callables: nvFuser's definitions, made for the layouts of a call's arrays, and executed.
+"""Regions as callables: nvFuser's definitions, built for the layouts of a call's arrays, and executed.
 
-A definition holds the order and contiguity of its arrays' strides, so a region has one for each such layout. Definitions are known by
-their text: regions of the same text (the blocks of a model) share one, and with it what nvFuser compiled.
+A definition fixes the order and contiguity of its arrays' strides, so a region has one per layout. Definitions are
+cached by their text: regions with equal text (the blocks of a model) share one, and its compiled kernels.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ class FusedRegion:
         self.definition = definition
         self.sources: dict[Any, str] = {}
         self._failed: set[Any] = set()
-        self._run_singly = Singly(region, lambda: str(self._device))
+        self._run_unfused = Singly(region, lambda: str(self._device))
         self._device = next((p.device for p in region.outputs if isinstance(p, TensorProxy)), None)
 
     def __call__(self, *args: Any) -> Any:
         if not self._takes(args):
-            return self._run_singly(*args)
+            return self._run_unfused(*args)
         arrays = [a for a in args if isinstance(a, torch.Tensor)]
         key = tuple(a.stride() for a in arrays)
         if key in self._failed or (key not in self.sources and len(self.sources) >= SPECIALISATIONS):
-            return self._run_singly(*args)
+            return self._run_unfused(*args)
         if key not in self.sources:
             self.sources[key] = self.definition.source([_layout(a) for a in arrays])
         device = None if arrays else str(self._device)
@@ -86,7 +86,7 @@ class FusedRegion:
                 path = written(_HEADER + self.sources[key] + _FOOTER, "nvfuser", ".py")
                 report_failure(self.name, "nvFuser", path, error)
             self._failed.add(key)
-            return self._run_singly(*args)
+            return self._run_unfused(*args)
         return tuple(self._own(results, arrays))
 
     def describe(self) -> list[str]:

@@ -1,8 +1,8 @@
-"""Convolutions by oneDNN's kernels, with weights kept as these lay them out.
+"""Convolutions by oneDNN's kernels, with packed weights.
 
-A plain convolution of torch's on the CPU is three reorders around one kernel: of the input, of the weight, and of the result, at each
-call. Here the weight is reordered once. Channels that lie last (``channels_last``) are an order that the kernels take as it is, and a batch
-normalisation by running statistics, a residual and ``relu`` are done on what is in the registers.
+A plain convolution of torch's on the CPU has three reorders around one kernel: of the input, of the weight, and of the
+result, at each call. Here the weight is reordered once. The kernels support channels last (``channels_last``) directly,
+and apply a batch normalisation by running statistics, a residual and ``relu`` to values in registers.
 """
 
 from __future__ import annotations

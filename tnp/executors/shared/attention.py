@@ -1,4 +1,6 @@
-"""What executors of attention kernels have in common: the arguments of ``F.scaled_dot_product_attention``, and what kernels refuse."""
+"""Shared code of the executors of attention kernels: the arguments of ``F.scaled_dot_product_attention``, and
+unsupported cases.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def refusal_of(call: Call) -> Refusal | None:
 
 
 def scale_of(call: Call) -> float:
-    """The factor of the scores. A number of the run time is asked for its value."""
+    """The factor of the scores. The value of a run-time number is guarded."""
     return 1 / math.sqrt(call.query.shape[-1]) if call.scale is None else float(value_of(call.scale))
 
 

@@ -1,4 +1,4 @@
-"""What the executors of cross entropy share: the function that they run, and how a user makes one of them a default."""
+"""Shared code of the executors of cross entropy: the function that they run, and how to make one of them a default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices that are not there, and those that fail: what executors of kernels say of them."""
+"""Missing and failing devices: the errors of executors of kernels."""
 
 from __future__ import annotations
 

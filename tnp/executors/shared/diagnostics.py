@@ -1,4 +1,4 @@
-"""What a fusing executor says of a kernel that does not compile: where its source is, once; the region then runs operation by operation."""
+"""The warning for a kernel that does not compile: it names the kernel's source, once; the region then runs unfused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A region of a GPU's fuser, run by the operations of other executors."""
+"""The unfused fallback of GPU fusers: runs a region by the operations of other executors."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The torch executor: every prim as a call of torch.
+"""The torch executor: every prim as a torch call.
 
-Elementwise prims run as torch's function of their row of the table, or as one of :mod:`kernels` where torch's answer is
-not the prim's (:data:`_KERNEL_FOR`). What torch has no loop for stands in :data:`REFUSALS`; the next executor gets it.
+An elementwise prim runs as the torch function in its row of the table, or as a function of :mod:`kernels` if torch's
+result differs from the prim's (:data:`_KERNEL_FOR`). Dtypes without a torch kernel are listed in :data:`REFUSALS`; the
+next executor claims them.
 
-Functions of the NumPy language are opened to their prims. Their arrays stay ndarrays to the user:
-:mod:`tnp.transforms.bridge` converts where a value crosses. Writes to them are left to the numpy executor, so that it is
-the caller's memory that is written.
+Functions of the NumPy language are decomposed to prims. Their arrays stay ndarrays for the user:
+:mod:`tnp.transforms.bridge` converts them at the boundary. The numpy executor claims writes to them, so that the
+caller's memory is written.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def _takes(name: str) -> Callable[..., bool]:
 
 
 class TorchExecutor(OperatorExecutor):
-    """Opens the functions of the NumPy language, to run their prims."""
+    """Decomposes the functions of the NumPy language, to run their prims."""
 
     array_kind = "torch"
 

@@ -1,8 +1,8 @@
-"""Functions of the torch language as calls of torch, and opaque calls.
+"""Functions of the torch language as torch calls, and opaque calls.
 
-A function runs as itself, which is what eager does. ``own`` stands behind every program that has tensors: it takes what is
-done with values of the torch language, and leaves those of NumPy's alone. With the option ``prims`` it opens every function down to prims,
-which is how tests run the decompositions.
+A function runs as the torch function itself, as in eager. The executor ``own`` comes last in every program with
+tensors: it claims operations on values of the torch language, and not those of NumPy. With the option ``prims`` it
+decomposes every function to prims, which tests use to run the decompositions.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def _is_own(*args: Any, **kwargs: Any) -> bool:
 class OwnTorchExecutor(TorchExecutor):
     """Runs functions of the torch language, and prims on tensors."""
 
-    options = MappingProxyType({"prims": "functions are opened down to prims, and not run whole"})
+    options = MappingProxyType({"prims": "functions are decomposed to prims instead of running whole"})
 
     def __init__(self, name: str, *, version: Any = None, options: Iterable[str] = ()) -> None:
         super().__init__(name, version=version, options=options)
-        self._opens = "prims" in self.chosen_options
+        self._decomposes = "prims" in self.chosen_options
         self.conversions = executor.conversions
         self.memory = executor.memory
 
@@ -57,7 +57,7 @@ class OwnTorchExecutor(TorchExecutor):
         return found
 
     def pattern_rewrite(self, trace: Trace, executors: Sequence[Any]) -> Trace:
-        return trace if self._opens else with_biases_apart(trace, executors)
+        return trace if self._decomposes else with_biases_apart(trace, executors)
 
     def _find(self, sym: Symbol) -> Implementation | None:
         kind = sym.id.partition(".")[0] if isinstance(sym.id, str) else ""
@@ -66,9 +66,9 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_effect":
             return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
-            opens = self._opens or sym.id == _TO_NUMPY or not _is_torchs(sym)
+            opens = self._decomposes or sym.id == _TO_NUMPY or not _is_torchs(sym)
             return Implementation(opens=True) if opens else _function(sym)
-        if sym.id == "core.update" and not self._opens:
+        if sym.id == "core.update" and not self._decomposes:
             return Implementation(in_place=_UPDATE, checker=_expressible)
         prim = executor.implementations.get(sym.id)
         if prim is None or prim.opens:

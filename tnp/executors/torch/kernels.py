@@ -1,7 +1,8 @@
-"""Prims that are more than one call of torch, or on which torch's answer is not the prim's, as functions on tensors.
+"""Prims that are more than one torch call, or for which torch's result differs from the prim's, as functions on
+tensors.
 
-Every result is memory of its own unless the prim is tagged ``VIEW``: torch returns the argument itself from a few
-functions (``positive``, ``conj_physical`` of real tensors), and those are copied here.
+Every result has memory of its own unless the prim is tagged ``VIEW``: a few torch functions return the argument itself
+(``positive``, ``conj_physical`` of real tensors), which is copied here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Large products of matrices: by tnp's own kernel where that is faster than torch's library, and in memory of the pool.
+"""Large matrix products: by tnp's own kernel where it is faster than torch's library, with results in the pool.
 
-torch asks the system's allocator for every result. There the many sizes of a training step break up the memory of large results, so that
-the next ones need more; the pool that compiled regions use keeps blocks of their sizes.
+torch allocates every result with the system's allocator. The many sizes of a training step fragment the memory of large
+results, so later ones need new memory; the pool of compiled regions reuses blocks of equal size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Kernels as Triton source, for the strides that their arrays have.
+"""Kernels as Triton source, for the strides of their arrays.
 
-Dimensions along which every access moves as if they were one are one: a chain on contiguous arrays is indexed by ``x`` alone.
-A kernel with reductions runs over tiles of rows (``x``) and reduced elements (``r``). Where a row fits in a tile, it is read
-once (*persistent*); otherwise each pass over it is a loop.
+Dimensions in which every access has compatible strides are collapsed: a chain on contiguous arrays is indexed by ``x``
+alone. A kernel with reductions runs over tiles of rows (``x``) and reduced elements (``r``). A row that fits in a tile
+is read once (*persistent*); otherwise each pass over it is a loop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What the arrays of a region are computed from: the prims, as nodes.
+"""The array values of a region: its prims, as nodes.
 
-A node is an array. A *view* says where its elements are in another one; a reduction, and an array that is looked up at
-values, know their sources; all else is computed element by element. Arrays are never changed: what updates one
-is left to other executors.
+A node is an array. A *view* maps its elements to those of another node. A reduction, and a lookup at run-time indices,
+have source nodes. All other nodes are computed element by element. Nodes are immutable: other executors claim updates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CUDA's mathematical library for Triton's interpreter, which cannot call it: the same functions by NumPy and Python."""
+"""NumPy and Python versions of CUDA's mathematical library, for Triton's interpreter, which cannot call it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Regions as callables: kernels made for the strides of a call's arrays, and launched.
+"""Regions as callables: kernels compiled for the strides of a call's arrays, and launched.
 
-Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other, which is how they are tested where there is no GPU.
+Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other, for tests without a GPU.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FusedRegion:
         self.sources: dict[Any, str] = {}
         self._programs: dict[Any, Callable[..., Any]] = {}
         self._lock = locks.lock()
-        self._run_singly = Singly(region, _device)
+        self._run_unfused = Singly(region, _device)
         self._has_failed = False
         #: whether a call waits for the device, to look at what its kernels found
         self.reads_host = graph.looks_up
@@ -83,7 +83,7 @@ class FusedRegion:
 
     def __call__(self, *args: Any) -> Any:
         if not all(map(_fits, self.region.inputs, args, self._limits)):
-            return self._run_singly(*args)
+            return self._run_unfused(*args)
         key = tuple(a.stride() for a in args if isinstance(a, torch.Tensor))
         program = self._programs.get(key)
         if program is None:
@@ -96,8 +96,8 @@ class FusedRegion:
             if str(error).startswith("Triton Error [CUDA]") and not isinstance(error, _too_much()):
                 raise  # of the device, which others would not find in better health
             self._warn(key, error)
-            return self._run_singly(*args)
-        return self._run_singly(*args) if result is None else result
+            return self._run_unfused(*args)
+        return self._run_unfused(*args) if result is None else result
 
     def describe(self) -> list[str]:
         """In lines of text, the kernels that there are."""
@@ -106,7 +106,7 @@ class FusedRegion:
     def _add_program(self, key: Any) -> Callable[..., Any]:
         with self._lock:
             if len(self._programs) >= SPECIALISATIONS:
-                return self._run_singly
+                return self._run_unfused
             if key not in self._programs:
                 source, launches = generate(self.name, self.graph, self.kernels, key, interpreted=interprets())
                 self.sources[key] = source
@@ -116,7 +116,7 @@ class FusedRegion:
 
     def _warn(self, key: Any, error: Exception) -> None:
         """Says once that the region runs without its kernels, and where their source is."""
-        self._programs[key] = self._run_singly
+        self._programs[key] = self._run_unfused
         if not self._has_failed:
             self._has_failed = True
             report_failure(self.name, "Triton", written(self.sources[key], "triton", ".py"), error)

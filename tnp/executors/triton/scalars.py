@@ -1,10 +1,10 @@
-"""How each elementwise prim is written in Triton.
+"""The Triton code of each elementwise prim.
 
-A row is the prim's name, the kinds of dtype for which the spelling holds, and the text, with ``{a}``, ``{b}`` for the operands. Where
-a kind needs another text, the prim has several rows; what no row covers is left to other executors. Half precision is computed
-in float32 and rounded once an operation, as NumPy and torch do.
+A row has the prim's name, the kinds of dtype for which the code is valid, and the code, with ``{a}``, ``{b}`` for the
+operands. A prim may have several rows, for different kinds; prims and dtypes without a row go to other executors. Half
+precision is computed in float32 and rounded once per operation, as in NumPy and torch.
 
-What is more than an expression is a helper: a function of :data:`HELPERS`, which the kernels that use it carry along.
+Code that is more than an expression is a helper function in :data:`HELPERS`, which is added to the kernels that use it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which kernels a region becomes, and what each computes: statements on positions, without memory layouts yet.
+"""The kernels of a region, and the statements of each, on positions, without memory layouts yet.
 
-A kernel runs over a *space*: the shape of what it computes, of which some dimensions may be reduced. What is computed element by
-element has no memory: it is computed again by each kernel that needs it. Memory have the region's outputs, reductions that
-another kernel reads, and what would be computed in too many places.
+A kernel runs over a *space*: the shape of its values, with some dimensions possibly reduced. Elementwise values have no
+memory: each kernel that needs them recomputes them. The region's outputs, reductions that another kernel reads, and
+values that would be recomputed too often have memory.
 """
 
 from __future__ import annotations

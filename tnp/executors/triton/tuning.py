@@ -1,7 +1,8 @@
-"""How a kernel is launched best: a few tiles and numbers of warps, timed on the device, and the best one kept on the disk.
+"""Autotuning of kernel launches: a few tiles and numbers of warps are timed on the device, and the fastest is cached on
+disk.
 
-Tiles of elements change no result. Those of reductions add up in another order, so that last bits may be others than on another device; the choice
-that is kept makes them the same from run to run. ``TNP_TRITON_TUNE=0`` takes what the shapes alone say.
+Elementwise tiles change no result. Tiles of reductions change the order of additions, so last bits may differ between
+devices; the cached choice makes them equal from run to run. ``TNP_TRITON_TUNE=0`` chooses by shapes, without timing.
 """
 
 from __future__ import annotations

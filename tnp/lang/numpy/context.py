@@ -1,4 +1,4 @@
-"""What a program sets around its operations: how floating-point errors are reported."""
+"""Contexts of operations: the handling of floating-point errors."""
 
 from __future__ import annotations
 

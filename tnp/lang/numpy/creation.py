@@ -1,4 +1,4 @@
-"""Making arrays: of numbers and sequences, of a shape and a value, of other arrays' shapes."""
+"""Array creation: from numbers and sequences, from a shape and a value, from other arrays' shapes."""
 
 from __future__ import annotations
 

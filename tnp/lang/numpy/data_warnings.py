@@ -1,8 +1,8 @@
-"""What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the least.
+"""Warnings of NumPy's functions that depend on values: the mean or minimum of a line without numbers.
 
-Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its own
-behind the function's, which stays one that passes open, move and differentiate. Where sizes alone say that there is
-nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
+Run-time sizes, such as that of ``a[a > 0]``, count as values. The warning is a separate operation after the function's,
+so passes can decompose, move and differentiate the function. If static sizes show that there is nothing to reduce, the
+function raises ``NeedsOpaque``, and NumPy's own call warns.
 """
 
 from __future__ import annotations

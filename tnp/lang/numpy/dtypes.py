@@ -1,4 +1,4 @@
-"""Between NumPy's dtypes and tnp's, and NumPy's promotion, which NumPy itself is asked for.
+"""Conversions between NumPy's dtypes and tnp's, and NumPy's promotion, computed by NumPy itself.
 
 >>> import numpy as np
 >>> from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype, result_dtype

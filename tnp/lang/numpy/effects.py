@@ -1,4 +1,4 @@
-"""Calls of Python's own that a program makes each time that it runs: what it prints and logs, and what it asks of the clock."""
+"""Effects that a program executes at each run: printing, logging, and reading clocks."""
 
 from __future__ import annotations
 

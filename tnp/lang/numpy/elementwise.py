@@ -1,4 +1,4 @@
-"""NumPy's ufuncs: those of the table, and the compositions."""
+"""NumPy's ufuncs: the rows of the table, and compositions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Reductions that pass over NaN.
+"""Reductions that skip NaN.
 
-A NaN is replaced by what does not change the result, and counted out where a count matters; arrays that cannot hold NaN are
-reduced as they are.
+A NaN is replaced by the neutral element, and excluded from counts; arrays that cannot hold NaN are reduced unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Calls that run as themselves: NumPy functions without a definition here, and random generators.
+"""Opaque calls: NumPy functions without a definition, and random generators.
 
-What such a call returns is found by a dry run on dummy data of the right dtypes and shapes, and compared again at run
+A dry run on dummy data of the right dtypes and shapes gives the metadata of the results, which is compared again at run
 time (:class:`~tnp.core.errors.LateGuardFailed`).
 """
 

@@ -1,4 +1,4 @@
-"""What NumPy functions take for an array: proxies, numbers, NumPy scalars, nested lists of them."""
+"""Conversion of NumPy functions' arguments to arrays: proxies, numbers, NumPy scalars, nested lists of them."""
 
 from __future__ import annotations
 

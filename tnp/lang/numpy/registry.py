@@ -1,8 +1,8 @@
-"""How a function becomes part of the NumPy language.
+"""The registry of the NumPy language.
 
-:func:`npsymbol` makes a symbol of a function that says, in the core language or in NumPy functions already defined,
-what ``numpy.<name>`` computes. It has NumPy's parameters without ``out``, which the frontend handles for all: the
-registry says how each function takes it (:class:`Out`).
+:func:`npsymbol` makes a symbol of a function that defines ``numpy.<name>``, in terms of the core language or of earlier
+NumPy functions. It has NumPy's parameters without ``out``, which capture handles for all functions: the registry says
+how each function takes it (:class:`Out`).
 """
 
 from __future__ import annotations

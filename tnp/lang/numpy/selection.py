@@ -1,4 +1,4 @@
-"""Choosing elements: by conditions, by indices, by comparison; and storing to the elements chosen."""
+"""Selecting elements by conditions, indices and comparisons, and storing to the selected elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shape manipulation: the same elements, otherwise arranged. Most of it is views."""
+"""Shape manipulation: rearranging elements, mostly by views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activations of neural networks, and what they normalise."""
+"""Activation functions and normalisations of neural networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors built of others: padding, diagonals, tensors with parts replaced, copies of views."""
+"""Tensors composed of others: padding, diagonals, tensors with parts replaced, copies of views."""
 
 from __future__ import annotations
 

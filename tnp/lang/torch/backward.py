@@ -1,6 +1,6 @@
-"""Functions whose backward torch has whole: its kernels are faster than the parts, and save less.
+"""Functions with a backward kernel in torch, which is faster than their decomposition and saves less memory.
 
-Where a gradient is not differentiated again, these take the place of rules (:attr:`~tnp.core.symbol.Symbol.pulls_back`).
+These replace gradient rules if the gradient is not differentiated again (:attr:`~tnp.core.symbol.Symbol.pulls_back`).
 """
 
 from __future__ import annotations

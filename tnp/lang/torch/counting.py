@@ -1,4 +1,6 @@
-"""Functions whose results' lengths or values depend on data: where elements are not zero, and whether tensors are equal."""
+"""Functions whose results have lengths or values that depend on data: positions of non-zero elements, and equality of
+tensors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of no tensors: constants, ranges, and tensors of Python's numbers."""
+"""Tensor creation: constants, ranges, and tensors of Python numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between torch's dtypes and devices and tnp's, and torch's promotion of operands.
+"""Conversions between the dtypes and devices of torch and tnp, and torch's promotion of operands.
 
 >>> import torch
 >>> from tnp.lang.torch.dtypes import to_dtype, to_torch_dtype

@@ -1,7 +1,7 @@
-"""Functions whose results depend on how tensors lie in memory, made to give what they give of eager's tensors.
+"""Functions whose results depend on the strides of tensors, so that they equal eager's.
 
-Methods that fill a tensor with random numbers (``x.uniform_()``) are functions of a tensor like the one that they fill, and of that
-one's strides: which element gets which number depends on them.
+Methods that fill a tensor with random numbers (``x.uniform_()``) become functions of a tensor with the same metadata
+and strides, because strides determine which element gets which number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``torch.fft`` over the prims of Fourier transforms, of float32, float64 and what torch promotes to them."""
+"""``torch.fft`` over the prims of Fourier transforms, for float32, float64 and the dtypes that torch promotes to them."""
 
 from __future__ import annotations
 

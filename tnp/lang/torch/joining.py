@@ -1,4 +1,4 @@
-"""Joining, repeating, reversing, shifting: elements arranged anew."""
+"""Joining, repeating, reversing and shifting elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.linalg`` over the prims of linear algebra, of floating matrices; the rest is left to torch."""
+"""``torch.linalg`` over the prims of linear algebra, for floating-point matrices; other dtypes are opaque calls."""
 
 from __future__ import annotations
 

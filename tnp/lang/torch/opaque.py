@@ -1,7 +1,7 @@
-"""Calls that run as themselves: torch functions without a definition here, or whose definition does not take the arguments.
+"""Opaque calls: torch functions without a definition, or with arguments that their definition does not support.
 
-What such a call returns is found by running it on fake tensors, which have shapes, strides and dtypes but no data. What
-needs data (``torch.nonzero``), changes an argument or returns a view of one makes the program run eagerly.
+Fake tensors, which have shapes, strides and dtypes but no data, give the metadata of the results. Functions that need
+data (``torch.nonzero``), change an argument or return a view of one make the program run eagerly.
 """
 
 from __future__ import annotations

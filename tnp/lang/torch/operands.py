@@ -1,4 +1,4 @@
-"""What torch functions take for operands: tensors, Python numbers, dimensions, sizes."""
+"""Operands of torch functions: tensors, Python numbers, dimensions, sizes."""
 
 from __future__ import annotations
 

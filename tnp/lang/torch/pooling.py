@@ -1,4 +1,4 @@
-"""Windows of images: pooling, transposed convolutions, and images as columns."""
+"""Image windows: pooling, transposed convolutions, and unfolding of images to columns."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""How a function becomes part of the torch language.
+"""The registry of the torch language.
 
-:func:`torchsymbol` makes a symbol of a function that says, in the core language or in torch functions already defined,
-what the torch functions that it names compute::
+:func:`torchsymbol` makes a symbol of a function that defines the torch functions that it names, in terms of the core
+language or of earlier torch functions::
 
     @torchsymbol(torch.nn.functional.hardswish)
     def hardswish(input):
         return input * relu6(input + 3) / 6
 
-It has torch's parameters, under torch's names, without ``out`` and ``inplace``, which the frontend handles for all. A call
-whose arguments it does not take, or that it refuses by raising :class:`~tnp.core.errors.NeedsOpaque`, runs as an opaque
-call of the torch function.
+It has torch's parameters, under torch's names, without ``out`` and ``inplace``, which capture handles for all
+functions. A call with unsupported arguments, for which the definition raises :class:`~tnp.core.errors.NeedsOpaque`,
+becomes an opaque call of the torch function.
 """
 
 from __future__ import annotations

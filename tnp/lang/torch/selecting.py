@@ -1,4 +1,4 @@
-"""Functions that choose among elements: `where`, `clamp`, `masked_fill`, and interpolation between two."""
+"""Functions that select among elements: ``where``, ``clamp``, ``masked_fill``, and interpolation between two."""
 
 from __future__ import annotations
 

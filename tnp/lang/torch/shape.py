@@ -1,4 +1,4 @@
-"""Views, and other functions that only arrange elements."""
+"""Views, and other functions that only rearrange elements."""
 
 from __future__ import annotations
 
@@ -327,7 +327,7 @@ def detach(input: Any) -> TensorProxy:
 
 @torchsymbol("contiguous", returns="argument", row_major="always", unknown_sizes=True)
 def contiguous(input: Any, *, memory_format: Any = torch.contiguous_format) -> TensorProxy:
-    """The tensor itself if it is contiguous, else a copy; the frontend knows which."""
+    """The tensor itself if it is contiguous, else a copy; capture decides."""
     if memory_format is not torch.contiguous_format:
         raise NeedsOpaque("another memory format")
     return clang.contiguous(input)

@@ -1,4 +1,4 @@
-"""Sorting, and what picks elements by their order."""
+"""Sorting, and functions that select elements by their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpInfos of tnp's own operations, a module a family. Importing this package registers them all."""
+"""The OpInfos of tnp's own operations, one module per family. Importing this package registers all of them."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""OpInfos of the ufuncs: those of the table are made from its rows."""
+"""OpInfos of the ufuncs in the elementwise table, generated from its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpInfos: ``numpy.linalg``. Where eigenvectors or factors are determined only up to a sign, what they rebuild is compared."""
+"""OpInfos: ``numpy.linalg``. If eigenvectors or factors are unique only up to a sign, their products are compared."""
 
 from __future__ import annotations
 

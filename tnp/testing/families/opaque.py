@@ -1,5 +1,6 @@
-"""OpInfos: functions that NumPy runs as themselves inside a program. What is tested is that they run there at all, and that
-what is said of their results is so."""
+"""OpInfos: opaque calls of NumPy functions. The tests check that they run inside a program, and that their predicted
+metadata is right.
+"""
 
 from __future__ import annotations
 

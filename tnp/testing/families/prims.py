@@ -1,6 +1,6 @@
-"""OpInfos of the prims that no NumPy function runs, or runs with all of their options.
+"""OpInfos of the prims that no NumPy function runs with all of their options.
 
-The reference is written in NumPy or in Python's ``math``, one element at a time where that is what says it plainly.
+The references are written in NumPy or in Python's ``math``, one element at a time if that is clearer.
 """
 
 from __future__ import annotations

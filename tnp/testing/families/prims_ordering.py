@@ -1,4 +1,4 @@
-"""Samples and references of the prims that sort, choose the largest, or solve."""
+"""Samples and references of the prims that sort, select the largest, or solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpInfos: choosing elements by conditions and indices, storing to them, comparing."""
+"""OpInfos: selecting elements by conditions and indices, storing to them, comparing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpInfos: statistics, and the reductions that pass over NaN."""
+"""OpInfos: statistics, and the reductions that skip NaN."""
 
 from __future__ import annotations
 

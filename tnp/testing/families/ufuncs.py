@@ -1,4 +1,4 @@
-"""OpInfos: ufuncs that are no row of the elementwise table, and the methods of ufuncs."""
+"""OpInfos: ufuncs that are not in the elementwise table, and the methods of ufuncs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``thunder.core.utils``: what metas check their arguments with."""
+"""``thunder.core.utils``: checks of arguments, for metas."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""``thunder.executors.apex_entropyex``, as :mod:`~tnp.thunder.executors.apexex` was called before."""
+"""``thunder.executors.apex_entropyex``, an older name of :mod:`~tnp.thunder.executors.apexex`."""
 
 from tnp.thunder.executors.apexex import apex_ex, register_apex_entropyex
 

@@ -1,4 +1,4 @@
-"""``thunder.executors.torchex``: the executor that runs torch's functions as they are."""
+"""``thunder.executors.torchex``: the executor that runs torch's functions whole."""
 
 from tnp.executors.torch.functions import own
 

@@ -1,4 +1,6 @@
-"""Gradients of compositions whose own are better than those of their parts: no NaN where a norm is 0, no second factorisation."""
+"""Gradients of compositions for which a rule of their own is better than their parts' rules: no NaN where a norm is 0,
+no second factorisation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of Fourier transforms: the adjoints, which are transforms the other way."""
+"""Gradients of Fourier transforms: their adjoints, which are transforms in the other direction."""
 
 from __future__ import annotations
 

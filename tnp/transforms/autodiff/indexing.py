@@ -1,4 +1,4 @@
-"""Gradients of reading and writing at positions that are values: what was read adds up where it was read."""
+"""Gradients of reads and writes at run-time positions: the cotangents of a read are added at the positions read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions opened until what derivatives need is defined outside of them."""
+"""Decomposition of compositions whose inner values derivatives need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["opened"]
 def opened(
     program: Sequence[BoundSymbol], needed: Iterable[Proxy], replaced: dict[int, list[BoundSymbol]]
 ) -> list[BoundSymbol]:
-    """The program with compositions opened until all ``needed`` is defined outside of any."""
+    """The program with compositions decomposed until all ``needed`` values are defined outside of any."""
     names = {p.name for p in needed}
     return [s for b in program for s in _shown(b, names, replaced)]
 

@@ -1,4 +1,4 @@
-"""The operation that only derivatives need."""
+"""An operation that only derivatives use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of reductions, running operations and sorting."""
+"""Gradients of reductions, scans and sorting."""
 
 from __future__ import annotations
 

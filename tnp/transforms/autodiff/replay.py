@@ -1,4 +1,4 @@
-"""Programs inside a program run again: the bodies of loops and branches, with names of their own each time."""
+"""Replay of subtraces: records the bodies of loops and branches again, with fresh names."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The walk backwards through a program.
+"""The reverse walk through a program.
 
-A program is the bound symbols that a trace got since some point; walking through it appends to the same trace the operations that
-compute cotangents. So a gradient is a program as any other: a gradient of it is taken by walking through both parts, and what a
-function computes beside its gradient is there to be used.
+A program is the bound symbols that a trace has recorded since some point. The walk appends the operations that compute
+cotangents to the same trace. So a gradient is a program like any other: a gradient of it walks through both parts, and
+may use all values of the primal computation.
 
-What a composition computes on the way (the difference from the mean in a variance) is defined only inside it. Where a cotangent needs
-it, the composition is replaced by its parts afterwards (:func:`opened`).
+Inner values of a composition (the difference from the mean in a variance) are defined only inside it. If a cotangent
+needs one, the composition is decomposed afterwards (:func:`opened`).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Reverse:
         self.cotangents[p.name] = stored_at(before, cotangent, at)
 
     def put_slice(self, p: TensorProxy, starts: Sequence[int], cotangent: TensorProxy) -> None:
-        """Adds to the cotangent of a slice of ``p``, of steps of 1, when that is asked for: stencils have many of them."""
+        """Adds to the cotangent of a slice of ``p``, of steps of 1, when that is read: stencils have many of them."""
         if self.needs(p) and not is_empty(cotangent):
             self.parts.setdefault(p.name, (p, []))[1].append((tuple(starts), fitting_dtype(cotangent, p)))
 
@@ -286,7 +286,7 @@ class Reverse:
             for p, placeholder in given.cotangents.values():
                 if p.name not in known:
                     raise GradientError(
-                        f"the gradient rule of {bsym.sym.qualified_name} asks for the cotangent of what is no result"
+                        f"the gradient rule of {bsym.sym.qualified_name} gets the cotangent of a value that is not a result"
                     )
                 primal, g = known[p.name]
                 names[placeholder.name] = zeros_for(primal) if g is None else g
@@ -491,7 +491,7 @@ def no_gradient(bsym: BoundSymbol) -> GradientError:
 class Program:
     """What a trace recorded from a point on, so far: the statements of a function, to be walked through backwards.
 
-    Statements may be recorded after it, and its own be opened; it knows where it ends by counting.
+    Statements may be recorded after it, and its own be decomposed; it knows where it ends by counting.
     """
 
     def __init__(self, start: int, stop: int | None = None) -> None:
@@ -525,7 +525,7 @@ class Program:
         return self.statements[self.start : self.stop]
 
     def walk(self, reverse: Reverse, wanted: Sequence[Proxy] | None = None) -> None:
-        """Pulls cotangents back, and opens what computed something that was needed for it. Of what is recorded, only what the cotangents
+        """Pulls cotangents back, and decomposes compositions whose inner values it needs. Of what is recorded, only what the cotangents
         of ``wanted`` need stays."""
         trace = current_trace()
         assert trace is not None

@@ -1,19 +1,20 @@
-"""The table of gradient rules, and the two ways to write one.
+"""The table of gradient rules, and two ways to write one.
 
-A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation; it returns the cotangents of the
-arguments, in order::
+A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation. It returns the
+cotangents of the arguments, in order::
 
     @rule(prims.transpose)
     def _(g, out, a, permutation):
         return prims.transpose(g, inverse(permutation))
 
-``None`` is no cotangent; a function is called for one if it is needed; missing ones at the end are none. Of an operation with several
-results ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that result. ``NotImplemented`` from the rule
-of a composition says that its parts do better.
+``None`` means no cotangent; a function is called if its cotangent is needed; missing ones at the end are ``None``. If
+an operation has several results, ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that
+result. If the rule of a composition returns ``NotImplemented``, the composition is decomposed.
 
-A rule that an extension registers with :func:`register_grad` *is* the operation: it takes its arguments, computes its results, asks for
-their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the arguments' are. An executor may bring
-such a rule of its own for what it runs (``register_implementation(…, grad_transform=…)``), which comes before all others.
+A rule that an extension registers with :func:`register_grad` computes the operation: it takes its arguments, computes
+its results, gets their cotangents with :func:`get_grad`, and sets those of the arguments with :func:`put_grad`. An
+executor may have such a rule for its own implementation (``register_implementation(…, grad_transform=…)``), which has
+priority over all others.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ registrations.tables.append(grad_rules)
 without_derivative: set[Any] = set()
 
 
-#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+#: operations whose rule has been looked up: programs may have been compiled with it, or without
 _looked_up: set[Any] = set()
 
 
@@ -95,7 +96,7 @@ def register_grad(symbol: Any, function: Rule) -> None:
     """Makes ``function`` the gradient rule of an operation: a symbol, or its id. Registering again replaces, for gradients that are
     compiled already, too.
 
-    It is called as the operation is, returns what the operation returns, and in between asks for cotangents and gives them. Each argument
+    It is called as the operation is, returns what the operation returns, and in between gets cotangents and sets others. Each argument
     that is differentiated by must be given one (``put_grad(a, None)`` says that nothing depends on it): a rule that forgets one is a
     :class:`~tnp.GradientError`. Results that it computes otherwise than the operation, with something besides that the gradient
     needs, take the operation's place; they must have the operation's shapes and dtypes.
@@ -179,7 +180,7 @@ def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
 
 
 class Asked(threading.local):
-    """What an interleaved rule at work has asked for and given."""
+    """The cotangents that an active interleaved rule has got and set."""
 
     reverse: Reverse | None = None
     cotangents: dict[str, tuple[TensorProxy, TensorProxy]]
@@ -230,7 +231,7 @@ def put_grads(ps: Any, cotangents: Any) -> None:
 
 
 def call_interleaved(function: Rule, bsym: Any, reverse: Reverse) -> tuple[list[Proxy], Asked]:
-    """Calls such a rule, with what it asks for and gives kept apart."""
+    """Calls such a rule, with the cotangents that it gets and sets kept separate."""
     before = asked.__dict__.copy()
     asked.reverse, asked.cotangents, asked.given = reverse, {}, []
     try:

@@ -1,4 +1,4 @@
-"""Gradients of shape operations: each moves cotangents back to where their elements came from."""
+"""Gradients of shape operations: each moves cotangents back to the source of their elements."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Gradients of functions of the torch language: where their parts would give another subgradient than torch's, or more work.
+"""Gradients of functions of the torch language whose parts would give another subgradient than torch's, or more work.
 
-Each rule gives what torch's autograd gives. Those of which a function's parts have the same are left to these.
+Each rule gives the gradient of torch's autograd. Functions whose parts already do so have no rule here.
 """
 
 from __future__ import annotations

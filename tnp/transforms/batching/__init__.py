@@ -1,7 +1,7 @@
-"""Mapping programs over a dimension: from a program on values, the program on arrays of as many values as the dimension is long.
+"""Batching: maps programs over a dimension, for ``vmap``.
 
-:mod:`walk` runs a program again on batched values, their new dimension first; what an operation becomes is said by
-:data:`~walk.batch_rules`, keyed by symbol as the gradient rules are, and filled by :mod:`rules` and :mod:`control_flow`, and by
+:mod:`walk` runs a program again on batched values, with the batch dimension first. :data:`~walk.batch_rules` has the
+rule of each operation, keyed by symbol as the gradient rules are. :mod:`rules` and :mod:`control_flow` fill it, and
 extensions with :func:`register_vmap`.
 """
 

@@ -1,7 +1,7 @@
-"""Batches through branches and loops.
+"""Batch rules of branches and loops.
 
-A branch on a condition that is the same for all stays a branch. On one that differs both sides run for all, and each element takes its
-own. A loop carries batched what depends on the batch in some iteration.
+A branch on an unbatched condition stays a branch. For a batched condition both sides run on the whole batch, and each
+element selects its own. A carried value is batched if it depends on the batch in any iteration.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Batch rules of prims: dimensions move one to the right.
 
-Elementwise operations need none, and what has none and is no composition runs in a loop over the batch.
+Elementwise operations need none. An operation without a rule that is no composition runs in a loop over the batch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk: a program run again with some of its values batched."""
+"""The walk: runs a program again with some of its values batched."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def batch_rule(*symbols: Symbol) -> Callable[[Callable[..., Any]], Callable[...,
     return decorate
 
 
-#: operations whose rule somebody has asked for: programs may have been compiled with it, or without
+#: operations whose rule has been looked up: programs may have been compiled with it, or without
 _looked_up: set[Any] = set()
 
 

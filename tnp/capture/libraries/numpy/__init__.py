@@ -1,1 +1,1 @@
-"""NumPy: what its functions and arrays do that is no operation of the language."""
+"""NumPy's adapter: functions and array methods that are not operations of the NumPy language."""

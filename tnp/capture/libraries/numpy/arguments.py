@@ -1,4 +1,4 @@
-"""What arguments of NumPy's functions say before an operation is recorded."""
+"""Checks of the arguments of NumPy functions before an operation is recorded."""
 
 from __future__ import annotations
 

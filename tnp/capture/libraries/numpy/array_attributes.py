@@ -1,7 +1,7 @@
-"""ndarray's methods and attributes that are no function of the language.
+"""ndarray's methods and attributes that are not functions of the language.
 
-They ask the handle what it is (``strides``), store to it (``fill``, ``x.real = …``), or give it to Python (``item``, ``flat``).
-Each takes the tracer and the handle first.
+They query the traced array (``strides``), store to it (``fill``, ``x.real = …``), or convert it for Python (``item``,
+``flat``). Their first arguments are the tracer and the traced array.
 """
 
 from __future__ import annotations

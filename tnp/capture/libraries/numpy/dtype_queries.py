@@ -1,4 +1,4 @@
-"""NumPy functions that ask about dtypes and memory only: answered while tracing, from what handles are."""
+"""NumPy functions that query dtypes and memory only: evaluated while tracing, from the metadata of traced arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ANSWERS"]
 
 
 def _dtype_or_number(x: Any) -> Any:
-    """A handle as promotion sees it: an array's dtype, a number of that type."""
+    """A traced value for promotion: an array's dtype, a number of that type."""
     if type(x) is TracedArray:
         return x.dtype
     return x.proxy.python_type(1) if type(x) is TracedNumber else x
@@ -51,7 +51,7 @@ def _share_memory(a: Any, b: Any, *bound: Any, **keywords: Any) -> bool:
     raise NeedsEager("whether the arrays share memory is known only when the program runs")
 
 
-#: of a function: what it answers for arguments with handles among them
+#: by function: its result for arguments that include traced values
 ANSWERS: dict[Any, Callable[..., Any]] = {
     np.can_cast: _can_cast,
     np.common_type: _common_type,

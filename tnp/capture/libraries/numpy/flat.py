@@ -1,4 +1,4 @@
-"""``x.flat`` of a traced array: its elements in C order, to be read, iterated and stored to."""
+"""``x.flat`` of a traced array: reads, iterates over and stores its elements in C order."""
 
 from __future__ import annotations
 

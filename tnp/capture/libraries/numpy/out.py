@@ -1,7 +1,7 @@
-"""Calls with ``out=``: the function computes its results as always, which are then stored into the arrays given.
+"""Calls with ``out=``: the function computes its results as always, and they are then stored into the given arrays.
 
-How a function takes ``out=`` is in the registry (:class:`~tnp.lang.numpy.registry.Out`); however it was passed, by
-position or keyword, as an array or a tuple, it is taken out of the arguments here.
+The registry says how a function takes ``out=`` (:class:`~tnp.lang.numpy.registry.Out`). This module removes it from the
+arguments, whether it was passed by position or keyword, as an array or a tuple.
 """
 
 from __future__ import annotations

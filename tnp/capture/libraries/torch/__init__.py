@@ -1,8 +1,8 @@
-"""torch for the frontend: tensors as inputs and handles, torch's functions captured from wherever they are called.
+"""PyTorch's adapter: tensors as inputs and traced values, and torch's functions captured wherever they are called.
 
-While a program is traced a torch function mode is on, so that factories, Tensor's methods and the functions that modules
-call come to :meth:`TorchLibrary.call`; calls in the user's own code come through the rewriter's hooks, with numbers of the
-program among their arguments.
+A torch function mode is active while a program is traced, so factories, Tensor's methods and functions that modules
+call reach :meth:`TorchLibrary.call`. Calls in the user's own code come through the rewriter's hooks, since their
+arguments may include traced numbers.
 """
 
 import torch

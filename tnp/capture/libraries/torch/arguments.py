@@ -1,4 +1,4 @@
-"""What torch's functions are called with: flags and ``out=`` told apart from the other arguments, and lengths that have to be known."""
+"""Arguments of torch's functions: flags and ``out=`` are separated from the others, and lengths become concrete."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tensor's attributes and methods that are no function of the language: what a tensor is, and giving it to Python.
+"""Tensor's attributes and methods that are not functions of the language: queries, and conversions to Python values.
 
-Each takes the tracer and the handle first.
+Their first arguments are the tracer and the traced tensor.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _grad(tracer: Tracer, a: TracedArray) -> Any:
 
 
 def _argument(tracer: Tracer, a: TracedArray) -> tuple[Any, str] | None:
-    """The very tensor that a handle stands for, if that is an argument, and the expression that fetches it."""
+    """The real tensor of a traced tensor, if that is an argument, and the expression that fetches it."""
     value = tracer.inputs.value_of(a)
     origin = a.storage.origin
     return None if value is None or origin is None else (value, tracer.inputs.expressions[origin.name])

@@ -1,4 +1,4 @@
-"""``torch.autocast`` in a program being traced: the casts that torch would make become operations of the trace."""
+"""``torch.autocast`` in a traced program: torch's casts become operations of the trace."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""``torch.utils.checkpoint``: functions whose values are not saved, but computed again in the backward.
+"""``torch.utils.checkpoint``: functions whose values are not saved, but recomputed in the backward pass.
 
-The function is a part of the trace like any other. :data:`tnp.core.gradient_marks.RECOMPUTABLE` says of its values that the backward may compute them again,
-and of its results that it may not, so that the choice of what is saved leaves out the first and begins with the second. What the function draws is saved: that is what torch has by winding its
-generator back. What eager's second run of the function would change once more (a moving average, a counter) a program would change
-once, so that such functions run eagerly.
+The function is traced like any other. :data:`tnp.core.gradient_marks.RECOMPUTABLE` marks its values as recomputable and
+its results as saved, for the partition. Random draws are saved; torch gets the same effect by resetting the generator.
+In eager, the recomputation would repeat side effects (a moving average, a counter), but a program has them once, so
+such functions run eagerly.
 """
 
 from __future__ import annotations

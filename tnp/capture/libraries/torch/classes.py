@@ -1,9 +1,9 @@
-"""Whether a traced tensor says that it is a ``torch.Tensor``: to Python code yes, to torch's own C++ no.
+"""Whether a traced tensor claims to be a ``torch.Tensor``: to Python code it does, to torch's C++ it does not.
 
-Both ask by reading ``__class__``. To code that says ``isinstance(x, torch.Tensor)`` a tensor of the program is one. torch's
-argument parser, which asks where a signature takes a number, would go on to read the C++ tensor that is behind a Tensor,
-and there is none. So the answer depends on what the calling code is doing: reading the attribute, or a call that is written
-as one of ``isinstance``.
+Both read ``__class__``. ``isinstance(x, torch.Tensor)`` in Python code must be true for a traced tensor. But torch's
+argument parser, which tests for a Tensor where a signature takes a number, would then access the C++ tensor, which does
+not exist. So the result depends on the calling code: it is ``Tensor`` if that reads the attribute, or calls
+``isinstance``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,18 @@ __all__ = ["asks_for_class"]
 
 #: where torch looks at what its functions for autograd are given
 _UNWRAPS = torch._functorch.utils.unwrap_dead_wrappers.__code__.co_filename
-#: how calls begin that ask for an object's class
-_QUESTIONS = ("isinstance(", "getattr(", "super().__instancecheck__(", "_abc_instancecheck(", "type.__instancecheck__(")
+#: the beginnings of calls that query an object's class
+_CLASS_QUERIES = (
+    "isinstance(",
+    "getattr(",
+    "super().__instancecheck__(",
+    "_abc_instancecheck(",
+    "type.__instancecheck__(",
+)
 
 
 def asks_for_class(frame: FrameType) -> bool:
-    """Whether the Python code running in ``frame`` asks for an object's class, rather than calling what may."""
+    """Whether the Python code running in ``frame`` queries an object's class, rather than calling a function that may."""
     return _asks(frame.f_code, frame.f_lasti)
 
 
@@ -45,4 +51,4 @@ def _asks(code: CodeType, at: int) -> bool:
     line = linecache.getline(code.co_filename, place.lineno) if place is not None and place.lineno else ""
     if not line or place is None or place.col_offset is None:
         raise NeedsEager(f"it gives a tensor to {code.co_name}, whose source cannot be had")
-    return line.encode()[place.col_offset :].startswith(tuple(q.encode() for q in _QUESTIONS))
+    return line.encode()[place.col_offset :].startswith(tuple(q.encode() for q in _CLASS_QUERIES))

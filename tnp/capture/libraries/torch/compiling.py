@@ -1,4 +1,6 @@
-"""``torch.compiler.is_compiling()`` while a function is traced: one flag of the process, which several threads may want at once."""
+"""``torch.compiler.is_compiling()`` while a function is traced: a process-wide flag that several threads may set at
+once.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What autograd would know of the program being traced: which values require a gradient, and where gradients are off.
+"""The state of autograd in a traced program: which values require a gradient, and where gradients are disabled.
 
-The trace of a program of which arguments require gradients is differentiated as a whole after it is traced
-(:mod:`tnp.compile.aot_autograd`). What has to be noted meanwhile is what the trace does not show: what was computed under
-``torch.no_grad()`` (:data:`tnp.core.gradient_marks.DETACHED`), and writes that mean something else to autograd than "from now on this value".
+If arguments require gradients, the whole trace is differentiated after tracing (:mod:`tnp.compile.aot_autograd`).
+Tracing records what the trace does not show: values computed under ``torch.no_grad()``
+(:data:`tnp.core.gradient_marks.DETACHED`), and writes with special semantics in autograd.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How results of torch's functions lie in memory: as those of the very functions, called on zeros of the same strides.
+"""Strides of the results of torch functions, found by calling the function on zeros with the same strides.
 
-It decides what a view sees, what ``stride()`` says, and which element gets which random number. It is asked for seldom, so a function
-is called only then (:class:`~tnp.capture.tracing.strides.Later`).
+Strides determine views, ``stride()``, and which element gets which random number. They are rarely needed, so the
+function is called lazily (:class:`~tnp.capture.tracing.strides.Later`).
 """
 
 from __future__ import annotations

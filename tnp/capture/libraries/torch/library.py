@@ -1,4 +1,4 @@
-"""What the frontend asks of torch: see :class:`~tnp.capture.libraries.base.Library`."""
+"""PyTorch's implementation of :class:`~tnp.capture.libraries.base.Library`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ _UNINITIALISED = frozenset(("empty", "empty_like", "empty_permuted", "empty_stri
 _FROM_NUMPY = frozenset(("from_numpy", "as_tensor", "asarray", "tensor"))
 #: functions that refuse tensors which require gradients, or leave those behind; what they are made of does not
 _DETACH_UNSEEN = frozenset((Tensor.numpy, torch.asarray))
-#: questions about a tensor, and the methods that answer them
-_QUESTIONS = {
+#: queries of a tensor, and the methods that evaluate them
+_QUERIES = {
     torch.is_floating_point: "is_floating_point",
     torch.is_complex: "is_complex",
     torch.is_conj: "is_conj",
@@ -197,8 +197,8 @@ class TorchLibrary(OpaqueCalls, Library):
             raise NeedsEager(f"it calls torch.{name} under deterministic algorithms, which fill what that gives")
         if name in _FROM_NUMPY:
             _check_memory(args[0] if args else None)
-        if function in _QUESTIONS and args and type(args[0]) is TracedArray:
-            return METHODS[_QUESTIONS[function]](tracer, args[0])
+        if function in _QUERIES and args and type(args[0]) is TracedArray:
+            return METHODS[_QUERIES[function]](tracer, args[0])
         first = args[0] if args else None
         if type(first) is TracedArray and first.library is self and getattr(Tensor, name, None) is function:
             if name in METHODS:
@@ -336,7 +336,7 @@ class TorchLibrary(OpaqueCalls, Library):
         raise NeedsEager(f"it makes a {cls.__name__}")
 
     def _lifted(self, tracer: Tracer, x: Any) -> Any:
-        """Arguments with tensors that the program got hold of unseen as handles."""
+        """Arguments in which tensors that escaped lifting become traced values."""
         kind = type(x)
         if kind in (tuple, list):
             return kind(self._lifted(tracer, y) for y in x)

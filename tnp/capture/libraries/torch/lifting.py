@@ -1,4 +1,4 @@
-"""torch's values as inputs of a trace: tensors, dtypes and devices, and the guards under which it is valid."""
+"""Lifting of torch's values: tensors, dtypes and devices become inputs, with guards."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Modules in a program: stand-ins that read parameters, buffers and submodules as inputs of the trace.
 
-What a program reads of a module is guarded or fetched at each call, what it does not read is neither. A module is called
-as :class:`torch.nn.Module` calls it: pre-hooks, ``forward``, hooks. The ``forward`` of a user's module is rewritten as any
-function of the user's.
+Only the parts of a module that a program reads are guarded or fetched. A call follows :class:`torch.nn.Module`:
+pre-hooks, ``forward``, hooks. The ``forward`` of a user's module is rewritten like any user function.
 """
 
 from __future__ import annotations

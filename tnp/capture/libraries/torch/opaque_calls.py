@@ -1,4 +1,4 @@
-"""Calls of torch's functions that run as themselves (:mod:`tnp.lang.torch.opaque`), as a part of a program that is being traced."""
+"""Opaque calls of torch functions (:mod:`tnp.lang.torch.opaque`) in a traced program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of torch's random generators while a program is traced, which draws nothing itself."""
+"""The states of torch's random generators while a program is traced; tracing draws no numbers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What programs ask torch about itself, and what they would change of that.
+"""Functions that read or change torch's global state.
 
-A question (``torch.get_num_threads()``) is asked when a program is traced, and its answer is compared at each call. What sets
-something, seeds a generator or differentiates a function makes a program run eagerly, as does a function of which it is not known
-that it does nothing but answer.
+A query (``torch.get_num_threads()``) is evaluated while tracing, and a guard compares its result at each call.
+Functions that change settings, seed a generator or differentiate make the call run eagerly. So do functions that are
+not known to be pure queries.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ _PURE = frozenset((
     torch.cuda.is_available, torch._C._get_tracing_state, is_tracing, torch._jit_internal.is_scripting,
     torch.overrides.has_torch_function, torch._C._log_api_usage_once,
 ))  # fmt: skip
-#: functions that ask for autocast, of which the casts of a program know
+#: queries of autocast, which the casts of a program determine
 _ASK_FOR_CASTS = frozenset((
     torch.is_autocast_enabled, torch.get_autocast_dtype, torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype,
 ))  # fmt: skip
-#: what the names of functions say that ask something, or set it
-_QUESTION = re.compile(
-    r"_*(is|are|get|has)_|.*_(enabled|available|initialized|supported|allowed|count)$|current_device$"
-)
+#: patterns of the names of queries, and of functions that change settings
+_QUERY = re.compile(r"_*(is|are|get|has)_|.*_(enabled|available|initialized|supported|allowed|count)$|current_device$")
 _ORDER = re.compile(r"_*(set|enable|disable|use|clear|push|pop|enter|exit|init|reset)_")
 #: where functions are that compute something of what they are given, and how names of others begin
 _PURE_MODULES = ("torch.nn.", "torch.functional", "torch._jit_internal", "torch.overrides", "torch.utils._pytree")
@@ -47,23 +45,24 @@ _NO_PART = (*_ANSWERS, complex, type, types.FunctionType, types.BuiltinFunctionT
 
 
 def is_pure(function: Any) -> bool:
-    """Whether ``function`` tells the same of the same arguments at any time, or asks whether a compiler of torch's is at work."""
+    """Whether ``function`` is pure, or queries whether a torch compiler is active."""
     return function in _PURE or "compiling" in getattr(function, "__name__", "")
 
 
 def is_question(function: Any) -> bool:
-    """Whether ``function`` asks something, by its name."""
-    return _QUESTION.match(getattr(function, "__name__", "")) is not None
+    """Whether ``function`` is a query, by its name."""
+    return _QUERY.match(getattr(function, "__name__", "")) is not None
 
 
 def is_about_torch(*given: Any) -> bool:
-    """Whether no argument is a value or an object of the program: what is called asks torch about itself, or changes that."""
+    """Whether no argument is a value or an object of the program: the call reads or changes torch's global state."""
     return all(is_about_torch(*x) if type(x) in (tuple, list) else isinstance(x, _NO_PART) for x in given)
 
 
 def call(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a function gives whose arguments :func:`is_about_torch` says to be no part of the program. A trace holds only where it gives
-    that. Raises :class:`NeedsEager` for a function that may do something else than to answer."""
+    """The result of a function whose arguments are no part of the program (:func:`is_about_torch`), guarded if it may change.
+
+    Raises :class:`NeedsEager` for a function that may not be a pure query."""
     name = getattr(function, "__name__", str(function))
     module = getattr(function, "__module__", None) or ""
     if is_pure(function) or f"{module}.".startswith(_PURE_MODULES) or name.startswith(_CHECKS):
@@ -90,29 +89,29 @@ def check_allowed(function: Any, name: str) -> None:
 
 
 def _compared(tracer: Tracer, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a question's answer is, compared at each call."""
+    """The result of a query, which a guard compares at each call."""
     if function is torch.is_autocast_cache_enabled and tracer.modes() != tracer.gradients.began:
         raise NeedsEager("it asks for the cache of autocast that it has turned on or off")
-    answer = function(*args, **kwargs)
-    if not _is_answer(answer):
-        raise NeedsEager(f"it calls torch.{name}, which returns a {type(answer).__name__}")
+    result = function(*args, **kwargs)
+    if not _is_comparable(result):
+        raise NeedsEager(f"it calls torch.{name}, which returns a {type(result).__name__}")
     prologue = tracer.inputs.prologue
-    if type(answer) in (bool, int, str, type(None)):
-        expected = repr(answer)
+    if type(result) in (bool, int, str, type(None)):
+        expected = repr(result)
     else:
-        expected = prologue.constant(answer, "answer")
+        expected = prologue.constant(result, "result")
     asked = f"{prologue.constant(function, name)}"
     if args or kwargs:
         asked = f"{asked}(*{prologue.constant(args, 'args')}, **{prologue.constant(kwargs, 'kwargs')})"
     else:
         asked = f"{asked}()"
     same = prologue.constant(_is_same, "is_same")
-    prologue.guard(f"{same}({asked}, {expected})", f"torch.{name} says {answer}")
-    return answer
+    prologue.guard(f"{same}({asked}, {expected})", f"torch.{name} says {result}")
+    return result
 
 
-def _is_answer(x: Any) -> bool:
-    return all(map(_is_answer, x)) if type(x) is tuple else isinstance(x, _ANSWERS)
+def _is_comparable(x: Any) -> bool:
+    return all(map(_is_comparable, x)) if type(x) is tuple else isinstance(x, _ANSWERS)
 
 
 def _is_same(found: Any, expected: Any) -> bool:

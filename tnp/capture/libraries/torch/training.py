@@ -1,5 +1,6 @@
-"""Functions of torch that need the tracer: in training those that normalise by the statistics of a batch and keep those, and those that
-draw masks; and those that need values, or call functions of the user's."""
+"""Functions of torch that need the tracer: normalisation that updates running statistics in training, functions that
+draw masks, functions that need values, and functions that call user functions.
+"""
 
 from __future__ import annotations
 

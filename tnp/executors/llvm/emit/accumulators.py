@@ -1,4 +1,4 @@
-"""What reductions accumulate in: stack slots, which LLVM turns into registers, or rows of them."""
+"""The accumulators of reductions: stack slots, which LLVM promotes to registers, or rows of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens at one point of the loops: values of nodes at positions, and where they are in memory."""
+"""Code at one point of the loops: the values of nodes at positions, and their addresses in memory."""
 
 from __future__ import annotations
 

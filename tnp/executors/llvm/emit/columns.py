@@ -1,4 +1,4 @@
-"""Reductions of which several columns go through the rows together."""
+"""Reductions over rows, several columns at a time."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """From loop nests to LLVM IR: a region's kernel.
 
 A nest becomes one function of a context (an array of pointers to all memory) and a range of its outermost loop, which
-``tnp_parallel`` splits among threads; a reduction that has no loop outside it is cut into blocks, whose results are
+``tnp_parallel`` splits among threads. A reduction without a loop outside it is split into blocks, whose results are
 combined pairwise. Ranges and blocks have fixed lengths, so the number of threads changes no bit of a result.
 
-Every memory has an alias scope of its own: that two memories do not overlap is known from the guards and says all that
-the vectoriser needs. Accumulators are stack slots, which LLVM turns into registers.
+Each memory has an alias scope of its own. The guards checked that memories do not overlap; the scopes tell the
+vectoriser. Accumulators are stack slots, which LLVM promotes to registers.
 
-:mod:`body` writes what happens at one point of the loops, :mod:`loops` the loops around it, and this module the rest.
+:mod:`body` emits the code at one point of the loops, :mod:`loops` the loops around it, and this module the rest.
 """
 
 from __future__ import annotations

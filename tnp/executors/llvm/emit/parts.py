@@ -1,7 +1,7 @@
-"""Innermost loops in parts of a fixed length, each as many vectors long as LLVM takes at a time.
+"""Innermost loops in parts of a fixed length, a multiple of LLVM's vector length times its interleave count.
 
-A loop whose number of iterations is known to fill its vectors is one loop in machine code. Of any other, LLVM makes two or
-three (vectors, fewer vectors, single elements), which costs it twice the time and the processor the slow last elements.
+A loop whose trip count is a known multiple of its vectors is one loop in machine code. For any other, LLVM emits two or
+three (vectors, fewer vectors, single elements), which doubles its compile time, and the scalar remainder is slow.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _overlapping(limit: int, vector: int) -> Parts:
 
 
 def _of_lines(statements: Sequence[Statement]) -> int:
-    """Elements in as many lines of memory as are asked for at a time."""
+    """Elements in as many cache lines as are prefetched at a time."""
     return LINES * LINE_BYTES * 8 * _vector(statements) // engine.target().vector_bits
 
 

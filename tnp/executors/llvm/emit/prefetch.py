@@ -1,12 +1,12 @@
-"""Memory that is asked for before it is needed.
+"""Prefetching of the next row.
 
-A nest that goes through each row several times (softmax: the maximum, the exponentials with their sum, the quotients) waits for
-memory in its first loop over a row, and leaves it idle in the others, which find the row in the cache. So the last loop over
-a row asks for the next one: a loop without a reduction in steps of some lines, between its parts, and one with a reduction
-for the beginning of the row, from where the processor goes on by itself.
+A nest that reads each row several times (softmax: the maximum, the exponentials with their sum, the quotients) is bound
+by memory in its first loop over a row; the other loops find the row in the cache. So the last loop over a row
+prefetches the next row. A loop without a reduction does so in steps of some cache lines, between its parts. A loop with
+a reduction prefetches the beginning of the row, and the hardware prefetcher continues from there.
 
-AMD's processors go on from row to row by themselves: there, asking for the beginning of a row gains nothing, and asking for anything costs
-up to a third in an array that the last cache does not hold.
+AMD's processors prefetch from row to row by themselves. There, prefetching the beginning of a row gains nothing, and
+other prefetches cost up to a third in an array that exceeds the last-level cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FAR", "LINES", "LINE_BYTES", "ask_for_beginning", "ask_for_part", "next_rows"]
 
 LINE_BYTES = 64
-#: lines that are asked for between two parts of a loop: a core waits for about a dozen at a time
+#: lines that are prefetched between two parts of a loop: a core waits for about a dozen at a time
 LINES = 8
 #: lines at the beginning of a row
 FIRST_LINES = 32
@@ -70,21 +70,21 @@ def _read_in_rows(
 
 
 def ask_for_part(body: Body, rows: Sequence[tuple[Memory, Indices]], begin: str, length: int) -> None:
-    """Asks for the next rows' ``length`` elements from ``begin`` on."""
+    """Prefetches the next rows' ``length`` elements from ``begin`` on."""
     for memory, at in rows:
         size = memory.node.dtype.itemsize
         _ask(body, memory, at, body.code.op(f"mul nuw nsw i64 {begin}, {size}"), -(-length * size // LINE_BYTES))
 
 
 def ask_for_beginning(body: Body, rows: Sequence[tuple[Memory, Indices]]) -> None:
-    """Asks for the next rows' first lines, less than half of them."""
+    """Prefetches the next rows' first lines, less than half of them."""
     for memory, at in rows:
         row = memory.offset(at).terms[body.nest.outer[-1]]
         _ask(body, memory, at, "0", min(FIRST_LINES, row // (2 * LINE_BYTES)))
 
 
 def _ask(body: Body, memory: Memory, at: Indices, column: str, lines: int) -> None:
-    """Asks for so many lines of the next row, from byte ``column`` of it on. Behind the last row nothing is read, and no harm done."""
+    """Prefetches so many lines of the next row, from byte ``column`` of it on. Behind the last row the prefetch has no effect."""
     code, outer = body.code, body.nest.outer
     code.require("@llvm.prefetch", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     index = memory.offset(at)

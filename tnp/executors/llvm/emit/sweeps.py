@@ -1,4 +1,4 @@
-"""The loop over the rows of a sweep: some rows at a time, so that memory is asked for several at once."""
+"""The loop over the rows of a sweep: some rows at a time, so that several cache lines are in flight."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Stencils that follow each other row by row, for some columns at a time.
+"""Overlapped stencils, tiled by columns.
 
-Between a row and the next one all that is needed again should stay in a core's own cache: several rows of every array and of every value
-between the stages. Planes of a volume do not. So the second loop is cut into tiles, and all rows are made for one tile, then for the next;
-what a stage needs beside the last one's columns is made twice.
+Rows that are needed again should stay in a core's own cache: several rows of every array and of every intermediate
+value. Planes of a volume do not fit. So the second loop is tiled, and all rows are computed for one tile, then for the
+next. Values that a stage needs beyond the last stage's columns are computed twice.
 """
 
 from __future__ import annotations

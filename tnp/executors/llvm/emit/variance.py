@@ -1,7 +1,8 @@
-"""The code of sums and sums of squares in one pass, see :mod:`tnp.executors.llvm.one_pass_variance`.
+"""Code generation for sums and sums of squares in one pass, see :mod:`tnp.executors.llvm.one_pass_variance`.
 
-A block of the values is gone through twice while it is in the cache: for its sums, then for its squares around its own mean. The sums of
-all blocks are combined pairwise, as those of any reduction; what they say of the center moves the squares of each block there.
+A block of the values is read twice while it is in the cache: for its sums, then for its squares around its own mean.
+The sums of all blocks are combined pairwise, as in any reduction. They give the center, to which each block's squares
+are then shifted.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class _Work:
 
             def add_squares(at: Sequence[str]) -> None:
                 with (
-                    self._asking(body, following, at, those, part) as piece,
+                    self._prefetching(body, following, at, those, part) as piece,
                     self._columns(body, part, piece) as (_, c),
                 ):
                     own = mean.get(c)
@@ -196,10 +197,10 @@ class _Work:
         return found
 
     @contextmanager
-    def _asking(
+    def _prefetching(
         self, body: Body, following: str, rows: Sequence[str], those: Part, part: Part | None
     ) -> Iterator[Part | None]:
-        """A loop over pieces of the columns, each before it asks for the piece of the block ``following`` that has its place there.
+        """A loop over pieces of the columns, each of which prefetches its piece of the block ``following``.
 
         This block is in the cache, so that memory would be idle.
         """

@@ -1,10 +1,10 @@
-"""Programs: loops and branches of the user's program as one native function, with all that is in them.
+"""Loops and branches of the user's program as one native function.
 
-Where :mod:`~tnp.executors.llvm.schedule` rearranges straight-line code over arrays of known shapes, a program is compiled as it
-is written: its loops, its scalars in registers, single elements read and written in place, rows and columns whose lengths are
-known when it runs. :mod:`emitter` has registers, loops, memory and checks; :mod:`rules` the table of operations, which
-:mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill; :mod:`region` is what
-the executor sees.
+:mod:`~tnp.executors.llvm.schedule` reorders straight-line code over arrays of known shapes. Here a program is compiled
+as written: its loops, its scalars in registers, single elements read and written in place, rows and columns of run-time
+lengths. :mod:`emitter` has registers, loops, memory and checks. :mod:`rules` is the table of operations, which
+:mod:`numbers`, :mod:`views`, :mod:`arrays`, :mod:`reductions`, :mod:`updates` and :mod:`flow` fill. :mod:`region` is
+the interface to the executor.
 """
 
 from tnp.executors.llvm.program.region import ProgramRegion, is_sized, takes

@@ -1,7 +1,7 @@
-"""Memory that a program makes for itself: on the stack if it is little, else from the heap.
+"""Memory that a program allocates: on the stack if it is small, otherwise on the heap.
 
-Who asks for it gets a register at once; the instructions that make it are written when the program is complete, because
-they belong to the function that uses it: a loop that became a function of its own has its temporaries to itself.
+An allocation returns a register at once. Its instructions are emitted when the program is complete, because they belong
+to the function that uses the memory: an outlined loop has its own temporaries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DECLARATIONS = "declare ptr @malloc(i64)\ndeclare void @free(ptr)"
 class _Allocation:
     size: int
     on_stack: bool
-    #: how many lines the program had when it was asked for
+    #: how many lines the program had when it was requested
     line: int
 
 
@@ -46,7 +46,7 @@ class Allocations:
         return register
 
     def line_of(self, register: str) -> int | None:
-        """How many lines the program had when that memory was asked for; ``None`` for what is none."""
+        """How many lines the program had when that memory was requested; ``None`` for other memory."""
         found = self._made.get(register)
         return None if found is None else found.line
 

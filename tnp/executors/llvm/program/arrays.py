@@ -1,4 +1,4 @@
-"""Arrays computed element by element, and from others by index."""
+"""Arrays computed element by element, and by indexing others."""
 
 from __future__ import annotations
 

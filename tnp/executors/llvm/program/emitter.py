@@ -1,8 +1,7 @@
-"""Writing the code of a program: registers, loops, memory, checks, and the way out.
+"""The code emitter of programs: registers, loops, memory, checks, and exits.
 
-A program is one function. Its operations are written in their order, so that what an error leaves behind is what it leaves in
-eager; values that need no memory are computed where they are read. A check that fails leads to a *cold* block, which notes
-which it was and with what numbers, and leaves; the caller raises.
+A program is one function. Its operations are emitted in program order, so after an error memory is as in eager. Values without memory are computed where they are read. A failed check jumps to a *cold* block, which stores the
+check's number and values, and returns; the caller raises.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Checks of loops' indices, once before the program begins.
+"""Hoisting: bounds checks of loop indices, once before the program begins.
 
-``for i in range(n): y[i] = x[i] + 1`` with a number ``n`` that is known only when the program runs: whether ``n`` is more than there are
-elements can be asked before anything is done. If it is, the program does nothing, and Python runs the call up to the error. The loop
-itself is then free of checks, so that it vectorises, and of several threads.
+In ``for i in range(n): y[i] = x[i] + 1`` with a run-time number ``n``, one comparison of ``n`` with the arrays' lengths
+suffices, before any write. If it fails, the program does nothing, and Python runs the call up to the error. The loop
+itself has no checks, so it vectorises and runs on several threads.
 
-That is right only for what every iteration does, in loops that nothing leaves early.
+This is valid only for checks that every iteration executes, in loops without early exits.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Ctrl-C: the user's loops look for it now and then, and are left between two iterations.
+"""Ctrl-C: the user's loops poll for it, and exit between two iterations.
 
-Whether the user has pressed it, ``tnp_poll`` tells in some 30 ns. So that this costs nothing, it is asked only when about :data:`BUDGET` instructions have
-run since it was asked last, some milliseconds: of a loop that may come to that many,
+``tnp_poll`` takes some 30 ns. To make its cost negligible, it is called about every :data:`BUDGET` instructions, which
+take some milliseconds. For a loop that may run that many:
 
-- a ``for`` whose iterations are known to take so many instructions is cut into *stretches* of that many iterations, between which it is asked. What is inside of
-  a stretch is the loop as it was, which LLVM vectorises as ever;
-- any other (a ``while``, iterations with loops of lengths that nobody knows) counts what its iterations come to. Loops inside add how often they run before they begin.
+- a ``for`` loop with a known number of instructions per iteration is split into *stretches* of that many iterations,
+  with a poll in between. Inside a stretch the loop is unchanged, and LLVM vectorises it as before;
+- any other loop (a ``while``, iterations with inner loops of unknown lengths) counts the instructions of its
+  iterations. Inner loops add their trip counts before they begin.
 
-A loop over elements, which NumPy would not leave either, is not interrupted; nor are loops that run strip by strip, whose iterations are not in order. What is written here is put into lines of
-IR that are there: loops are found again by the labels of their first blocks.
+A loop over elements is not interrupted, as in NumPy; nor are strip-mined loops, whose iterations are out of order. This
+module edits emitted IR: it finds loops by the labels of their first blocks.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ class _Writer:
             self.cut[_phi(self.lines[loop.start + 1])[-1]] = onward
 
     def _ask(self, label: str, onward: str) -> Iterator[str]:
-        """Leaves, if the answer is yes."""
+        """Exits, if it was pressed."""
         yield f"  %asked.{label} = {self.poll}"
         yield f"  br i1 %asked.{label}, label %stop.{label}, label %{onward}"
         yield f"stop.{label}:"

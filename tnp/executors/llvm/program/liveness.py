@@ -1,4 +1,4 @@
-"""What a body still needs: its operations in order, and where each name is read last."""
+"""Liveness in a body: its operations in order, and the last read of each name."""
 
 from __future__ import annotations
 

@@ -1,22 +1,22 @@
-"""Loops whose iterations are independent, on all threads.
+"""Loops with independent iterations, on all threads.
 
-A loop is written as it is; once the whole program is, :func:`outline` moves the loops that may run in parallel to functions
-of their own. Iterations are independent if
+A loop is emitted in place. When the whole program is complete, :func:`outline` moves the loops that may run in parallel
+to functions of their own. Iterations are independent if
 
-- memory that the loop writes to is read and written at places of each iteration's own. Offsets are sums of multiples of
-  registers with bounds (:mod:`integers`): if all of one memory have the same multiple of the loop's variable, and what is
-  left of them never differs by as much as a step of it, then no two iterations meet. (Of columns, multiples of a row's length
-  are left out before, if the rest lies within one row.);
-- nothing is carried from one to the next: all other memory that is written was made inside the loop, and each thread gets its own;
-- nobody leaves the loop early.
+- each iteration reads and writes places of its own in the memory that the loop writes to. Offsets are sums of multiples
+  of registers with bounds (:mod:`integers`). If all offsets in one memory have the same multiple of the loop's
+  variable, and their remainders differ by less than a step of it, then no two iterations access the same place. (For
+  columns, multiples of a row's length are removed first, if the rest lies within one row.);
+- no value is carried: all other memory that is written was allocated inside the loop, and each thread gets its own;
+- the loop has no early exit.
 
-What happens in an iteration does not depend on who runs it, so results are the same bits for any number of threads: threads
-take chunks from a common counter (of a triangle's rows, some cost more than others), whose lengths do not depend on how many
-threads there are.
+The result of an iteration does not depend on its thread, so results are bitwise equal for any number of threads.
+Threads take chunks from a common counter (of a triangle's rows, some cost more than others). The length of a chunk does
+not depend on the number of threads.
 
-A check that fails in one iteration comes too late for others that should not have run. So such loops undo all that the
-program has written, and Python runs the call: it raises what is to be raised in the order of the program. That takes a copy
-of what is written, so it has to be little beside the work.
+When a check fails in one iteration, later iterations may have run already. So such loops undo all writes of the
+program, and Python runs the call: it raises the errors in program order. That needs a copy of the written memory, which
+must be small compared with the work.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class _Parts:
     arrays: list[str] = field(default_factory=list)
     may_fail: bool = False
     may_stop: bool = False
-    #: lines of the function's entry for what asks for Ctrl-C inside, and iterations after which a thread asks
+    #: lines of the function's entry for polls of Ctrl-C inside, and iterations between polls of a thread
     asking: list[str] = field(default_factory=list)
     most: int | None = None
 
@@ -353,7 +353,7 @@ def _gap(found: Sequence[tuple[Int, int, bool]], span: LoopRecord, is_outside: C
 def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
     """Replaces the lines of a loop by a parallel call of the function that it gives."""
     code = p.code
-    lines = _asking(p, span, parts, code.lines[span.start : span.end])
+    lines = _polling(p, span, parts, code.lines[span.start : span.end])
     captures = parts.captures
     text, from_heap = _function(p, span, parts, lines, name)
 
@@ -390,9 +390,9 @@ def _outlined(p: Program, span: LoopRecord, parts: _Parts, name: str) -> str:
     return text
 
 
-def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
-    """The lines of a loop with what asks for Ctrl-C, which is said in ``parts``."""
-    found, parts.asking = asking(lines, p.loops_asking, _ASKED, outside=span.head)
+def _polling(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -> list[str]:
+    """The lines of a loop with polls of Ctrl-C, which ``parts`` records."""
+    found, parts.asking = asking(lines, p.loops_asking, _POLLED, outside=span.head)
     parts.may_stop = len(found) > len(lines)
     if span.iterations and not parts.may_stop:
         work = work_of_round(lines, p.loops_asking)
@@ -406,7 +406,7 @@ def _asking(p: Program, span: LoopRecord, parts: _Parts, lines: Sequence[str]) -
 _COUNTER, _HAPPENED, _ACTIVE, _COUNT, _FIRST, _CAPTURES = range(6)
 
 #: asks in a loop's function
-_ASKED = "call i1 @stopped(ptr %its.happened)"
+_POLLED = "call i1 @stopped(ptr %its.happened)"
 
 #: Whether a loop is to end: only the main thread learns of Ctrl-C, and tells the others. It must not wait for them without
 #: looking, so who has nothing to do any more looks until nobody has.
@@ -455,7 +455,7 @@ done:
 
 #: before a thread takes more iterations
 _TAKE = (
-    f"  %its.asked = {_ASKED}",
+    f"  %its.asked = {_POLLED}",
     "  br i1 %its.asked, label %its.last, label %its.next",
     "its.next:",
 )

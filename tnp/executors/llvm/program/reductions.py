@@ -1,4 +1,4 @@
-"""Reductions, and products of matrices, over lengths that are known when the program runs."""
+"""Reductions and matrix products, over lengths known at run time."""
 
 from __future__ import annotations
 

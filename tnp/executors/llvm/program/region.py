@@ -1,4 +1,4 @@
-"""Loops and branches as regions: which are taken, and how the caller meets the native function."""
+"""Loops and branches as regions: which are compiled, and the interface between the caller and the native function."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
-"""Loops over columns, strip by strip of the rows.
+"""Strip mining: loops over columns, for a strip of rows at a time.
 
-``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of memory that lies in rows: each iteration touches a
-line of the cache for every element. All that the loop does to one row is independent of the other rows, so the whole loop may
-run for some rows first, then for the next, each of whose lines is then used until it is through; and strips may be
-different threads' (:mod:`parallel`).
+``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of row-major memory: each iteration
+touches one cache line per element. The rows are independent, so the whole loop may run for some rows first, then for
+the next ones. Then all of a cache line is used at once, and strips can run on different threads (:mod:`parallel`).
 
-That holds for a dimension along which the body does nothing but go element by element: :func:`plan` follows the dimensions of all
-arrays from operation to operation. Where a check may fail, iterations have to be in their order, and there are no strips.
+This is valid for a dimension along which the body is elementwise: :func:`plan` follows the dimensions of all arrays
+through the operations. If a check may fail, iterations must stay in order, and there are no strips.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writing to arrays."""
+"""Writes to arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views: other offsets and strides for what is in memory, other positions for what is not."""
+"""Views: new offsets and strides for arrays in memory, new positions for lazy arrays."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """float32 and float64; float16 and bfloat16 are computed in float32.
 
-NaN, infinities and the sign of zero come out as NumPy's loops give them.
+NaN, infinities and signed zeros follow NumPy's loops.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """C's ``fmod``, several elements at a time.
 
-No vector library has it, and libm's takes 20 ns. Where the quotient fits a float's fraction, the remainder is ``a - trunc(a / b) * b``
-in one fused operation, without error: the product is exact inside it, and the remainder is representable. The rounded
-quotient may be one too large, which shows in the remainder's sign. If a lane's quotient is larger, or infinite or NaN, all lanes take the slow way.
+No vector library has it, and libm's takes 20 ns. If the quotient fits a float's fraction, the remainder is
+``a - trunc(a / b) * b`` by FMA, without error: the product is exact inside it, and the remainder is representable. The
+rounded quotient may be one too large, which the sign of the remainder shows. If a lane's quotient is larger, or
+infinite or NaN, all lanes take the slow path.
 
-A straight line of instructions could not branch like this, so it is a function of the module with vector forms of its own, which
-the loop vectoriser finds by the attribute that names libmvec's (see :mod:`tnp.executors.llvm.vectormath`).
+Straight-line code cannot branch, so it is a function of the module with vector variants of its own. The loop vectoriser
+finds them by the same attribute as libmvec's (see :mod:`tnp.executors.llvm.vectormath`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integers and bools: NumPy's wrap-around arithmetic, where division by zero gives 0 and no shift is too long."""
+"""Integers and bools: NumPy's wrap-around arithmetic. Division by zero gives 0, and shifts may have any length."""
 
 from __future__ import annotations
 

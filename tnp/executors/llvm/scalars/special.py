@@ -1,6 +1,6 @@
-"""Floating functions that neither LLVM nor every libm has: on bits, by series and by rational approximation.
+"""Floating-point functions that neither LLVM nor every libm has: on bits, by series and by rational approximation.
 
-All are straight lines of instructions, with selects where cases differ, so that loops over them vectorise.
+All are straight-line code, with selects instead of branches, so loops over them vectorise.
 """
 
 from __future__ import annotations

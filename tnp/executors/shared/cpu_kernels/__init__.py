@@ -1,1 +1,1 @@
-"""Kernels for the CPU that libraries have in a slower form, as native code of tnp's own; executors call them by name."""
+"""Native kernels for the CPU that are faster than those of libraries. Executors call them by name."""

@@ -1,4 +1,4 @@
-"""What the kernels of this folder are written with: lines of LLVM's IR for vectors of 512 bits of float32."""
+"""Helpers to write the kernels of this folder: LLVM IR for 512-bit vectors of float32."""
 
 from __future__ import annotations
 

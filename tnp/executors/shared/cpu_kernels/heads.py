@@ -1,4 +1,4 @@
-"""What the kernels of attention share: what a call is told, the shapes of tiles, rows that are packed."""
+"""Shared code of the attention kernels: the arguments of a call, the shapes of tiles, packed rows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def copy(c: Code, head: int, source: str, step: str | int, count: str, to: str, 
 
 
 def fetch(c: Code, head: int, told: dict[str, str], tensors: Iterable[str], row: str) -> None:
-    """Asks for a row of an item of each tensor, which comes into the cache while others are computed."""
+    """Prefetches a row of an item of each tensor, while others are computed."""
     for name in tensors:
         at = c.at(told[name], c.times(row, told[f"{name}.row"]))
         for i in range(0, head, LANES):

@@ -1,12 +1,13 @@
-"""Products of matrices: ``start + a b``, in float32 on processors with vectors of 512 bits.
+"""Matrix products: ``start + a b``, in float32 on processors with 512-bit vectors.
 
-The right operand is copied to strips of 32 columns, row behind row; a piece of the left one to tiles of 12 rows, column behind column. So the
-loop that multiplies reads both from end to end, and has the 24 vectors of a tile's sums in registers. The inner dimension is cut so that
-tiles are near, and the sums of each part are added to what is there, which at first is ``start``: one row for all, zeros or a bias.
+The right operand is packed into strips of 32 columns, row after row; a part of the left one into tiles of 12 rows,
+column after column. So the inner loop reads both sequentially, with the 24 accumulators of a tile in registers. The
+inner dimension is split so that tiles stay in the cache. The sums of each part are added to the result so far, which
+begins as ``start``: one row for all rows, zeros or a bias.
 
-How work is cut to fit registers and caches is that of K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
-ACM Transactions on Mathematical Software 34 (2008). How often sums are added up depends on the length of the inner dimension alone: results
-are the same for any number of threads.
+The blocking for registers and caches follows K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+Multiplication", ACM Transactions on Mathematical Software 34 (2008). The order of additions depends on the length of
+the inner dimension alone: results are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ FEWEST_TILES, MOST_TILES = 2, 8
 PIECES = 4
 #: rows of the right operand that a thread copies at a time, where they are contiguous
 SHARE = 64
-#: so many rows ahead memory is asked for, where lines are short
+#: the prefetch distance in rows, where lines are short
 AHEAD = 8
 #: products of shorter rows, columns or sums are a library's, and of fewer multiplications
 LEAST, LEAST_WORK = 48, 1 << 22

@@ -1,4 +1,4 @@
-"""Products, powers and chains of matrices; the Array API's names for functions of the main namespace."""
+"""Products, powers and chains of matrices, and the Array API's names for functions of the main namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Norms and other numbers of vectors and matrices."""
+"""Norms, and other scalars of vectors and matrices."""
 
 from __future__ import annotations
 

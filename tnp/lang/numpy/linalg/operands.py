@@ -1,4 +1,4 @@
-"""What the functions of ``numpy.linalg`` share: operands as stacks of matrices in the dtypes of LAPACK."""
+"""Operands of ``numpy.linalg``: stacks of matrices in LAPACK's dtypes."""
 
 from __future__ import annotations
 

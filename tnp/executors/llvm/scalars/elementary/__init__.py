@@ -1,15 +1,15 @@
-"""Elementary functions of our own, as straight lines of instructions: loops over them vectorise whatever libraries there are.
+"""tnp's own elementary functions, as straight-line code: loops over them vectorise without any vector library.
 
-Each becomes an internal function of the module, which LLVM puts in place of its calls before it optimises. So what is said
-about an element holds wherever it stands: in a vector or in what remains after the vectors, on one thread or on many, the bits
-are the same. A vector function of a library, besides, would make its caller keep all constants on the stack around the call.
+Each is an internal function of the module, which LLVM inlines before it optimises. So an element has the same bits in a
+vector, in the remainder after the vectors, and on any number of threads. A call of a library's vector function would
+also spill all constants to the stack.
 
-``OWN`` says for each function where it is used although libmvec has the function (where it is faster), and its
-largest error in ulp, as measured against functions of wider types: all exponents at random, and densely where the results are
-neither 0 nor infinite. Where there is no libmvec, all are used, except those that need fused products on processors
-without. ``tests/executors/llvm/test_elementary.py`` holds them to the errors.
+``OWN`` says for each function whether it replaces libmvec's (where it is faster), and its largest error in ulp. The
+errors were measured against functions of wider types: at random over all exponents, and densely where results are
+neither 0 nor infinite. Without libmvec all are used, except those that need FMA on processors without it.
+``tests/executors/llvm/test_elementary.py`` checks the errors.
 
-Polynomials are ``tools/minimax.py``'s; the methods are described in the modules.
+``tools/minimax.py`` derives the polynomials; the modules describe the methods.
 """
 
 from __future__ import annotations

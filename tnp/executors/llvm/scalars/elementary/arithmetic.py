@@ -1,6 +1,7 @@
-"""What the elementary functions are written with: fused products where the processor has them, powers of two, polynomials.
+"""Building blocks of the elementary functions: FMA where the processor has it, powers of two, polynomials.
 
-All of it is exact or rounded once in the way that is said, so it must not be rearranged: the functions' code is never ``fast``.
+All operations are exact, or rounded once as stated, so they must not be reassociated: the functions' code is never
+``fast``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""sin, cos and tan, for processors with fused products.
+"""sin, cos and tan, for processors with FMA.
 
-x = q π/2 + r, with r between -π/4 and π/4; the quadrant q says which of ±sin(r) and ±cos(r) is meant, and both are computed. The
-multiple is subtracted in three parts of π/2. With fused products the first difference is exact however large the multiple, and the
-others are rounded once each, so that r has an error of about an ulp wherever the multiple itself is known.
+x = q π/2 + r, with r between -π/4 and π/4; the quadrant q selects one of ±sin(r) and ±cos(r), and both are computed.
+The multiple is subtracted in three parts of π/2. With FMA the first difference is exact for any multiple, and the
+others are rounded once each, so r has an error of about an ulp wherever the multiple itself is exact.
 
-From some size on it is not. If an element is that far out, libm computes it. A straight line of instructions cannot branch, so
-that is a small function of the module with vector forms of its own, as in :mod:`tnp.executors.llvm.scalars.fmod`.
+For large x the multiple is not exact. If a lane is that large, libm computes it. Straight-line code cannot branch, so
+that is a small function of the module with vector variants of its own, as in :mod:`tnp.executors.llvm.scalars.fmod`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""erf: x · (1 + P(x**2)) up to 1, and 1 - exp(Q(x)) from there on, Q being the logarithm of what is missing from 1."""
+"""erf: x · (1 + P(x**2)) up to 1, and 1 - exp(Q(x)) beyond, where Q approximates log(1 - erf(x))."""
 
 from __future__ import annotations
 

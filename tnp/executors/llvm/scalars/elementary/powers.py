@@ -1,10 +1,10 @@
 """pow, cbrt and hypot.
 
-pow is 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, for it is multiplied by up to 1074.
+pow is 2**(b · log2(a)). The logarithm has 12 more bits than a float64, because it is multiplied by up to 1074.
 
-float32 goes through float64, which has these bits already.
+float32 is computed in float64, which has these bits already.
 
-hypot is the root of the sum of squares, of numbers that a power of two has moved to where no square overflows or loses digits.
+hypot is the root of the sum of squares, scaled by a power of two so that no square overflows or loses digits.
 """
 
 from __future__ import annotations

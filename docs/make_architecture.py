@@ -38,13 +38,13 @@ ROOMS = (
         "compile", "the driver, cache entries, derivatives, `vmap`, jitted modules",
         "capture core executors executors/cudagraphs executors/numpy lang runtime transforms",
     ),
-    Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core lang runtime"),
+    Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core runtime"),
     Room("capture/rewrite", "a function's source with hooks in it", "capture/control_flow core runtime"),
-    Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core lang"),
+    Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core runtime"),
     Room("capture/objects", "stand-ins for objects and classes of the user's: attributes, identity", "capture core"),
-    Room("capture/control_flow", "loops and branches as operations", "capture core lang"),
-    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang runtime"),
-    Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core lang"),
+    Room("capture/control_flow", "loops and branches as operations", "capture core"),
+    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core runtime"),
+    Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core"),
     Room("capture/libraries", "what tracing has to know of NumPy, PyTorch and CuPy", "capture core lang runtime"),
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
     Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
@@ -206,6 +206,8 @@ PAGE = textwrap.dedent("""\
     A room may import the rooms inside of those that are named. `executors` is the exception: it means what executors share, and
     `executors/*` means all of them. No executor imports another; `executors/cpu_kernels` is no executor, but kernels that two of them
     call. The rooms of `capture` import one another: tracing a program, its objects, its control flow and its guards go on together.
+    What differs from array library to array library is in `capture/libraries`, which alone of them imports `lang`: each library is a
+    `Library` (`capture/libraries/base.py`), and a traced array asks its own.
     Only `lang/torch`, `capture/libraries/torch`, executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
     their top.
     """)

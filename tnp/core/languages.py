@@ -40,7 +40,9 @@ class Language:
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
-        #: what the frontend knows of the arrays of a library of that name; ``None`` for NumPy's, which it has for its own
+        #: what a write raises to an array that is not to be written to
+        self.read_only: Callable[[], BaseException] = lambda: ValueError("assignment destination is read-only")
+        #: what capture knows of the arrays of the language's library; ``None`` until it is imported
         self.library: Any = None
         _languages[name] = self
 

@@ -77,7 +77,7 @@ _OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in 
 
 
 def _of_handle(x: Any, name: str) -> Any:
-    return active.current().attribute(x, name) if type(x) is TracedArray else getattr(x._known(), name)
+    return x.library.attribute(active.current(), x, name) if type(x) is TracedArray else getattr(x._known(), name)
 
 
 def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Subscripts of traced arrays: what ``a[key]`` reads, and what ``a[key] = value`` stores, converted as an assignment converts it."""
+"""Subscripts of NumPy's arrays: what ``a[key]`` reads, and what ``a[key] = value`` stores, converted as an assignment converts it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.capture.tracing.operators import is_operand
 from tnp.capture.tracing.scalar_kind import TracedEither
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, shapes_in
-from tnp.core import clang, intervals, languages, prims, sizes
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import clang, intervals, languages, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.core.views import Path, Step
+from tnp.core.views import Step
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_numpy_dtype
 from tnp.lang.numpy.operands import as_item
@@ -21,13 +20,11 @@ from tnp.lang.numpy.operands import as_item
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["getitem", "setitem", "store", "store_updated"]
+__all__ = ["converted", "getitem", "setitem"]
 
 
 def getitem(tracer: Tracer, a: TracedArray, key: Any) -> Any:
     """``a[key]``."""
-    if a.library is not None:
-        return a.library.getitem(tracer, a, key)
     if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
         raise IndexError(
             "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
@@ -44,18 +41,15 @@ def getitem(tracer: Tracer, a: TracedArray, key: Any) -> Any:
 
 def setitem(tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
     """``a[key] = value``."""
-    if a.library is not None:
-        a.library.setitem(tracer, a, key, value)
-        return
     if a.scalar:
         raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
-    if not is_operand(value):
+    if not tracer.is_operand(value):
         raise NeedsEager(f"it stores a {type(value).__name__} into an array")
     if type(value) is TracedEither:
         value = value.stored_in(a)
     if _selects_all(a, key):
         _check_depth(value, len(a.shape_))
-        store(tracer, a, value)
+        tracer.store(a, value)
         return
     key = _static_key(tracer, key)
     tracer.flush_if_dynamic(key)
@@ -67,13 +61,13 @@ def setitem(tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
             raise ValueError("setting an array element with a sequence.")
         parts = key_value if type(key_value) is tuple else (key_value,)
         _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
-        store(tracer, a, value, Step(lnp.getitem, (key_value,)))
+        tracer.store(a, value, Step(lnp.getitem, (key_value,)))
         return
     tracer.before_raising()
     key_value = tracer.value(key, {})
-    new_value = _converted(tracer, tracer.value(value, {}), a, by_element=False)
+    new_value = converted(tracer, tracer.value(value, {}), a, by_element=False)
     updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
-    store_updated(a, updated)
+    tracer.store_updated(a, updated)
 
 
 def _static_key(tracer: Tracer, key: Any) -> Any:
@@ -95,40 +89,11 @@ def _static_key(tracer: Tracer, key: Any) -> Any:
     return key
 
 
-def store(tracer: Tracer, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
-    """``target[...] = value``, with assignment's conversion to the target's dtype (see :func:`_converted`)."""
-    if type(value) is TracedArray and value.storage is target.storage:
-        path = target.path if key is None else target.path + Path([key])
-        if value.path == path:  # the very elements: the second half of ``x[k] += v``
-            if not target.storage.written:  # ``a[...] = a`` is an error where the array is read-only
-                target.storage.replace(target.storage.value)
-            return
-    if tracer.gradients is not None:
-        tracer.gradients.sync()
-    seen: dict[str, TracedArray] = {}
-    if not all(map(sizes.is_known, shapes_in((value, target)))):
-        tracer.before_raising()
-    new = tracer.value(value, seen)
-    target.__tnp_assign__(_converted(tracer, new, target, by_element), key)
-
-
-def store_updated(target: Any, value: TensorProxy) -> None:
-    """Takes ``value`` for what an array holds from now on."""
-    if not isinstance(target, TracedArray) or type(target) is not TracedArray:
-        raise NeedsEager("it writes into an object that is not an array of the program")
-    if target.path:
-        target.__tnp_assign__(value)
-    else:
-        target.storage.replace(value)
-
-
-def _converted(tracer: Tracer, value: Any, target: TracedArray, by_element: bool = True) -> Any:
+def converted(tracer: Tracer, value: Any, target: TracedArray, *, by_element: bool) -> Any:
     """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
 
     Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
     """
-    if target.library is not None:
-        return target.library.converted(tracer, value, target)
     dtype = target._element_type
     if isinstance(value, TensorProxy):
         if value.dtype.kind == "c" and dtype.kind != "c":

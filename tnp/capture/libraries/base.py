@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,10 @@ class Library:
     It has many methods: one for each question that is answered differently from library to library.
     """
 
+    #: by the ids of symbols, what the language's registry knows of them (``returns``, ``row_major``)
+    functions: Mapping[str, Any]
+    #: the ids of symbols on which more is to follow: those that warn of values
+    followed: Container[str] = ()
     #: the operation that a subscript is; one of a slice, on one of a slice, is recorded as one
     slicing: Symbol | None = None
     #: whether a function that ``returns`` "argument" gives the very argument where the two show the same; where not, its functions say
@@ -59,8 +63,6 @@ class Library:
 
     def __init__(self, language: languages.Language) -> None:
         self.language = language
-        #: of operands of several libraries, that of the highest rank decides what an operator is
-        self.rank = language.rank
 
     def uncaptured(self) -> AbstractContextManager[Any]:
         """Around what is no part of the program that is being traced."""
@@ -68,12 +70,8 @@ class Library:
 
     # Functions
 
-    def info(self, symbol: Symbol) -> Any:
-        """What the language's registry knows of a symbol (``returns``, ``row_major``); ``None`` for other symbols."""
-        raise NotImplementedError
-
     def is_ufunc(self, info: Any) -> bool:
-        """Whether a symbol, of which :meth:`info` gave ``info``, is a ufunc, to which numbers and scalars of equal values are alike."""
+        """Whether a symbol of which :attr:`functions` has ``info`` is a ufunc, to which numbers and scalars of equal values are alike."""
         return False
 
     def has_out(self, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -89,7 +87,7 @@ class Library:
         return False
 
     def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
-        """Records what follows on a symbol that gave ``result``, all in proxies: what the function warns of because of values."""
+        """Records what follows on a symbol of :attr:`followed` that gave ``result``, all in proxies."""
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One of the library's functions, called by the program."""
@@ -160,7 +158,7 @@ class Library:
         raise NotImplementedError
 
     def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
-        """A Python operator, of whose operands one is the library's, or none is an array."""
+        """A Python operator, of whose operands one is the library's. NumPy's are asked first: it leaves operators to other libraries."""
         raise NotImplementedError
 
     def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:

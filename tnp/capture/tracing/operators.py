@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.capture.libraries.base import Library, library_of_value
+from tnp.capture.libraries.base import library_of_value
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.scalar_kind import TracedEither
@@ -56,11 +56,7 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             tracer.before_raising()
         result = languages.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
-    library: Library = NUMPY
-    for x in args:
-        if type(x) is TracedArray and x.library.rank > library.rank:
-            library = x.library
-    return library.operate(tracer, method, *args)
+    return NUMPY.operate(tracer, method, *args)  # which leaves what takes another library's arrays to that
 
 
 def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> Any:

@@ -195,7 +195,7 @@ class Tracer:
         if self.gradients is not None:
             self.gradients.sync()
         library: Library = NUMPY if symbol.language is None else symbol.language.library
-        info = library.info(symbol)
+        info = library.functions.get(symbol.id)
         kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
             args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs)
@@ -229,7 +229,8 @@ class Tracer:
                 raise NeedsEager(f"{symbol.name} may take a read-only array, which NumPy does not always refuse")
             self.store_updated(args[0], result)
             return None
-        library.after(self, symbol, proxies, keywords, result)
+        if symbol.id in library.followed:
+            library.after(self, symbol, proxies, keywords, result)
         if info is None:
             made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
         else:

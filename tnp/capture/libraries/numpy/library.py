@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.libraries.base import Library, library_of_value, register
-from tnp.capture.libraries.numpy import lifting, operators, out, subscripts
+from tnp.capture.libraries.base import library_of_value, register
+from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import copy_of, scalar_of
+from tnp.capture.libraries.numpy.operators import Operators
+from tnp.capture.libraries.numpy.subscripts import Subscripts
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.refusals import PLAIN, is_negative_power
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
@@ -39,20 +41,19 @@ __all__ = ["NUMPY", "NumpyLibrary"]
 _BY_KEYWORD = Out()
 
 
-class NumpyLibrary(Library):
+class NumpyLibrary(Operators, Subscripts):
     """NumPy, whose terms are those of all operations that are no other library's.
 
     It has many methods: those of :class:`~tnp.capture.libraries.base.Library`, which the tracer calls.
     """
 
+    functions = by_id
+    followed = lnp.DATA_WARNINGS
     slicing = lnp.getitem
     gives_arguments = True
     repeats_writably = True
 
     # Functions
-
-    def info(self, symbol: Symbol) -> NumpyFunction | None:
-        return by_id.get(symbol.id)
 
     def symbol_of(self, function: Any) -> Symbol | None:
         """The symbol of one of NumPy's functions or ufuncs; ``None`` if the language lacks it."""
@@ -72,7 +73,7 @@ class NumpyLibrary(Library):
         return position is not None and len(args) > position
 
     def call_with_out(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        info = self.info(symbol)
+        info = by_id.get(symbol.id)
         takes = _BY_KEYWORD if info is None else info.out
         (args, kwargs), arrays = out.without_out(takes, args, kwargs)
         if arrays is None:
@@ -92,9 +93,9 @@ class NumpyLibrary(Library):
         return info is not None and info.returns not in VIEWS and info.returns != "update"
 
     def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
-        warned = lnp.DATA_WARNINGS.get(symbol.id)
-        if warned is None or USER_KIND.of(tracer.trace) != "numpy":
+        if USER_KIND.of(tracer.trace) != "numpy":
             return
+        warned = lnp.DATA_WARNINGS[symbol.id]
         if tracer.regions and warned in lnp.OF_SIZES and "where" not in kwargs:
             return  # a warning of a size that only the program knows: a loop would not be native code with it
         found = warned(result, *args, **kwargs)
@@ -112,7 +113,7 @@ class NumpyLibrary(Library):
         subclassed = tracer.inputs.subclassed
         if not subclassed:
             return
-        info = self.info(symbol)
+        info = by_id.get(symbol.id)
         if info is None or self.is_ufunc(info) or not any(h.storage in subclassed for h in seen.values()):
             return
         for x in made if isinstance(made, (tuple, list)) else (made,):
@@ -255,21 +256,6 @@ class NumpyLibrary(Library):
         if setter is None or (name == "shape" and tracer.regions):
             raise NeedsEager(f"it sets the attribute {name!r} of an array")
         setter(tracer, a, value)
-
-    def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
-        return operators.operate(tracer, method, args)
-
-    def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
-        return operators.in_place(tracer, method, a, other)
-
-    def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
-        return subscripts.getitem(tracer, a, key)
-
-    def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
-        subscripts.setitem(tracer, a, key, value)
-
-    def converted(self, tracer: Tracer, value: Any, a: TracedArray, *, by_element: bool = True) -> Any:
-        return subscripts.converted(tracer, value, a, by_element=by_element)
 
     def rounded(self, tracer: Tracer, a: TracedArray, digits: Any) -> Any:
         if digits is None:

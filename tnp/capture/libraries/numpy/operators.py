@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.libraries.base import Library
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol
@@ -14,38 +15,40 @@ from tnp.lang import numpy as lnp
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["in_place", "operate"]
+__all__ = ["Operators"]
 
 _NUMBERS = frozenset((TracedNumber, bool, int, float, complex))
 
 
-def operate(tracer: Tracer, method: str, args: tuple[Any, ...]) -> Any:
-    """A Python operator on arrays, scalars, numbers and lists."""
-    scalar = other = False
-    for x in args:
-        if type(x) is TracedArray:
-            if x.scalar:
-                scalar = True
-            else:
+class Operators(Library):
+    """Python's operators, of :class:`~tnp.capture.libraries.numpy.library.NumpyLibrary`."""
+
+    def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
+        scalar = other = False
+        for x in args:
+            if type(x) is TracedArray:
+                if x.library is not self:
+                    return x.library.operate(tracer, method, *args)
+                if x.scalar:
+                    scalar = True
+                else:
+                    other = True
+            elif type(x) not in _NUMBERS and not isinstance(x, np.generic):
                 other = True
-        elif type(x) not in _NUMBERS and not isinstance(x, np.generic):
-            other = True
-    if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
-        raise NeedsEager("it multiplies a list by a scalar, which repeats it")
-    if method == "pow":
-        symbol, args = _power(args)
-    else:
-        symbol = lnp.language.method(method)
-    return tracer.call(lnp.operator_of(symbol) if scalar and not other else symbol, args, {})
+        if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
+            raise NeedsEager("it multiplies a list by a scalar, which repeats it")
+        if method == "pow":
+            symbol, args = _power(args)
+        else:
+            symbol = lnp.language.method(method)
+        return tracer.call(lnp.operator_of(symbol) if scalar and not other else symbol, args, {})
 
-
-def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> Any:
-    """``target += other`` and its like; a scalar is immutable, so that one is only computed."""
-    if target.scalar:
-        return tracer.operate(method, target, other)
-    if method == "pow":
-        return tracer.call(*_power((target, other)), {"out": target})
-    return tracer.call(lnp.language.method(method), (target, other), {"out": target})
+    def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
+        if a.scalar:  # which is immutable: it is only computed
+            return tracer.operate(method, a, other)
+        if method == "pow":
+            return tracer.call(*_power((a, other)), {"out": a})
+        return tracer.call(lnp.language.method(method), (a, other), {"out": a})
 
 
 def _power(args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tnp.capture.libraries.base import Library
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import clang, intervals, languages, prims
@@ -20,54 +21,83 @@ from tnp.lang.numpy.operands import as_item
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["converted", "getitem", "setitem"]
+__all__ = ["Subscripts"]
 
 
-def getitem(tracer: Tracer, a: TracedArray, key: Any) -> Any:
-    """``a[key]``."""
-    if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
-            "and integer or boolean arrays are valid indices"
-        )
-    key = _static_key(tracer, key)
-    tracer.flush_if_dynamic(key)
-    found = tracer.call(lnp.getitem, (a, key), {})
-    first = key[0] if type(key) is tuple and key else key
-    if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
-        found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
-    return found
+class Subscripts(Library):
+    """Subscripts, of :class:`~tnp.capture.libraries.numpy.library.NumpyLibrary`."""
 
+    def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
+        if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+                "and integer or boolean arrays are valid indices"
+            )
+        key = _static_key(tracer, key)
+        tracer.flush_if_dynamic(key)
+        found = tracer.call(lnp.getitem, (a, key), {})
+        first = key[0] if type(key) is tuple and key else key
+        if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
+            found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
+        return found
 
-def setitem(tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
-    """``a[key] = value``."""
-    if a.scalar:
-        raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
-    if not tracer.is_operand(value):
-        raise NeedsEager(f"it stores a {type(value).__name__} into an array")
-    if type(value) is TracedEither:
-        value = value.stored_in(a)
-    if _selects_all(a, key):
-        _check_depth(value, len(a.shape_))
-        tracer.store(a, value)
-        return
-    key = _static_key(tracer, key)
-    tracer.flush_if_dynamic(key)
-    key_value = tracer.value(key, {})
-    if clang.is_basic(key_value):
-        if _is_one_element(a, key_value) and _rank(value):
-            if a._element_type.kind == "b":
-                raise NeedsEager("it stores the truth of an array or a sequence")
-            raise ValueError("setting an array element with a sequence.")
-        parts = key_value if type(key_value) is tuple else (key_value,)
-        _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
-        tracer.store(a, value, Step(lnp.getitem, (key_value,)))
-        return
-    tracer.before_raising()
-    key_value = tracer.value(key, {})
-    new_value = converted(tracer, tracer.value(value, {}), a, by_element=False)
-    updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
-    tracer.store_updated(a, updated)
+    def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
+        if a.scalar:
+            raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
+        if not tracer.is_operand(value):
+            raise NeedsEager(f"it stores a {type(value).__name__} into an array")
+        if type(value) is TracedEither:
+            value = value.stored_in(a)
+        if _selects_all(a, key):
+            _check_depth(value, len(a.shape_))
+            tracer.store(a, value)
+            return
+        key = _static_key(tracer, key)
+        tracer.flush_if_dynamic(key)
+        key_value = tracer.value(key, {})
+        if clang.is_basic(key_value):
+            if _is_one_element(a, key_value) and _rank(value):
+                if a._element_type.kind == "b":
+                    raise NeedsEager("it stores the truth of an array or a sequence")
+                raise ValueError("setting an array element with a sequence.")
+            parts = key_value if type(key_value) is tuple else (key_value,)
+            _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
+            tracer.store(a, value, Step(lnp.getitem, (key_value,)))
+            return
+        tracer.before_raising()
+        key_value = tracer.value(key, {})
+        new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
+        updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
+        tracer.store_updated(a, updated)
+
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray, *, by_element: bool = True) -> Any:
+        dtype = a._element_type
+        if isinstance(value, TensorProxy):
+            if value.dtype.kind == "c" and dtype.kind != "c":
+                raise NeedsEager("it stores complex values into a real array")
+            if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
+                # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
+                tracer.before_raising()
+                return prims.convert_scalar(value, dtype)
+            return clang.convert(value, dtype)
+        if isinstance(value, np.complexfloating) and dtype.kind != "c":
+            raise NeedsEager("it stores complex values into a real array")
+        if type(value) is float and dtype.kind in "iu":
+            value = int(value)  # raises for what is not finite
+        kind = value.python_type if isinstance(value, NumberProxy) else type(value)
+        holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
+        if kind in holds and not isinstance(value, NumberProxy):
+            if dtype.kind in "iu" and not isinstance(value, bool):
+                limits = np.iinfo(to_numpy_dtype(dtype))
+                if not limits.min <= value <= limits.max:
+                    raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+            return value
+        if kind is complex and dtype.kind != "c":
+            raise NeedsEager("it stores a complex number into a real array")
+        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
+            tracer.before_raising()
+        with languages.language_context(lnp.language):
+            return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
 
 
 def _static_key(tracer: Tracer, key: Any) -> Any:
@@ -87,40 +117,6 @@ def _static_key(tracer: Tracer, key: Any) -> Any:
     if isinstance(key, np.integer) and kind is not TracedArray:
         return int(key)
     return key
-
-
-def converted(tracer: Tracer, value: Any, target: TracedArray, *, by_element: bool) -> Any:
-    """``value`` as what an assignment into ``target`` stores: a number that its dtype holds, or a proxy of it.
-
-    Under arrays as keys and as ``out=`` (``by_element`` is false) NumPy converts scalars as it does arrays.
-    """
-    dtype = target._element_type
-    if isinstance(value, TensorProxy):
-        if value.dtype.kind == "c" and dtype.kind != "c":
-            raise NeedsEager("it stores complex values into a real array")
-        if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
-            # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
-            tracer.before_raising()
-            return prims.convert_scalar(value, dtype)
-        return clang.convert(value, dtype)
-    if isinstance(value, np.complexfloating) and dtype.kind != "c":
-        raise NeedsEager("it stores complex values into a real array")
-    if type(value) is float and dtype.kind in "iu":
-        value = int(value)  # raises for what is not finite
-    kind = value.python_type if isinstance(value, NumberProxy) else type(value)
-    holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
-    if kind in holds and not isinstance(value, NumberProxy):
-        if dtype.kind in "iu" and not isinstance(value, bool):
-            limits = np.iinfo(to_numpy_dtype(dtype))
-            if not limits.min <= value <= limits.max:
-                raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
-        return value
-    if kind is complex and dtype.kind != "c":
-        raise NeedsEager("it stores a complex number into a real array")
-    if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
-        tracer.before_raising()
-    with languages.language_context(lnp.language):
-        return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
 
 
 def _holds(dtype: DType, source: DType) -> bool:

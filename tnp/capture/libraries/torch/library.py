@@ -38,7 +38,7 @@ from tnp.lang.torch import autocast, language
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
-from tnp.lang.torch.registry import TorchFunction, by_id, symbol_of, takes
+from tnp.lang.torch.registry import by_id, symbol_of, takes
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -120,8 +120,7 @@ class TorchLibrary(OpaqueCalls, Library):
 
     # Functions
 
-    def info(self, symbol: Symbol) -> TorchFunction | None:
-        return by_id.get(symbol.id)
+    functions = by_id
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_unwatched()

@@ -145,7 +145,7 @@ def _acquire(
     before = active.set_current(tracer)
     language = languages.set_current(NUMPY.language)
     try:
-        with tracing(trace), np.errstate(all="ignore"), capturing(tracer), quiet(*_OF_VALUES) as said:
+        with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             nothing: Any = _no_function
             runtime = tracer.runtime = Runtime(nothing)

@@ -110,7 +110,8 @@ class Library:
         raise NotImplementedError
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
-        """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called."""
+        """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called, and do nothing
+        that others could see."""
         return nullcontext()
 
     def is_plain_context(self, manager: Any) -> bool:
@@ -240,7 +241,7 @@ def library_of_function(function: Any) -> Library | None:
 
 
 def capturing(tracer: Tracer) -> AbstractContextManager[Any]:
-    """Around a program being traced, for the libraries that are imported."""
+    """Around a program being traced, for the libraries beside NumPy that are imported."""
     for package in loaded_libraries():
         return _loaded(package).capture(tracer)
     return nullcontext()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,6 +167,9 @@ class NumpyLibrary(Operators, Subscripts):
         if library is None or library.is_constant(x):
             return x
         return self._own(tracer, tracer.inputs.constant_of_library(x))
+
+    def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
+        return np.errstate(all="ignore")  # what tracing itself computes is none of the program's
 
     def constructed(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An object of a class that may be one of NumPy's; ``NotImplemented`` for other classes, and where it is made of what is known."""

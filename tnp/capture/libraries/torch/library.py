@@ -1,4 +1,4 @@
-"""What the frontend asks of torch: see :class:`~tnp.capture.libraries.base.Library`."""
+"""What tracing asks of torch: see :class:`~tnp.capture.libraries.base.Library`."""
 
 from __future__ import annotations
 

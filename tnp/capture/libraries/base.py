@@ -60,6 +60,8 @@ class Library:
     gives_arguments = False
     #: whether an array that repeats elements may be written to all the same, of which the library only warns
     repeats_writably = False
+    #: whether arrays may be given attributes of any name
+    has_dict = False
 
     def __init__(self, language: languages.Language) -> None:
         self.language = language

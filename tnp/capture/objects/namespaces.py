@@ -205,7 +205,7 @@ def check_owner(x: Any, name: str) -> Any:
         return x
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
-    if type(x) is TracedArray and (name in _OWN_NAMES or not hasattr(TracedArray, name)):
+    if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
         raise NeedsEager(f"it assigns {name!r} of an array")
     if tracer.regions and type(x) is not TracedArray:
         raise NeedsEager("it assigns an attribute of an object in a loop or a branch")

@@ -121,6 +121,7 @@ class TorchLibrary(OpaqueCalls, Library):
     # Functions
 
     functions = by_id
+    has_dict = True
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_unwatched()

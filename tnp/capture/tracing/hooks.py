@@ -22,9 +22,10 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
 from tnp.capture.libraries.numpy.errstate import Errstate
 from tnp.capture.libraries.numpy.generators import call_random, is_random
-from tnp.capture.libraries.numpy.index_makers import fresh, is_index_maker, made_by
+from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
 from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in

@@ -236,7 +236,9 @@ class Tracer:
         else:
             if self.catching and info.returns not in VIEWS:
                 self._check_memory(result)
-            in_columns = any(type(x) is str and x in ("F", "f") for x in (*args, *kwargs.values()))
+            in_columns = (str in kinds or kwargs) and any(
+                x in ("F", "f") for x in (*args, *kwargs.values()) if type(x) is str
+            )
             made = self.handle(result, seen, start, info.returns, False if in_columns else info.row_major)
         library.describe(self, symbol, args, kwargs, seen, made)
         return made

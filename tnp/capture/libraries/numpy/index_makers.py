@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.libraries.numpy.operations import as_array, copy_of
+from tnp.capture.libraries.numpy.operations import as_array, fresh
 from tnp.capture.tracing.handles import is_traced
-from tnp.capture.tracing.strides import ROW_MAJOR
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp
 
-__all__ = ["fresh", "is_index_maker", "made_by"]
+__all__ = ["is_index_maker", "made_by"]
 
 _INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
 
@@ -30,20 +29,6 @@ def made_by(owner: Any, key: Any) -> Any:
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
     key = active.current().known(key)
     return _joined(owner, key) if is_traced(key) else fresh(owner[key])
-
-
-def fresh(x: Any) -> Any:
-    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
-    if type(x) is TracedArray:  # what a function of the program's has given
-        return x
-    if isinstance(x, np.ndarray):
-        if type(x) is not np.ndarray:
-            raise NeedsEager(f"it makes a {type(x).__name__}")
-        made = copy_of(active.current().inputs.constant_array(x))
-        if x.flags.c_contiguous:
-            made._strides = ROW_MAJOR
-        return made
-    return type(x)(map(fresh, x)) if type(x) in (tuple, list) else x
 
 
 def _joined(owner: Any, key: Any) -> Any:

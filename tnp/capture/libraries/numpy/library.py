@@ -14,7 +14,7 @@ from tnp.capture.libraries.numpy import lifting, out
 from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain
 from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
 from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
-from tnp.capture.libraries.numpy.operations import copy_of, scalar_of
+from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts
 from tnp.capture.tracing.handles import is_traced
@@ -188,7 +188,7 @@ class NumpyLibrary(Operators, Subscripts):
         if any(type(a) is TracedArray and a.library is not self and a.shape_ for a in args):
             raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
         if len(args) == 1 and type(args[0]) is TracedArray and args[0].shape_:
-            return active.current().call(lnp.asarray, (args[0], cls), {})  # the array itself if it has the dtype
+            return as_array(args[0], cls)
         return scalar_of(cls, *args)
 
     # Values

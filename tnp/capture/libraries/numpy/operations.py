@@ -5,16 +5,20 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tnp.capture import active
+from tnp.capture.tracing.strides import ROW_MAJOR
+from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core import languages
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy
 from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
-    from tnp.capture.tracing.traced_values import TracedArray
     from tnp.runtime.python_calls import Effect
 
-__all__ = ["as_array", "copy_of", "python_call", "scalar_of", "scalar_or_number", "select"]
+__all__ = ["as_array", "copy_of", "fresh", "python_call", "scalar_of", "scalar_or_number", "select"]
 
 
 def scalar_of(kind: type, *value: Any) -> TracedArray:
@@ -26,6 +30,20 @@ def scalar_of(kind: type, *value: Any) -> TracedArray:
 def copy_of(x: Any, **keywords: Any) -> Any:
     """``np.copy(x)``."""
     return active.current().call(lnp.copy, (x,), keywords)
+
+
+def fresh(x: Any) -> Any:
+    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if type(x) is TracedArray:  # what a function of the program's has given
+        return x
+    if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(x).__name__}")
+        made = copy_of(active.current().inputs.constant_array(x))
+        if x.flags.c_contiguous:
+            made._strides = ROW_MAJOR
+        return made
+    return type(x)(map(fresh, x)) if type(x) in (tuple, list) else x
 
 
 def select(better: Any, x: Any, best: Any) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tnp.capture import active
 from tnp.core import languages
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.runtime import locks
 
@@ -82,7 +83,7 @@ class Library:
 
     def call_with_out(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call of a symbol that :meth:`has_out`."""
-        raise NotImplementedError
+        raise NeedsEager(f"it passes out= to {symbol.name}")
 
     def may_settle_sizes(self, info: Any) -> bool:
         """Whether a symbol that needs sizes to be known may be called with arrays of the sizes that they have in this call."""

@@ -54,13 +54,13 @@ ROOMS = (
         "compile", "the driver, cache entries, derivatives, `vmap`, jitted modules",
         "capture core executors executors/cudagraphs executors/numpy lang runtime transforms",
     ),
-    Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core lang runtime"),
+    Room("capture", "a user's function becomes a trace: the driver, and the capture contract", "core runtime"),
     Room("capture/rewrite", "a function's source with hooks in it", "capture/control_flow core runtime"),
-    Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core lang"),
+    Room("capture/tracing", "the tracer, traced values, views and aliasing, effects, hooks", "capture core runtime"),
     Room("capture/objects", "stand-ins for objects and classes of the user's: attributes, identity", "capture core"),
-    Room("capture/control_flow", "loops and branches as operations", "capture core lang"),
-    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core lang runtime"),
-    Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core lang"),
+    Room("capture/control_flow", "loops and branches as operations", "capture core"),
+    Room("capture/speculation", "tracing that may be rolled back, and specialization on values", "capture core runtime"),
+    Room("capture/guards", "inputs, guards, and the prologue that checks them", "capture core"),
     Room("capture/libraries", "what tracing has to know of NumPy, PyTorch and CuPy", "capture core lang runtime"),
     Room("transforms", "trace to trace: derivatives, batching, fusion, claiming, buffers", "core runtime"),
     Room("lang", "what users write, in terms of the core: NumPy and PyTorch", "core runtime"),
@@ -250,9 +250,10 @@ PAGE = textwrap.dedent("""\
     A room may import the rooms inside of those that are named, too. `executors` is the exception: it means the modules at
     its top (`base`, `options`, `registry`), and `executors/*` means all of it. Executors may import `executors/shared`,
     which imports none of them. No executor imports another. The rooms of `capture` import one another, because
-    tracing handles a program, its objects, its control flow and its guards at once. Only `lang/torch`,
-    `capture/libraries/torch`, the executors and a few modules that are loaded late import PyTorch, CuPy or Triton at
-    module level.
+    tracing handles a program, its objects, its control flow and its guards at once. Only `capture/libraries` imports
+    `lang`: each array library is a `Library` (`capture/libraries/base.py`), and a traced array asks its own. Only
+    `lang/torch`, `capture/libraries/torch`, the executors and a few modules that are loaded late import PyTorch, CuPy or
+    Triton at module level.
 
     {layers}
 

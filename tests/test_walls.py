@@ -112,6 +112,14 @@ def test_the_way_of_a_call_names_what_is_there(step, file, function):
         (tree,) = [n for n in tree.body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == name]
 
 
+def test_the_tracer_asks_libraries():
+    """What NumPy's functions and PyTorch's mean is looked up in ``capture/libraries`` only, not by the tracer, nor for its types."""
+    libraries = ROOT / "capture" / "libraries"
+    for path in (ROOT / "capture").rglob("*.py"):
+        for module, _ in _imports(path):
+            assert libraries in path.parents or not f"{module}.".startswith("tnp.lang."), f"{path} imports {module}"
+
+
 def test_core_imports_no_array_library():
     for path in (ROOT / "core").rglob("*.py"):
         for module, _ in _imports(path):

@@ -485,6 +485,21 @@ def test_messages_of_wrong_calls_and_shapes():
     assert str(actual.value) == str(expected.value)
 
 
+@pytest.mark.parametrize("name", ["library", "path", "scalar", "storage", "nothing_of_the_kind"])
+def test_names_of_handles_are_no_attributes_of_arrays(name):
+    def f(a):
+        b = a + 1
+        setattr(b, name, None)
+        return b
+
+    with pytest.raises(AttributeError) as expected:
+        f(ones(2))
+    with pytest.raises(AttributeError) as actual, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tnp.jit(f)(ones(2))
+    assert str(actual.value) == str(expected.value)
+
+
 def test_arguments_are_let_go():
     @dataclasses.dataclass
     class State:

@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tnp.capture.libraries import cupy
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.libraries.cupy import CUPY, is_cupy_array
+from tnp.capture.libraries.numpy.generators import is_generator
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.lifting import is_compiled_array
 from tnp.capture.objects.foreign import says_another_class
 from tnp.capture.objects.shadows import is_plain_object
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.core import pytree
-from tnp.core.errors import TraceError
-from tnp.lang.numpy import opaque
-from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
     from tnp.capture.guards.prologue import Source
 
-__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_array", "is_compiled_function", "row_of"]
+__all__ = ["CONSTANT_TYPES", "ROWS", "Row", "is_compiled_function", "row_of"]
 
 Policy = Literal["input", "guarded", "foreign"]
 
@@ -76,16 +76,6 @@ class Row:
     lift: Callable[[Inputs, Any, Source], Any]
 
 
-def is_compiled_array(x: Any) -> bool:
-    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order, and without metadata."""
-    try:
-        compiled = to_numpy_dtype(to_dtype(x.dtype))
-    except TraceError:
-        return False
-    # longlong is equal to int64, and another type
-    return x.dtype.isnative and x.dtype.char == compiled.char and x.dtype.metadata is None
-
-
 def is_compiled_function(x: Any) -> bool:
     """Whether ``x`` is a function of Cython's, whose methods read the memory of their object without a look at its class."""
     return type(x).__name__ in _COMPILED_FUNCTIONS
@@ -110,7 +100,7 @@ def _is_builtin_function(x: Any) -> bool:
     if type(x) not in (types.BuiltinFunctionType, types.MethodWrapperType):
         return False
     owner = x.__self__
-    if isinstance(owner, (int, float, complex, np.ndarray, np.generic, *opaque.generators())):
+    if isinstance(owner, (int, float, complex, np.ndarray, np.generic)) or is_generator(owner):
         return True
     return row_of(owner).policy == "guarded"
 
@@ -174,24 +164,24 @@ def _is_container_of_optree(x: Any) -> bool:
 ROWS: tuple[Row, ...] = (
     Row("Python numbers", "input", lambda x: type(x) in (int, float, complex), lambda i, x, s: i.lift_number(x, s)),
     Row("`True` and `False`", "guarded", lambda x: type(x) is bool, lambda i, x, s: i.lift_bool(x, s)),
-    Row("CuPy arrays", "input", cupy.is_cupy_array, lambda i, x, s: cupy.lift(i, x, i.prologue.let(s))),
+    Row("CuPy arrays", "input", is_cupy_array, lambda i, x, s: CUPY.lift(i, x, i.prologue.let(s))),
     Row(
         "NumPy arrays of bool, integer, floating and complex dtypes",
         "input",
         lambda x: type(x) is np.ndarray and is_compiled_array(x),
-        lambda i, x, s: i.lift_array(x, i.prologue.let(s)),
+        lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
     ),
     Row(
         "NumPy scalars of these dtypes",
         "input",
         lambda x: isinstance(x, np.generic) and is_compiled_array(x),
-        lambda i, x, s: i.lift_scalar(x, s),
+        lambda i, x, s: NUMPY.lift(i, x, s),
     ),
     Row(
         "`np.memmap`, as a plain array",
         "input",
         lambda x: type(x) is np.memmap and is_compiled_array(x),
-        lambda i, x, s: i.lift_memmap(x, i.prologue.let(s)),
+        lambda i, x, s: NUMPY.lift(i, x, i.prologue.let(s)),
     ),
     Row(
         "lists, tuples, named tuples and dicts: their structure is guarded, their items are captured",
@@ -208,7 +198,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "NumPy random generators",
         "input",
-        lambda x: isinstance(x, opaque.generators()),
+        is_generator,
         lambda i, x, s: i.lift_object(x, i.prologue.let(s)),
     ),
     Row(

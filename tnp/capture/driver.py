@@ -18,6 +18,7 @@ from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue, Source
 from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.libraries.base import capturing, library_of_value
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.objects.foreign import Foreign, real_value, source_of
 from tnp.capture.objects.shadows import (
     Construct,
@@ -43,7 +44,6 @@ from tnp.core.proxies import Proxy, TensorProxy
 from tnp.core.subtraces import Body, bodies_of
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
-from tnp.lang import numpy as lnp
 from tnp.runtime.quiet import quiet
 
 __all__ = ["Acquired", "Differentiate", "acquire"]
@@ -147,9 +147,9 @@ def _acquire(
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
     before = active.set_current(tracer)
-    language = languages.set_current(lnp.language)
+    language = languages.set_current(NUMPY.language)
     try:
-        with tracing(trace), np.errstate(all="ignore"), capturing(tracer), quiet(*_OF_VALUES) as said:
+        with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
             handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
             nothing: Any = _no_function
             runtime = tracer.runtime = Runtime(nothing)
@@ -212,9 +212,8 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         gradients.check_results()
     tracer.flush()
     for storage in inputs.storages:
-        library = storage.value.lang.library if storage.dirty else None
-        if library is not None:
-            library.written(storage.value)
+        if storage.dirty:
+            storage.value.lang.library.written(storage.value)
     inputs.array_objects.update((h.__tnp_value__().name, h) for h in (*tracer.choices.chosen(), *inputs.arrays()))
     for shadow in inputs.shadows:
         source, kind, stored = stored_attributes(shadow)

@@ -40,7 +40,9 @@ class Language:
         self.properties: dict[str, Callable[[Any], Any]] = {}
         #: whether an id (``"numpy.sin"``) is that of a function that programs of the language may call
         self.knows: Callable[[str], bool] = lambda id: True
-        #: capture's adapter of the array library of that name; ``None`` for NumPy, which capture handles itself
+        #: what a write to an array raises that is not writable
+        self.read_only: Callable[[], BaseException] = lambda: ValueError("assignment destination is read-only")
+        #: capture's adapter of the array library of that name; ``None`` until it is imported
         self.library: Any = None
         _languages[name] = self
 

@@ -9,7 +9,7 @@ chain selects are replaced: ``x[1:-1].T[0] = v`` becomes one ``update``. Executo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from tnp.core import dtypes, prims, sizes
 from tnp.core.context import current_trace
@@ -20,7 +20,9 @@ from tnp.core.proxies import Proxy, TensorProxy, is_number
 from tnp.core.symbol import BoundSymbol, Namespace, OpTags, Symbol
 
 __all__ = [
+    "VIEWS",
     "Path",
+    "Returns",
     "Step",
     "collect_prims",
     "fit",
@@ -31,6 +33,16 @@ __all__ = [
     "update",
     "write",
 ]
+
+
+#: what a function returns, as far as it may be a view of an argument; each registry of functions says what these mean there
+Returns = Literal[
+    "scalar", "array", "view", "read-only view", "view or read-only", "view if contiguous", "argument",
+    "argument if contiguous", "update",
+]  # fmt: skip
+
+#: the ``returns`` of functions whose results may be views
+VIEWS = ("view", "read-only view", "view or read-only", "view if contiguous", "argument", "argument if contiguous")
 
 
 class Step:
@@ -167,10 +179,8 @@ def _inverse(prim: Symbol) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def read_only(a: TensorProxy) -> BaseException:
-    """What a write raises to an array that shows elements of ``a`` more than once: NumPy's error, or of another library its own way."""
-    if a.lang.library is not None:
-        return NeedsEager("it writes to a view that shows elements more than once")
-    return ValueError("assignment destination is read-only")
+    """What a write raises to an array that shows elements of ``a`` more than once, as its language has it."""
+    return a.lang.read_only()
 
 
 @_inverse(prims.slice)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region, Variables
 from tnp.capture.speculation.trials import (
     CONSTANTS,
@@ -26,7 +27,6 @@ from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import prims
 from tnp.core.proxies import NumberProxy
-from tnp.lang import numpy as lnp
 
 __all__ = ["ExitPath", "Payload", "joined", "payload_of"]
 
@@ -189,6 +189,6 @@ def _rebuilt(template: Any, numbers: Iterator[Any]) -> Any:
     if template[:1] == ("number",):
         return next(numbers)
     if template[:1] in (("scalar",), ("either",)):
-        scalar = active.current().call(lnp.scalar_of, (template[1].type, next(numbers)), {})
+        scalar = scalar_of(template[1].type, next(numbers))
         return scalar if template[0] == "scalar" else TracedEither(scalar, next(numbers), template[2])
     return tuple(_rebuilt(t, numbers) for t in template)

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import scalar_of
 from tnp.capture.speculation.regions import Region
 from tnp.capture.speculation.trials import is_same_array
 from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import languages, sizes
+from tnp.core import sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
-from tnp.lang import numpy as lnp
 
 __all__ = ["carried_handle", "either_of", "output_handle", "parts_of", "proxy_of", "settled"]
 
@@ -35,8 +35,7 @@ def proxy_of(x: Any) -> Any:
     if kind in _NUMBERS:
         return x
     if isinstance(x, np.generic) and x.dtype.kind in "biufc":
-        with languages.language_context(lnp.language):
-            return active.current().call(lnp.scalar_of, (kind, x.item()), {}).__tnp_value__()
+        return scalar_of(kind, x.item()).__tnp_value__()
     return None
 
 

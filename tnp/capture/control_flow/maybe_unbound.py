@@ -15,8 +15,6 @@ from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import prims
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy, is_number
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["TracedMaybe", "nothing_like", "split"]
 
@@ -68,8 +66,4 @@ def nothing_like(p: Any) -> Any:
     if isinstance(p, NumberProxy):
         return p.python_type()
     assert isinstance(p, TensorProxy)
-    if p.lang is not lnp.language or any(type(n) is not int for n in p.shape):
-        return None
-    tracer = active.current()
-    made = tracer.call(lnp.zeros, (p.shape,), {"dtype": to_numpy_dtype(p.dtype)})
-    return tracer.call(lnp.scalar_of, (made.dtype.type, made), {}).__tnp_value__() if p.scalar else made.__tnp_value__()
+    return p.lang.library.nothing_like(p)

@@ -17,23 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tnp.capture.contract import is_compiled_array, is_compiled_function, row_of
+from tnp.capture.contract import is_compiled_function, row_of
 from tnp.capture.guards.lifted_container import LiftedContainer
-from tnp.capture.guards.prologue import ArrayKind, Extent, Prologue, Source, disjoint
+from tnp.capture.guards.prologue import Extent, Prologue, Source, disjoint
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.libraries.numpy.lifting import is_compiled_array, lift_array
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
 from tnp.capture.objects.type_versions import version_of
-from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import pytree
-from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.trace import Trace
 from tnp.core.views import Path
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy.dtypes import to_dtype
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
@@ -145,11 +142,15 @@ class Inputs:
         known = self.known_object(value, source)
         if known is not None:
             return known
-        kind = self.prologue.constant(type(value), "type")
-        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        self.guard_type(value, source)
         made = Foreign(value, source)
         self._by_identity[id(value)] = (value, made, source.expression)
         return made
+
+    def guard_type(self, value: Any, source: Source) -> None:
+        """The trace holds only where what ``source`` fetches is of the type of ``value``."""
+        kind = self.prologue.constant(type(value), "type")
+        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
 
     def known_object(self, value: Any, source: Source) -> Any:
         """What the program has in place of an object that is an input already, guarded as the same object; ``None`` for others."""
@@ -189,8 +190,7 @@ class Inputs:
     def lift_callable(self, value: Any, source: Source) -> Any:
         """A bound method or a partial, which is the same as another one if what it is made of is."""
         source = self.prologue.let(source)
-        kind = self.prologue.constant(type(value), "type")
-        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
+        self.guard_type(value, source)
         parts = [self.lift(getattr(value, p), source.attribute(p)) for p in _CALLABLE_PARTS[type(value)]]
         if type(value) is types.MethodType:
             if is_compiled_function(value.__func__):  # it reads the memory of the very object
@@ -250,56 +250,12 @@ class Inputs:
         self._arrays[proxy.name] = (memory, storage, expression)
         return handle
 
-    def lift_array(self, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
-        known = self.known_array(value, source)
-        if known is not None:
-            return known
-        dtype = to_dtype(value.dtype)
-        e = source.expression
-        kind = ArrayKind(value.dtype, value.shape, value.strides)
-        self.prologue.guard_array(source, kind, value.flags.c_contiguous)
-        if USER_KIND.of(self.trace) != "numpy" and not self.prologue.moves_arrays:
-            raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
-        proxy = TensorProxy(self.name_of(source), shape=value.shape, dtype=dtype, lang=lnp.language)
-        HOST_ARRAYS.of(self.trace).add(proxy.name)
-        strides: Strides = ROW_MAJOR
-        if not value.flags.c_contiguous:
-            whole = not any(s % value.itemsize for s in value.strides)
-            strides = tuple(s // value.itemsize for s in value.strides) if whole else None
-        return self.add_array(
-            value,
-            source,
-            proxy,
-            strides,
-            value,
-            e,
-            is_row_major=value.flags.c_contiguous,
-            writable=value.flags.writeable,
-        )
-
-    def lift_memmap(self, value: np.memmap[Any, Any], source: Source) -> TracedArray:
-        """An array in a file, as the plain array that it is. Views of it would be of its class, so it may return none."""
-        known = self.known_array(value, source)
-        if known is not None:
-            return known
-        self.prologue.guard(
-            f"type({source.expression}) is {self.prologue.constant(type(value), 'type')}",
-            f"{source.description} is a memmap",
-        )
-        view = self.prologue.constant(_as_plain_array)
-        plain = self.prologue.let(Source(f"{view}({source.expression})", source.description))
-        handle = self.lift_array(_as_plain_array(value), plain)
+    def is_also(self, value: Any, handle: TracedArray, source: Source) -> None:
+        """``value``, which ``source`` fetches, is the array ``handle``, which became an input by another name."""
         self._by_identity[id(value)] = (value, handle, source.expression)
-        self.subclassed.add(handle.storage)
-        return handle
 
-    def lift_scalar(self, value: np.generic, source: Source) -> TracedArray:
-        source = self.prologue.let(source)
-        dtype = to_dtype(value.dtype)
-        kind = self.prologue.constant(type(value), "type")
-        self.prologue.guard(f"type({source.expression}) is {kind}", f"{source.description} is {_a(type(value))}")
-        proxy = TensorProxy(self.name_of(source), shape=(), dtype=dtype, lang=lnp.language, scalar=True)
-        HOST_ARRAYS.of(self.trace).add(proxy.name)
+    def add_scalar(self, value: np.generic, source: Source, proxy: TensorProxy) -> TracedArray:
+        """The handle of a scalar that becomes an input."""
         self._add(proxy, source)
         handle = TracedArray(Storage(proxy, writable=False), Path(), proxy, ())
         self._scalars[proxy.name] = (value, source)
@@ -450,7 +406,7 @@ class Inputs:
         if not is_compiled_array(value) or type(value) is not np.ndarray:
             raise NeedsEager(f"it makes a {type(value).__name__} of {value.dtype}")
         known = id(value) in self._by_identity
-        handle = self.lift_array(value, Source(name, "captured array"))
+        handle = lift_array(self, value, Source(name, "captured array"))
         if not known:
             self._captured.append(handle.storage)
         return handle
@@ -556,10 +512,6 @@ def _same_keys(found: dict[Any, Any], keys: list[Any]) -> bool:
 
 def _same_set(found: Any, expected: frozenset[Any]) -> bool:
     return found == expected and {type(x) for x in found} == {type(x) for x in expected}
-
-
-def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return a.view(np.ndarray)
 
 
 def _equality(expression: str, value: Any) -> str:

@@ -1,20 +1,22 @@
-"""The interface between capture and array libraries other than NumPy.
+"""The interface between capture and the array libraries.
 
-Capture handles NumPy's arrays itself. For each other library, one :class:`Library` says what its arrays look like to
-Python, how their attributes and operators behave, how an array becomes an input, and which functions are captured. It
-is imported when the first value of the library is met.
+One :class:`Library` says what the arrays of a library look like to Python, how their attributes and operators behave, how
+an array becomes an input, and which functions are captured. NumPy's is always there. Each other one is imported when the
+first value of the library is met. In a program CuPy's arrays are NumPy's: only their lifting differs.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from tnp.capture import active
 from tnp.core import languages
+from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.runtime import locks
 
@@ -32,21 +34,38 @@ __all__ = [
     "library_of_function",
     "library_of_value",
     "loaded_libraries",
+    "register",
     "tell_dynamo",
     "uncaptured",
 ]
 
-#: packages, and the modules that register their libraries
+#: packages beside NumPy, and the modules that register their libraries
 _MODULES = {"torch": "tnp.capture.libraries.torch"}
 _libraries: dict[str, Library] = {}
 
 
 class Library:
-    """One array library; subclasses define every method. ``tracer`` is the one at work."""
+    """One array library. Subclasses define every method that raises ``NotImplementedError`` here. ``tracer`` is the one at work.
+
+    It has many methods: one for each question that is answered differently from library to library.
+    """
+
+    #: by the ids of symbols, what the language's registry knows of them (``returns``, ``row_major``)
+    functions: Mapping[str, Any]
+    #: the ids of symbols on which more is to follow: those that warn of values
+    followed: Container[str] = ()
+    #: the operation that a subscript is; one of a slice, on one of a slice, is recorded as one
+    slicing: Symbol | None = None
+    #: whether a function that ``returns`` "argument" gives the very argument where the two show the same; where not, its functions say
+    #: themselves what they give
+    gives_arguments = False
+    #: whether an array that repeats elements may be written to all the same, of which the library only warns
+    repeats_writably = False
+    #: whether arrays may be given attributes of any name
+    has_dict = False
 
     def __init__(self, language: languages.Language) -> None:
         self.language = language
-        language.library = _libraries[language.name] = self
 
     def uncaptured(self) -> AbstractContextManager[Any]:
         """Around what is no part of the program that is being traced."""
@@ -54,9 +73,24 @@ class Library:
 
     # Functions
 
-    def info(self, symbol: Symbol) -> Any:
-        """What the language's registry knows of a symbol (``returns``, ``row_major``); ``None`` for other symbols."""
-        raise NotImplementedError
+    def is_ufunc(self, info: Any) -> bool:
+        """Whether a symbol of which :attr:`functions` has ``info`` is a ufunc, to which numbers and scalars of equal values are alike."""
+        return False
+
+    def has_out(self, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call of a symbol passes ``out=``, by position or by keyword, which its definition has not."""
+        return False
+
+    def call_with_out(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call of a symbol that :meth:`has_out`."""
+        raise NeedsEager(f"it passes out= to {symbol.name}")
+
+    def may_settle_sizes(self, info: Any) -> bool:
+        """Whether a symbol that needs sizes to be known may be called with arrays of the sizes that they have in this call."""
+        return False
+
+    def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
+        """Records what follows on a symbol of :attr:`followed` that gave ``result``, all in proxies."""
 
     def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """One of the library's functions, called by the program."""
@@ -66,19 +100,26 @@ class Library:
         """A call that the language's definition ``symbol`` does not cover, run as itself."""
         raise NotImplementedError
 
-    def lay_out(
-        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> None:
-        """Says how the ``result`` of a symbol, called for these arguments, lies in memory, where that is not known."""
+    def describe(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], seen: dict[str, TracedArray],
+        made: Any,
+    ) -> None:  # fmt: skip
+        """Says what the handle ``made`` of a symbol's result cannot tell by itself: how it lies in memory, whether it is of a subclass.
+        ``seen`` are the arrays among the arguments, by the names of their values."""
+        raise NotImplementedError
+
+    def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """``__array_ufunc__``: a ufunc of NumPy's, or a method of one, called for arrays of which one is the library's."""
         raise NotImplementedError
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
-        """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called."""
-        raise NotImplementedError
+        """Around a program being traced: the library's functions come to :meth:`call` from wherever they are called, and do nothing
+        that others could see."""
+        return nullcontext()
 
     def is_plain_context(self, manager: Any) -> bool:
         """Whether a context manager of the library catches nothing."""
-        raise NotImplementedError
+        return False
 
     # Values
 
@@ -90,6 +131,10 @@ class Library:
         """Whether a value can stand in a program as it is (a dtype)."""
         raise NotImplementedError
 
+    def nothing_like(self, p: TensorProxy) -> TensorProxy | None:
+        """An array that can stand where ``p`` is of no account; ``None`` if there is none."""
+        return None
+
     # Arrays
 
     def array_class(self, a: TracedArray) -> type:
@@ -97,19 +142,31 @@ class Library:
         raise NotImplementedError
 
     def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
-        """``a.name``."""
+        """``a.name``: an attribute or a bound method."""
         raise NotImplementedError
+
+    def shape(self, a: TracedArray) -> Any:
+        """``a.shape``."""
+        return self.attribute(active.current(), a, "shape")
+
+    def dtype(self, a: TracedArray) -> Any:
+        """``a.dtype``."""
+        return self.attribute(active.current(), a, "dtype")
+
+    def size(self, a: TracedArray) -> Any:
+        """``a.size``."""
+        return self.attribute(active.current(), a, "size")
 
     def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
         """``a.name = value``."""
         raise NotImplementedError
 
     def operate(self, tracer: Tracer, method: str, *args: Any) -> Any:
-        """A Python operator, of whose operands one is the library's."""
+        """A Python operator, of whose operands one is the library's. NumPy's are asked first: it leaves operators to other libraries."""
         raise NotImplementedError
 
     def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
-        """``a += other`` and its like."""
+        """``a += other`` and its like, of what :func:`~tnp.capture.tracing.operators.is_operand`."""
         raise NotImplementedError
 
     def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
@@ -120,21 +177,55 @@ class Library:
         """``a[key] = value``."""
         raise NotImplementedError
 
-    def converted(self, tracer: Tracer, value: Any, a: TracedArray) -> TensorProxy:
-        """``value``, a number or a proxy, as what a store into ``a`` takes."""
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray, *, by_element: bool = True) -> Any:
+        """``value``, a number or a proxy, as what a store into ``a`` takes. ``by_element`` is false where NumPy converts scalars as
+        it does arrays: under arrays as keys, and as ``out=``."""
         raise NotImplementedError
 
     def written(self, value: TensorProxy) -> None:
         """Records what the library wants to know of an argument that the program has written, whose memory ``value`` is."""
+
+    def rounded(self, tracer: Tracer, a: TracedArray, digits: Any) -> Any:
+        """``round(a, digits)``."""
         raise NotImplementedError
 
     def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
         """``a`` as an array of NumPy's on the same memory."""
         raise NotImplementedError
 
+    # Values of arrays that Python asks for
+
+    def element(self, a: TracedArray, value: Any) -> Any:
+        """``value``, which the one element of ``a`` has, as what operations take for it."""
+        return value
+
+    def known_scalar(self, a: TracedArray, what: str) -> Any:
+        """What the library has in place of a 0-d array, with the value that the trace is for."""
+        raise a._needs_value(what)
+
+    def is_single(self, a: TracedArray) -> bool:
+        """Whether Python may take ``a`` for a number."""
+        raise NotImplementedError
+
+    def check_truth(self, a: TracedArray) -> None:
+        """Raises what the library raises for an array that is neither true nor false."""
+
+    def check_number(self, python_type: type, a: TracedArray) -> None:
+        """Raises what the library raises for an array of this shape as a number."""
+        raise NotImplementedError
+
+    def hash_of(self, a: TracedArray) -> int:
+        """``hash(a)``."""
+        raise NotImplementedError
+
+
+def register(library: Library) -> None:
+    """Makes ``library`` what tracing asks of arrays of its language."""
+    library.language.library = _libraries[library.language.name] = library
+
 
 def library_of_value(value: Any) -> Library | None:
-    """The library one of whose types ``value`` is an instance of."""
+    """The library beside NumPy one of whose types ``value`` is an instance of."""
     for kind in type(value).__mro__:
         package = kind.__module__.partition(".")[0]
         if package in _MODULES:
@@ -143,7 +234,7 @@ def library_of_value(value: Any) -> Library | None:
 
 
 def library_of_function(function: Any) -> Library | None:
-    """The library that a function, a method or a class is part of."""
+    """The library beside NumPy that a function, a method or a class is part of."""
     module = getattr(function, "__module__", None)
     if module is None:  # of a method, its class knows
         owner = getattr(function, "__objclass__", None)
@@ -153,7 +244,7 @@ def library_of_function(function: Any) -> Library | None:
 
 
 def capturing(tracer: Tracer) -> AbstractContextManager[Any]:
-    """Around a program being traced, for the libraries that are imported."""
+    """Around a program being traced, for the libraries beside NumPy that are imported."""
     for package in loaded_libraries():
         return _loaded(package).capture(tracer)
     return nullcontext()

@@ -77,7 +77,7 @@ _OWN_NAMES = frozenset(name for kind in (TracedArray, TracedNumber) for name in 
 
 
 def _of_handle(x: Any, name: str) -> Any:
-    return active.current().attribute(x, name) if type(x) is TracedArray else getattr(x._known(), name)
+    return x.library.attribute(active.current(), x, name) if type(x) is TracedArray else getattr(x._known(), name)
 
 
 def _lift(value: Any, owner: Any, kind: str, name: str) -> Any:
@@ -205,8 +205,8 @@ def check_owner(x: Any, name: str) -> Any:
         return x
     if isinstance(x, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)):
         raise NeedsEager(f"it assigns an attribute of {x.__name__}")
-    if type(x) is TracedArray and x.library is not None and (name in _OWN_NAMES or not hasattr(TracedArray, name)):
-        raise NeedsEager(f"it assigns {name!r} of a tensor")
+    if type(x) is TracedArray and (name in _OWN_NAMES or (x.library.has_dict and not hasattr(TracedArray, name))):
+        raise NeedsEager(f"it assigns {name!r} of an array")
     if tracer.regions and type(x) is not TracedArray:
         raise NeedsEager("it assigns an attribute of an object in a loop or a branch")
     return x

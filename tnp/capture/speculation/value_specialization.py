@@ -20,6 +20,7 @@ from tnp.capture.guards.lifting import Inputs
 from tnp.capture.guards.prologue import Prologue
 from tnp.capture.guards.scalar_guards import guard_numbers
 from tnp.capture.libraries.base import uncaptured
+from tnp.capture.libraries.numpy.errstate import is_setting
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsValue, UserLocation, user_location
@@ -27,7 +28,6 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body, is_control_flow, map_bodies
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.core.trace import Trace, detached
-from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
@@ -137,7 +137,7 @@ class Asking:
         if found is None:
             return None
         kept = {id(b) for b in found}
-        body = [b for b in body if id(b) in kept or _is_setting(b)]
+        body = [b for b in body if id(b) in kept or is_setting(b)]
         body = [b for b in map(_quiet, body) if b is not None]
         body, wanted = self._on_copies(body, wanted)
         trace = Trace.like(tracer.trace)
@@ -253,16 +253,12 @@ def _is_of_numpy(b: BoundSymbol) -> bool:
     return isinstance(b.sym.id, str) and b.sym.id.startswith(("opaque.random.", "generator."))
 
 
-def _is_setting(b: BoundSymbol) -> bool:
-    return b.sym.id in (lnp.enter_errstate.id, lnp.exit_errstate.id)
-
-
 def _quiet(b: BoundSymbol) -> BoundSymbol | None:
     """An operation without what it prints, logs and asserts; ``None`` if nothing is left."""
     if is_control_flow(b):
         return map_bodies(_quiet_body, b)
     says = OpTags.EFFECT in b.sym.tags and OpTags.RANDOM not in b.sym.tags
-    return None if says and not b.flat_outputs and not _is_setting(b) else b
+    return None if says and not b.flat_outputs and not is_setting(b) else b
 
 
 def _quiet_body(body: Body) -> Body:

@@ -7,49 +7,15 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tnp.capture import active
 from tnp.core.errors import NeedsEager, is_internal
-from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["Errstate", "MayCatch"]
+__all__ = ["MayCatch"]
 
 _CAPTURE = Path(__file__).parents[1]
-
-
-class Errstate:
-    """``np.errstate(…)`` in a traced program: recorded on entry and on exit, set when the program runs."""
-
-    def __init__(self, **settings: Any) -> None:
-        if "call" in settings or not all(isinstance(v, str) for v in settings.values()):
-            raise NeedsEager("it sets an error callback with np.errstate")
-        self.settings = settings
-        self.before: Any = None
-        self.real: Any = None
-        self.raises = "raise" in settings.values()
-
-    def __enter__(self) -> None:
-        if self.before is not None:
-            raise NeedsEager("it enters an np.errstate twice")
-        tracer = active.current()
-        self.before = tracer.call(lnp.enter_errstate, (), dict(self.settings))
-        # What Python computes of known scalars meanwhile is computed now.
-        self.real = np.errstate(**self.settings)
-        self.real.__enter__()
-        tracer.raising += self.raises
-
-    def __exit__(self, *error: object) -> None:
-        self.real.__exit__(*error)
-        tracer = active.current()
-        tracer.raising -= self.raises
-        tracer.call(lnp.exit_errstate, (self.before,), {})
-
-    def __call__(self, function: Any) -> Any:
-        raise NeedsEager("it decorates a function with np.errstate")
 
 
 class MayCatch:

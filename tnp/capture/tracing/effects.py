@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import copy_of, python_call
 from tnp.capture.objects.foreign import Foreign, real_value
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import languages
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy.effects import Effect, Formatting, Slot, Text, caller_at
+from tnp.runtime.python_calls import Effect, Formatting, Slot, Text, caller_at
 
 __all__ = ["call_effect", "is_effect", "resolved", "text", "text_by"]
 
@@ -80,13 +79,9 @@ def call_effect(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     packed = tuple(_packed(a, values) for a in args)
     named = {k: _packed_file(v) if k == "file" else _packed(v, values) for k, v in kwargs.items()}
     effect = Effect(f, packed, named, caller_at(sys._getframe(2)))
-    is_clock = getattr(f, "__module__", None) == "time"
-    symbol = lnp.warning_call if f is warnings.warn else lnp.clock_call if is_clock else lnp.python_call
-    tracer = active.current()
     formats = any(type(a) is TracedFormatting for a in (*args, *kwargs.values()))
-    tracer.before_effect(may_raise=f is warnings.warn or formats)
-    with languages.language_context(lnp.language):
-        return tracer.handle(symbol(effect, result_of(f), *values), {}, 0)
+    active.current().before_effect(may_raise=f is warnings.warn or formats)
+    return python_call(effect, result_of(f), values)
 
 
 def _packed(x: Any, values: list[Any]) -> Any:
@@ -183,7 +178,7 @@ def _kept(x: Any) -> Any:
         return type(x)(map(_kept, x))
     if type(x) is dict:
         return {k: _kept(v) for k, v in x.items()}
-    return active.current().call(lnp.copy, (x,), {}) if type(x) is TracedArray and not x.scalar else x
+    return copy_of(x) if type(x) is TracedArray and not x.scalar else x
 
 
 def _formatted(value: Any, conversion: str, spec: str) -> str:
@@ -202,7 +197,7 @@ def text(*parts: Any) -> Any:
         elif type(p[0]) in _HANDLES:
             value = p[0]
             if type(value) is TracedArray and not value.scalar:  # which may be written before the text is used
-                value = active.current().call(lnp.copy, (value,), {})
+                value = copy_of(value)
             made.append((_value(value), *p))
         else:
             made.append(_formatted(*p))

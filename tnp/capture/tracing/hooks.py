@@ -20,6 +20,12 @@ from tnp.capture.control_flow.maybe_unbound import TracedMaybe
 from tnp.capture.control_flow.selection import ControlFlow
 from tnp.capture.guards.prologue import Source
 from tnp.capture.libraries.base import library_of_function, library_of_value
+from tnp.capture.libraries.numpy.errstate import Errstate
+from tnp.capture.libraries.numpy.generators import call_random, is_random
+from tnp.capture.libraries.numpy.index_makers import is_index_maker, made_by
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.operations import fresh
 from tnp.capture.objects.identity import is_, is_not
 from tnp.capture.objects.namespaces import attribute, builtin, check_owner, imported
 from tnp.capture.objects.shadows import guard_code, is_shadow, is_stand_in
@@ -27,17 +33,13 @@ from tnp.capture.objects.twins import class_of, is_twin, twin_of
 from tnp.capture.purity import check_library_call, check_on_trial, is_impure, looks_at_values, takes_functions
 from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_user_function
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
-from tnp.capture.tracing.context_managers import Errstate, MayCatch
+from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
-from tnp.capture.tracing.strides import ROW_MAJOR
-from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.core.symbol import Symbol
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy import opaque
-from tnp.lang.numpy.registry import by_id, symbol_of
 
 __all__ = ["Runtime", "rewritten"]
 
@@ -142,12 +144,7 @@ class Runtime(ControlFlow):
         """``owner[key]``; what ``np.r_``, ``np.mgrid`` and their like make is traced."""
         if type(owner) is np.ndarray and is_traced(key):
             return self.written(owner)[key]
-        if type(owner) not in _INDEX_MAKERS or active.running() is None:
-            return owner[key]
-        if isinstance(key, str):
-            raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
-        key = active.current().known(key)
-        return _joined(owner, key) if is_traced(key) else _fresh(owner[key])
+        return made_by(owner, key) if is_index_maker(owner) and active.running() is not None else owner[key]
 
     def store(self, value: Any, target: Any, key: Any) -> None:
         """``target[key] = value``."""
@@ -185,14 +182,14 @@ class Runtime(ControlFlow):
         if own_call is not None:
             return own_call(f, *args, **kwargs)
         if kind is types.FunctionType:
-            symbol = symbol_of(f)
+            symbol = NUMPY.symbol_of(f)
             if symbol is None:
                 return _call_user(f, args, kwargs) if _is_traced(f) else self._call_library(f, args, kwargs)
             return self._call_numpy(f, symbol, args, kwargs)
         if kind is types.MethodType and _is_traced_method(f):
             return _call_user(f.__func__, (f.__self__, *args), kwargs)
-        if opaque.is_random(f):
-            return self._call_random(f, args, kwargs)
+        if is_random(f):
+            return call_random(f, args, kwargs)
         if kind is Symbol:
             return active.current().call(f, args, kwargs)
         try:
@@ -206,7 +203,7 @@ class Runtime(ControlFlow):
         if kind is types.BuiltinFunctionType and type(f.__self__) is np.ndarray:
             return self.call(getattr(active.current().inputs.constant_array(f.__self__), f.__name__), *args, **kwargs)
         if kind in _NUMPY_TYPES:
-            symbol = symbol_of(f)
+            symbol = NUMPY.symbol_of(f)
             if symbol is not None:
                 return self._call_numpy(f, symbol, args, kwargs)
             if is_traced(args) or is_traced(kwargs):
@@ -214,7 +211,7 @@ class Runtime(ControlFlow):
                 if isinstance(owner, np.ufunc):
                     return active.current().ufunc(owner, f.__name__, args, kwargs)
                 if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
-                    return active.current().opaque_call(f, args, kwargs)
+                    return run_opaquely(active.current(), f, args, kwargs)
             return self._call_library(f, args, kwargs)
         if kind is _CACHED:
             return self._call_cached(f, args, kwargs)
@@ -247,8 +244,8 @@ class Runtime(ControlFlow):
         return self._call_library(f, args, kwargs)
 
     def _call_numpy(self, f: Any, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not (by_id[symbol.id].factory or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
-            return _fresh(f(*args, **kwargs))
+        if not (NUMPY.makes_arrays(symbol) or is_traced(args) or is_traced(kwargs) or _holds_arrays(args, kwargs)):
+            return fresh(f(*args, **kwargs))
         return active.current().numpy_function(f, args, kwargs)
 
     def _call_library(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -271,9 +268,9 @@ class Runtime(ControlFlow):
                 args, kwargs = tuple(map(tracer.known, args)), {k: tracer.known(v) for k, v in kwargs.items()}
             if is_of_numpy:
                 if is_traced(args) or is_traced(kwargs):
-                    return tracer.opaque_call(f, args, kwargs)
+                    return run_opaquely(tracer, f, args, kwargs)
                 with np.errstate(**tracer.settings):
-                    return _fresh(f(*args, **kwargs))
+                    return fresh(f(*args, **kwargs))
         return f(*args, **kwargs)
 
     def _call_cached(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -285,28 +282,11 @@ class Runtime(ControlFlow):
             raise NeedsEager(f"it calls {f.__name__}, which remembers what it gave")
         return f(*args, **kwargs)
 
-    def _call_random(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A function of :mod:`numpy.random`, or a method of a generator that the program did not get as an input."""
-        owner = getattr(f, "__self__", None)
-        if isinstance(owner, opaque.generators()) and owner is not opaque.global_generator():
-            inputs = active.current().inputs
-            generator = inputs.lift(owner, Source(inputs.prologue.constant(owner, "rng"), "captured generator"))
-            return getattr(generator, f.__name__)(*args, **kwargs)
-        return active.current().call(opaque.symbol_for(f), args, kwargs)
-
     def _construct(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """An instance of a class, its ``__new__`` and ``__init__`` traced if they are the user's."""
-        if issubclass(cls, np.generic) and is_traced((args, tuple(kwargs.values()))):
-            if kwargs or len(args) > 1 or not issubclass(cls, (np.number, np.bool)):
-                raise NeedsEager(f"it makes a {cls.__name__} in a way that is not compiled")
-        if issubclass(cls, (np.number, np.bool)) and not kwargs and (is_traced(args) or not args):
-            if any(type(a) is TracedArray and a.library is not None and a.shape_ for a in args):
-                raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
-            if len(args) == 1 and not kwargs and type(args[0]) is TracedArray and args[0].shape_:
-                return active.current().call(lnp.asarray, (args[0], cls), {})  # the array itself if it has the dtype
-            return active.current().call(lnp.scalar_of, (cls, *args), kwargs)
-        if issubclass(cls, (np.dtype, np.ndarray)) and is_traced((args, tuple(kwargs.values()))):
-            raise NeedsEager(f"it makes a {cls.__name__} of an array")
+        of_numpy = NUMPY.constructed(cls, args, kwargs)
+        if of_numpy is not NotImplemented:
+            return of_numpy
         maker: Any = cls
         new, init = maker.__new__, maker.__init__
         calls_itself = type(cls).__call__ is not type.__call__
@@ -346,40 +326,6 @@ _UNCHANGING = frozenset((bool, int, float, complex, str, bytes, type(None), type
 #: packages whose functions neither keep the numbers that they are given nor make arrays of them
 _PASSING_ON = frozenset(("contextlib", "copy", "dataclasses", "functools", "operator", "tnp", "typing"))
 _CACHED = type(functools.lru_cache(int))
-_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
-
-
-def _fresh(x: Any) -> Any:
-    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
-    if type(x) is TracedArray:  # what a function of the program's has given
-        return x
-    if isinstance(x, np.ndarray):
-        if type(x) is not np.ndarray:
-            raise NeedsEager(f"it makes a {type(x).__name__}")
-        tracer = active.current()
-        made = tracer.call(lnp.copy, (tracer.inputs.constant_array(x),), {})
-        if x.flags.c_contiguous:
-            made._strides = ROW_MAJOR
-        return made
-    return type(x)(map(_fresh, x)) if type(x) in (tuple, list) else x
-
-
-def _joined(owner: Any, key: Any) -> Any:
-    """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
-    parts = [_fresh(np.r_[x]) if type(x) is slice else x for x in (key if type(key) is tuple else (key,))]
-    columns = type(owner) is type(np.c_)
-    if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
-        raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")
-    kinds = [x.proxy.python_type(1) if type(x) is TracedNumber else getattr(x, "dtype", x) for x in parts]
-    dtype = np.result_type(*(np.asarray(k) if isinstance(k, list) else k for k in kinds))
-    tracer = active.current()
-    made = []
-    for x in parts:
-        array = tracer.call(lnp.asarray, (x,), {"dtype": dtype})
-        if columns and array.ndim < 2:
-            array = tracer.call(lnp.reshape, (array, (-1, 1)), {})
-        made.append(tracer.call(lnp.atleast_1d, (array,), {}))
-    return tracer.call(lnp.concatenate, (made, -1 if columns else 0), {})
 
 
 def rewritten(f: types.FunctionType) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Python's operators on traced values: maps each to an operation of a language."""
+"""Python's operators on traced values: maps each to an operation of a language, or to the library of an operand."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.libraries.base import library_of_value
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing import scalar_kind
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import dtypes, languages, prims
-from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
-from tnp.core.symbol import Symbol
-from tnp.lang import numpy as lnp
 
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
@@ -58,57 +56,16 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             tracer.before_raising()
         result = languages.core.method(method)(*numbers)
         return tracer.handle(result, {}, 0)
-    scalar = other = False
-    for x in args:
-        if type(x) is TracedArray:
-            if x.library is not None:
-                return x.library.operate(tracer, method, *args)
-            if x.scalar:
-                scalar = True
-            else:
-                other = True
-        elif type(x) not in _NUMBERS and not isinstance(x, np.generic):
-            other = True
-    if method == "mul" and scalar and other and any(isinstance(x, (list, tuple)) for x in args):
-        raise NeedsEager("it multiplies a list by a scalar, which repeats it")
-    if method == "pow":
-        symbol, args = _power(tracer, args)
-    else:
-        symbol = lnp.language.method(method)
-    return tracer.call(lnp.operator_of(symbol) if scalar and not other else symbol, args, {})
-
-
-def _power(tracer: Tracer, args: tuple[Any, ...]) -> tuple[Symbol, tuple[Any, ...]]:
-    """``a ** b``, which for a few exponents is a faster operation than a power."""
-    base, exponent = args
-    if type(exponent) is TracedNumber:
-        if exponent.proxy.value in (2, 0.5, 1, -1):
-            exponent = exponent._known()
-        elif type(base) is TracedArray and not base.scalar:
-            for other in lnp.powers_of_their_own(base._element_type.kind, exponent.proxy.python_type):
-                if exponent == other:  # guards that it is not, if it is known
-                    exponent = other
-                    break
-    if type(base) is TracedArray and not base.scalar:
-        symbol = lnp.fast_power(base._element_type.kind, exponent)
-        if symbol is not None:
-            return symbol, (base,)
-    return lnp.language.method("pow"), (base, exponent)
+    return NUMPY.operate(tracer, method, *args)  # which leaves what takes another library's arrays to that
 
 
 def in_place(tracer: Tracer, method: str, target: TracedArray, other: Any) -> Any:
-    """``target += other`` and its like; a NumPy scalar is immutable, so that one is only computed."""
+    """``target += other`` and its like."""
     if not is_operand(other):
         return NotImplemented
     if type(other) is TracedEither:
         other = other.beside(target.dtype)
-    if target.library is not None:
-        return target.library.in_place(tracer, method, target, other)
-    if target.scalar:
-        return tracer.operate(method, target, other)
-    if method == "pow":
-        return tracer.call(*_power(tracer, (target, other)), {"out": target})
-    return tracer.call(lnp.language.method(method), (target, other), {"out": target})
+    return target.library.in_place(tracer, method, target, other)
 
 
 def is_operand(x: Any) -> bool:

@@ -17,9 +17,7 @@ from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import BoundSymbol
-from tnp.core.views import Path, Step, collect_prims, prim_chain, read_only
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy.registry import Returns
+from tnp.core.views import Path, Returns, Step, collect_prims, prim_chain, read_only
 
 __all__ = [
     "another_handle",
@@ -91,9 +89,9 @@ def view_handle(
                 return None
             except MaybeAView:
                 return _maybe_view(result, base)
-            is_numpys = base.library is None  # PyTorch's functions that give their argument say so themselves
-            if is_numpys and returns.startswith("argument") and _is_same_view(result, source, strides, base.strides_):
-                return base
+            if base.library.gives_arguments and returns.startswith("argument"):
+                if _is_same_view(result, source, strides, base.strides_):
+                    return base
         last = bsyms[-1]
         if len(bsyms) == 1 and last.output is result and last.args and last.args[0] is source:
             steps = [Step(last.sym, last.args[1:], last.kwargs)]
@@ -112,7 +110,7 @@ def _extended(base: TracedArray, steps: list[Step]) -> Path:
     """The path of a view of ``base``. A slice of a slice is one slice, so that the paths of views of views do not grow."""
     if base.path and len(steps) == 1 and sizes.is_known(base.shape_):
         last, step = base.path.steps[-1], steps[0]
-        if last.symbol is step.symbol is lnp.getitem:
+        if last.symbol is step.symbol is base.library.slicing:
             key = _slice_of_slice(last.args[0], step.args[0], base.shape_)
             if key is not None:
                 return Path([*base.path.steps[:-1], Step(step.symbol, (key,))])
@@ -217,7 +215,7 @@ class _ReadOnly(Storage):
     writable = property(lambda self: False)
 
     def refusal(self) -> BaseException:
-        if self.sealed or self.value.lang.library is not None:
+        if self.sealed or not self.value.lang.library.repeats_writably:
             return read_only(self.value)
         return NeedsEager("it writes to what np.broadcast_arrays repeats, which NumPy only warns of")
 

@@ -13,19 +13,19 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.control_flow.iterables import enumerate_, ndenumerate_, ndindex_, range_, reversed_, zip_
 from tnp.capture.control_flow.selection import ControlFlow
+from tnp.capture.libraries.numpy.errstate import Errstate
+from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.speculation.trials import is_unknown
-from tnp.capture.tracing.context_managers import Errstate
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import languages, prims, sizes
+from tnp.core import languages, prims
 from tnp.core.elementwise_table import ROWS
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.elementwise import refuses_some
 from tnp.core.proxies import NumberProxy
-from tnp.lang import numpy as lnp
 
 __all__ = ["ALWAYS", "BUILTINS"]
 
@@ -38,15 +38,6 @@ def _number(x: Any) -> Any:
     if type(x) is TracedArray:
         return active.current().call(prims.item, (x,), {})
     return x
-
-
-def _check_shape_of_number(python_type: type, x: TracedArray) -> None:
-    """Raises what NumPy raises for an array of this shape as a number."""
-    if x.library is not None:
-        if sizes.product(x.shape_) != 1:
-            raise NeedsEager("it takes a tensor of several elements for a number")
-        return
-    python_type(np.ones(tuple(map(operator.index, x.shape_)), x.dtype))
 
 
 def _is_complex(x: Any) -> bool:
@@ -67,7 +58,7 @@ def _converted(python_type: type) -> Callable[..., Any]:
         if type(x) is TracedArray and x.ndim:
             if python_type is bool and x.size != 1:
                 return bool(x)
-            _check_shape_of_number(python_type, x)
+            x.library.check_number(python_type, x)
         number = _number(x)
         if number.proxy.python_type is python_type:
             return number
@@ -95,7 +86,7 @@ def _fold(comparison: str) -> Callable[..., Any]:
             if type(better) is TracedArray and better.ndim:
                 return builtin(items)
             if type(better) is TracedArray and _same_kind(x, best):
-                best = active.current().call(lnp.where, (better, x, best), {})[()]
+                best = select(better, x, best)
             elif type(better) is TracedArray and (found := larger_or_smaller(better, x, best)) is not None:
                 best = found
             elif is_unknown(better):
@@ -135,13 +126,7 @@ def _dir(x: Any) -> Any:
 
 def _round(x: Any, ndigits: Any = None) -> Any:
     if type(x) is TracedArray:
-        if x.library is not None:
-            raise NeedsEager("it rounds a tensor by round()")
-        if ndigits is None:
-            return round(x.known_scalar("round()"))
-        if x.scalar and x._element_type.kind == "c":
-            raise TypeError(f"type numpy.{x.dtype.name} doesn't define __round__ method")
-        return active.current().call(lnp.round, (x, ndigits), {})
+        return x.library.rounded(active.current(), x, ndigits)
     return round(x, ndigits)
 
 
@@ -169,7 +154,7 @@ def _over_numbers(name: str) -> Callable[..., Any]:
             if type(a) is TracedArray and a._element_type.kind == "c":
                 raise NeedsEager(f"it takes a complex scalar for math.{name}")
             if type(a) is TracedArray and a.ndim:
-                _check_shape_of_number(float, a)
+                a.library.check_number(float, a)
         numbers = [float(a) if isinstance(a, np.generic) else _number(a) for a in args]
         floats = [_converted(float)(n) if type(n) is TracedNumber else n for n in numbers]
         values = [n.proxy if type(n) is TracedNumber else n for n in floats]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import scalar_of, scalar_or_number, select
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import intervals, languages, prims
 from tnp.core.errors import NeedsEager, NeedsValue
-from tnp.lang import numpy as lnp
 
 __all__ = [
     "Kinds",
@@ -60,7 +60,7 @@ class TracedEither:
     def output(self) -> Any:
         """What the program returns for it."""
         flag = self.flag.proxy if type(self.flag) is TracedNumber else self.flag
-        return lnp.scalar_or_number(self.scalar.__tnp_value__(), flag, self.python_type)
+        return scalar_or_number(self.scalar.__tnp_value__(), flag, self.python_type)
 
     def beside(self, *dtypes: Any) -> Any:
         """The value as an operand beside arrays of those dtypes: as what it is in this call, if its kind matters there."""
@@ -206,8 +206,7 @@ def either(x: Any, kinds: Kinds) -> TracedEither | None:
         return None
     if type(x) is TracedArray:
         return TracedEither(x, True, kinds[1])
-    scalar = active.current().call(lnp.scalar_of, (kinds[0].type, x), {})
-    return TracedEither(scalar, isinstance(x, np.generic), kinds[1])
+    return TracedEither(scalar_of(kinds[0].type, x), isinstance(x, np.generic), kinds[1])
 
 
 def larger_or_smaller(better: TracedArray, x: Any, best: Any) -> TracedEither | None:
@@ -219,7 +218,7 @@ def larger_or_smaller(better: TracedArray, x: Any, best: Any) -> TracedEither | 
     flag = tracer.call(prims.item, (better,), {})
     if type(x) is not TracedArray:
         flag = TracedNumber(languages.core.method("logical_not")(flag.proxy))
-    return TracedEither(tracer.call(lnp.where, (better, x, best), {})[()], flag, kinds[1])
+    return TracedEither(select(better, x, best), flag, kinds[1])
 
 
 # Computing with them

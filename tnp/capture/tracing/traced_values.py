@@ -22,7 +22,6 @@ from tnp.core import languages, sizes
 from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
 from tnp.core.views import Path, Step, read_only, update
-from tnp.lang.numpy.dtypes import to_numpy_dtype
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
 
@@ -105,15 +104,15 @@ class Storage:
 
 
 def _getter(name: str) -> Callable[[Any], Any]:
-    return lambda self: _tracer.current().attribute(self, name)
+    return lambda self: self.library.attribute(_tracer.current(), self, name)
 
 
 def _setter(name: str) -> Callable[[Any, Any], None]:
-    return lambda self, value: _tracer.current().set_array_attribute(self, name, value)
+    return lambda self, value: self.library.set_attribute(_tracer.current(), self, name, value)
 
 
 class TracedArray:
-    """An ndarray, or (``scalar``) a NumPy scalar, of the program being traced; or an array of another ``library``.
+    """An array of a ``library``, of the program being traced: an ndarray, or (``scalar``) a NumPy scalar, or a tensor.
 
     It has many methods: those that Python and the libraries call on arrays.
     """
@@ -178,20 +177,13 @@ class TracedArray:
 
     @property  # type: ignore[misc]  # the stubs say that it can be set
     def __class__(self) -> type:
-        if self.library is not None:
-            known: type = self.library.array_class(self)
-            return known
-        if self.scalar:
-            return np.dtype(self._element_type.name).type
-        tracer = _tracer.running()
-        if tracer is not None and tracer.inputs.subclassed and self.storage in tracer.inputs.subclassed:
-            return np.memmap
-        return np.ndarray
+        known: type = self.library.array_class(self)
+        return known
 
-    # Attributes and methods belong to the language
+    # Attributes and methods belong to the library
 
     def __getattr__(self, name: str) -> Any:
-        return _tracer.current().attribute(self, name)
+        return self.library.attribute(_tracer.current(), self, name)
 
     @property
     def strides_(self) -> Strides:
@@ -206,9 +198,7 @@ class TracedArray:
         return self._strides is ROW_MAJOR or is_contiguous(self.shape_, self.strides_)
 
     def _get_shape(self) -> Any:
-        if self.library is not None:
-            return _tracer.current().attribute(self, "shape")
-        return tuple(TracedNumber(d) if isinstance(d, NumberProxy) else d for d in self.shape_)
+        return self.library.shape(self)
 
     shape = property(_get_shape, _setter("shape"))
     real = property(_getter("real"), _setter("real"))
@@ -226,19 +216,14 @@ class TracedArray:
         return len(self.shape_)
 
     def _get_dtype(self) -> Any:
-        if self.library is not None:
-            return _tracer.current().attribute(self, "dtype")
-        return to_numpy_dtype(self._element_type)
+        return self.library.dtype(self)
 
     dtype = property(_get_dtype, _setter("dtype"))
     strides = property(_getter("strides"), _setter("strides"))
 
     @property
     def size(self) -> Any:
-        if self.library is not None:
-            return _tracer.current().attribute(self, "size")
-        n = sizes.product(self.shape_)
-        return TracedNumber(n) if isinstance(n, NumberProxy) else n
+        return self.library.size(self)
 
     def __len__(self) -> int:
         if not self.shape_:
@@ -254,10 +239,10 @@ class TracedArray:
         return iter([self[i] for i in range(count)])
 
     def __getitem__(self, key: Any) -> Any:
-        return _tracer.current().getitem(self, key)
+        return self.library.getitem(_tracer.current(), self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        _tracer.current().setitem(self, key, value)
+        self.library.setitem(_tracer.current(), self, key, value)
 
     # What Python may ask of an array's value
 
@@ -269,26 +254,19 @@ class TracedArray:
         return _tracer.current().asking.value(self.__tnp_value__(), what)
 
     def known_scalar(self, what: str = "Python") -> Any:
-        """What NumPy has in place of a 0-d array, with the value that the trace is for."""
-        if self.shape_ or self.library is not None:
-            raise self._needs_value(what)
-        value = self.dtype.type(self._asked(what))
-        return value if self.scalar else np.asarray(value)
+        """What the library has in place of a 0-d array, with the value that the trace is for."""
+        return self.library.known_scalar(self, what)
 
     def _needs_value(self, what: str) -> NeedsValue:
         return NeedsValue(f"{what} needs the value of {self._proxy.name}, which is known only when the program runs")
 
     def __bool__(self) -> bool:
-        n = sizes.product(self.shape_)
-        if type(n) is int and n != 1 and self.library is None:
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-            )
+        self.library.check_truth(self)
         return bool(self._asked("a condition"))
 
     def _single(self, what: str) -> Any:
-        """As :meth:`_asked`, of a 0-d array: what NumPy makes of others depends on its version."""
-        if self.shape_ and self.library is None:
+        """As :meth:`_asked`, of what Python may take for a number."""
+        if not self.library.is_single(self):
             raise self._needs_value(what)
         return self._asked(what)
 
@@ -302,8 +280,7 @@ class TracedArray:
         return complex(self._single("complex()"))
 
     def __index__(self) -> int:
-        single = sizes.product(self.shape_) == 1 if self.library is not None else not self.shape_
-        if not single or self._element_type.kind not in "iu":
+        if not self.library.is_single(self) or self._element_type.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         known = _tracer.current().known_scalar(self)
         return int(self._asked("an index") if known is None else known)
@@ -321,12 +298,7 @@ class TracedArray:
         return f'<traced {kind} {self._proxy.name}: "{self._proxy.type_string()}">'
 
     def __hash__(self) -> int:
-        if self.library is not None:  # by identity
-            _tracer.current().inputs.told_apart.append(self)
-            return object.__hash__(self)
-        if self.scalar:
-            return hash(self.known_scalar("hash()"))
-        raise TypeError("unhashable type: 'numpy.ndarray'")
+        return int(self.library.hash_of(self))
 
     def __contains__(self, x: Any) -> bool:
         return bool((self == x).any())
@@ -335,21 +307,16 @@ class TracedArray:
         raise self._needs_value("a function that tnp does not trace")
 
     def __copy__(self) -> Any:
-        return self.copy() if self.library is None else _tracer.current().attribute(self, "__copy__")()
+        return self.library.attribute(_tracer.current(), self, "__copy__")()
 
     def __deepcopy__(self, memo: Any) -> Any:
-        return self.copy() if self.library is None else _tracer.current().attribute(self, "__deepcopy__")()
+        return self.library.attribute(_tracer.current(), self, "__deepcopy__")()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise self._needs_value("pickling")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.
-        if self.library is not None and len(inputs) == 2 and type(inputs[0]) is not TracedArray:
-            operator = _OPERATORS.get(ufunc)
-            if operator is not None and method == "__call__" and not kwargs:
-                return _tracer.current().operate(operator, *inputs)
-        return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
+        return self.library.ufunc(_tracer.current(), ufunc, method, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _tracer.current().numpy_function(func, args, kwargs)
@@ -457,13 +424,7 @@ class TracedObject:
 #: rows that Python code may take out of an array where no loop is one operation
 _MOST_ROWS = 10_000
 _PYTHON_NUMBERS = (bool, int, float, complex)
-#: the operators that NumPy's arrays and scalars have by ufuncs
-_OPERATORS: dict[Any, str] = {
-    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floor_divide", np.remainder: "remainder",
-    np.power: "pow", np.matmul: "matmul", np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
-    np.left_shift: "left_shift", np.right_shift: "right_shift", np.equal: "eq", np.not_equal: "ne", np.less: "lt",
-    np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
-}  # fmt: skip
+_MISSING = object()
 
 
 def _array_operator(method: str, reflected: bool) -> Callable[[Any, Any], Any]:
@@ -480,8 +441,8 @@ def _left_to(other: Any, array: TracedArray) -> Any:
     """``NotImplemented`` where NumPy leaves an operator to ``other``, which is no operand of arrays. Raises :class:`NeedsEager` where it
     takes it for an object, with which it computes element by element."""
     kind = type(other)
-    own = getattr(kind, "__array_ufunc__", _OPERATORS)
-    if own is None or (own is _OPERATORS and not array.scalar and getattr(kind, "__array_priority__", 0) > 0):
+    own = getattr(kind, "__array_ufunc__", _MISSING)
+    if own is None or (own is _MISSING and not array.scalar and getattr(kind, "__array_priority__", 0) > 0):
         return NotImplemented
     raise NeedsEager(f"an operator takes an array and a {kind.__name__}")
 

@@ -7,41 +7,32 @@ argument.
 
 from __future__ import annotations
 
-import operator
-import types
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tnp.capture.guards.lifting import Inputs
-from tnp.capture.libraries.base import library_of_function, library_of_value
-from tnp.capture.libraries.numpy.arguments import MANY, check_plain, check_where, count_of_plain
-from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
-from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
-from tnp.capture.libraries.numpy.out import call_with_out, without_out
+from tnp.capture.libraries.base import Library, library_of_function, library_of_value
+from tnp.capture.libraries.numpy.generators import example_of, method_of
+from tnp.capture.libraries.numpy.library import NUMPY
+from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import holds_others
-from tnp.capture.rewrite.rewriter import RUNTIME
 from tnp.capture.speculation.value_specialization import Answers, Asking
-from tnp.capture.tracing import operators, scalar_kind, subscripts
+from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
 from tnp.capture.tracing.refusals import PLAIN, is_by_zero, is_list_of_scalars, is_negative_power, may_fail_by_size
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import languages, prims, sizes
-from tnp.core.array_kinds import USER_KIND
-from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue, TraceError
+from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
 from tnp.core.trace import Trace
-from tnp.core.views import Step
-from tnp.lang import numpy as lnp
-from tnp.lang.numpy import opaque
-from tnp.lang.numpy.effects import Effect, Slot, caller_at, user_frame
-from tnp.lang.numpy.registry import VIEWS, Out, Returns, by_id, symbol_of
+from tnp.core.views import VIEWS, Returns, Step
 
 if TYPE_CHECKING:
     from tnp.capture.speculation.regions import Region
@@ -52,8 +43,6 @@ __all__ = [
 
 #: bytes that an allocation may have of which it is taken for granted that it succeeds
 _MOST_BYTES = 2**30
-#: how a symbol that is none of NumPy's functions takes ``out=``
-_BY_KEYWORD = Out()
 
 
 class Tracer:
@@ -191,7 +180,7 @@ class Tracer:
         if isinstance(result, NumberProxy):
             return TracedNumber(result)
         if isinstance(result, ObjectProxy):
-            return TracedObject(result, opaque.dummy(result))
+            return TracedObject(result, example_of(result))
         if isinstance(result, (tuple, list)):
             items = [self.handle(x, seen, start, returns, row_major) for x in result]
             return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
@@ -205,22 +194,13 @@ class Tracer:
         """Records ``symbol`` on traced values and returns traced values of its results."""
         if self.gradients is not None:
             self.gradients.sync()
-        library = None if symbol.language is None else symbol.language.library
-        info = by_id.get(symbol.id) if library is None else library.info(symbol)
+        library: Library = NUMPY if symbol.language is None else symbol.language.library
+        info = library.functions.get(symbol.id)
         kinds = set(map(type, args))
         if TracedEither in kinds or (kwargs and TracedEither in map(type, kwargs.values())):
-            args, kwargs = scalar_kind.as_operands(
-                info is not None and isinstance(info.function, np.ufunc), args, kwargs
-            )
-        out = _BY_KEYWORD if info is None or library is not None else info.out
-        if "out" in kwargs or (out.position is not None and len(args) > out.position):
-            (args, kwargs), arrays = without_out(out, args, kwargs)
-            if arrays is not None:
-                if OpTags.POWER in symbol.tags and is_negative_power(args):
-                    raise NeedsEager(
-                        "it raises integers in place to a power that may be negative, which NumPy refuses half way"
-                    )
-                return call_with_out(self, symbol, out, args, kwargs, arrays)
+            args, kwargs = scalar_kind.as_operands(library.is_ufunc(info), args, kwargs)
+        if library.has_out(info, args, kwargs):
+            return library.call_with_out(self, symbol, args, kwargs)
         tags = symbol.tags
         may_raise = OpTags.MAY_RAISE in tags or self.raising > 0 or may_fail_by_size(symbol, args)
         if OpTags.POWER in tags:
@@ -236,15 +216,11 @@ class Tracer:
         try:
             result = symbol(*proxies, **keywords)
         except NeedsOpaque:
-            if library is not None:
-                return library.opaque_call(self, symbol, args, kwargs)
-            return self.opaque_call(operator.attrgetter(symbol.id.removeprefix("numpy."))(np), args, kwargs)
+            return library.opaque_call(self, symbol, args, kwargs)
         except NeedsValue as needed:
             result = self._call_with_values(symbol, proxies, keywords, seen, needed)
         except NeedsConcreteSize as needed:
-            # What is a view of an array would not be one of it with another shape.
-            views = info is None or library is not None or info.returns in VIEWS or info.returns == "update"
-            if views:
+            if not library.may_settle_sizes(info):
                 raise
             result = self._call_with_sizes(symbol, proxies, keywords, seen, needed)
         if info is not None and info.returns == "update":
@@ -253,34 +229,19 @@ class Tracer:
                 raise NeedsEager(f"{symbol.name} may take a read-only array, which NumPy does not always refuse")
             self.store_updated(args[0], result)
             return None
-        warned = lnp.DATA_WARNINGS.get(symbol.id)
-        if warned is not None and USER_KIND.of(self.trace) == "numpy" and not self._is_silent(warned, kwargs):
-            self.warn_of_data(warned(result, *proxies, **keywords))
+        if symbol.id in library.followed:
+            library.after(self, symbol, proxies, keywords, result)
         if info is None:
             made = self.handle(result, seen, start, "view" if OpTags.VIEW in symbol.tags else "array", False)
-            if library is not None:
-                library.lay_out(self, symbol, args, kwargs, made)
-            return made
-        if self.catching and info.returns not in VIEWS:
-            self._check_memory(result)
-        in_columns = any(type(x) is str and x in ("F", "f") for x in (*args, *kwargs.values()))
-        made = self.handle(result, seen, start, info.returns, False if in_columns else info.row_major)
-        if library is not None:
-            library.lay_out(self, symbol, args, kwargs, made)
-        elif self.inputs.subclassed and not isinstance(info.function, np.ufunc):
-            self._note_subclass(made, seen)
+        else:
+            if self.catching and info.returns not in VIEWS:
+                self._check_memory(result)
+            in_columns = (str in kinds or kwargs) and any(
+                x in ("F", "f") for x in (*args, *kwargs.values()) if type(x) is str
+            )
+            made = self.handle(result, seen, start, info.returns, False if in_columns else info.row_major)
+        library.describe(self, symbol, args, kwargs, seen, made)
         return made
-
-    def _is_silent(self, warned: Any, kwargs: dict[str, Any]) -> bool:
-        """Whether a warning of a size that only the program knows is left out: in a loop, which would not be native code with it."""
-        return bool(self.regions) and warned in lnp.OF_SIZES and "where" not in kwargs
-
-    def _note_subclass(self, made: Any, seen: dict[str, TracedArray]) -> None:
-        """Notes that what a function made of an array of a subclass may be of that class, too: ufuncs' results are not."""
-        if any(h.storage in self.inputs.subclassed for h in seen.values()):
-            for x in made if isinstance(made, (tuple, list)) else (made,):
-                if type(x) is TracedArray and not x.scalar:
-                    self.inputs.subclassed.add(x.storage)
 
     def _check_memory(self, result: Any) -> None:
         """Refuses what may be too large to be had, where the program catches that."""
@@ -315,7 +276,7 @@ class Tracer:
                     raise
                 a = asked.pop(0)
                 value = a._asked(f"{symbol.name}()")
-            known[a.__tnp_value__().name] = value if a.library is not None else a.dtype.type(value)
+            known[a.__tnp_value__().name] = a.library.element(a, value)
 
     def _known_elements(
         self, needed: NeedsValue, array: TensorProxy, operands: list[Any], seen: dict[str, TracedArray]
@@ -340,7 +301,7 @@ class Tracer:
                 shape = tuple(
                     self.asking.value(n, f"{symbol.name}()") if isinstance(n, NumberProxy) else n for n in a.shape_
                 )
-                with languages.language_context(lnp.language):
+                with languages.language_context(a.library.language):
                     sized[name] = prims.reshape(a.__tnp_value__(), shape)
         if not sized:
             raise needed
@@ -354,14 +315,6 @@ class Tracer:
         known = self.known_scalar(a)
         return None if known is None else a.dtype.type(known)
 
-    def warn_of_data(self, warned: tuple[str, TensorProxy] | None) -> None:
-        """Has the program give a warning, from the user's line, as often as it finds out."""
-        if warned is not None:
-            message, count = warned
-            self.before_effect(may_raise=True)
-            effect = Effect(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
-            lnp.data_warning(effect, None, count)
-
     def operate(self, method: str, *args: Any) -> Any:
         """A Python operator on traced values, numbers and arrays."""
         return operators.operate(self, method, *args)
@@ -374,21 +327,13 @@ class Tracer:
         """``target += other`` and its like."""
         return operators.in_place(self, method, target, other)
 
-    def getitem(self, a: TracedArray, key: Any) -> Any:
-        """``a[key]``."""
-        return subscripts.getitem(self, a, key)
-
-    def setitem(self, a: TracedArray, key: Any, value: Any) -> None:
-        """``a[key] = value``."""
-        subscripts.setitem(self, a, key, value)
-
     def store(self, target: TracedArray, value: Any, key: Step | None = None, *, by_element: bool = True) -> None:
         """``target[...] = value``, with assignment's conversion to the target's dtype."""
-        subscripts.store(self, target, value, key, by_element=by_element)
+        stores.store(self, target, value, key, by_element=by_element)
 
     def store_updated(self, target: Any, value: TensorProxy) -> None:
         """Takes ``value`` for what an array holds from now on."""
-        subscripts.store_updated(target, value)
+        stores.store_updated(target, value)
 
     def flush_if_dynamic(self, key: Any) -> None:
         """Writes what is pending if a store may fail at run time because of an index; those in lists are not looked at before."""
@@ -418,120 +363,19 @@ class Tracer:
                 storage.set_value(stored)
                 storage.source = stored.name
 
-    def attribute(self, a: TracedArray, name: str) -> Any:
-        """``a.name``: an attribute or a bound method of the language."""
-        if a.library is not None:
-            return a.library.attribute(self, a, name)
-        prop = lnp.language.properties.get(name)
-        if prop is not None:
-            seen: dict[str, TracedArray] = {}
-            value = self.value(a, seen)
-            start = len(self.trace.statements)
-            with languages.language_context(lnp.language):
-                result = prop(value)
-            kind: Returns = "view" if name in ("T", "mT") else "view or read-only" if name == "imag" else "argument"
-            return self.handle(result, seen, start, kind)
-        if name in ARRAY_ATTRIBUTES:
-            return ARRAY_ATTRIBUTES[name](self, a)
-        if a.storage in self.inputs.subclassed and not hasattr(np.ndarray, name):
-            raise NeedsEager(f"it reads {name} of a memmap")
-        special = ARRAY_METHODS.get(name)
-        if special is not None:
-            return lambda *args, **kwargs: special(self, a, *args, **kwargs)
-        symbol = lnp.language.methods.get(name)
-        numpys: type = a.dtype.type if a.scalar else np.ndarray
-        if not hasattr(numpys, name):
-            raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
-        if symbol is None:
-            raise NeedsEager(f"{numpys.__name__}.{name} is not compiled")
-        return lambda *args, **kwargs: self.call(symbol, (a, *args), kwargs)
-
-    def set_array_attribute(self, a: TracedArray, name: str, value: Any) -> None:
-        """``a.name = value``."""
-        if a.library is not None:
-            a.library.set_attribute(self, a, name, value)
-            return
-        setter = ARRAY_SETTERS.get(name)
-        if setter is None or (name == "shape" and self.regions):
-            raise NeedsEager(f"it sets the attribute {name!r} of an array")
-        setter(self, a, value)
-
     def ufunc(self, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """``__array_ufunc__``: a call or a method of a ufunc."""
-        inputs, kwargs = self._of_numpy(inputs), self._of_numpy(kwargs)
-        if method == "__call__":
-            check_where(ufunc, inputs, kwargs)
-            symbol = symbol_of(ufunc)
-            if symbol is None:
-                return self.opaque_call(ufunc, inputs, kwargs)
-            return self.call(symbol, inputs, kwargs)
-        symbol = lnp.ufunc_methods.get(method)
-        if symbol is None:
-            raise NeedsEager(f"the ufunc method {method} is not compiled")
-        if method == "at":
-            return self.call(symbol, (inputs[0], ufunc, *inputs[1:]), kwargs)
-        return self.call(symbol, (ufunc, *inputs), kwargs)
+        """``__array_ufunc__`` of what is no array: a call or a method of a ufunc."""
+        return NUMPY.ufunc(self, ufunc, method, inputs, kwargs)
 
     def numpy_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``__array_function__``: any other function of NumPy."""
-        args, kwargs = self._of_numpy(args), self._of_numpy(kwargs)
-        like = kwargs.get("like")
-        if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
-            raise NeedsEager("like= is not an array")
-        if isinstance(function, np.ufunc):
-            check_where(function, args, kwargs)
-        symbol = symbol_of(function)
-        if symbol is None or not lnp.defines(symbol, function, args, kwargs):
-            return self.opaque_call(function, args, kwargs)
-        if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
-            known = function(*args, **kwargs)
-            if known.dtype.kind in "biufc":
-                return self.call(lnp.copy, (self.inputs.constant_array(known),), {"order": "K"})
-        return self.call(symbol, args, kwargs)
-
-    def _of_numpy(self, x: Any) -> Any:
-        """Arguments of a function of NumPy: arrays of other libraries as NumPy's, on the same memory."""
-        kind = type(x)
-        if kind is TracedArray:
-            return x if x.library is None else x.library.as_numpy(self, x)
-        if kind is tuple:
-            return tuple([self._of_numpy(y) for y in x])
-        if kind is list:
-            return [self._of_numpy(y) for y in x]
-        if kind is dict:
-            return {k: self._of_numpy(y) for k, y in x.items()}
-        library = None if kind in PLAIN else library_of_value(x)
-        if library is None or library.is_constant(x):
-            return x
-        return self._of_numpy(self.inputs.constant_of_library(x))
+        return NUMPY.call(self, function, args, kwargs)
 
     def library_function(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A function of another library than NumPy."""
         library = library_of_function(function)
         assert library is not None
         return library.call(self, function, args, kwargs)
-
-    def opaque_call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function that the language lacks: evaluated from metadata, or an opaque call."""
-        answer = ANSWERS.get(function)
-        if answer is not None:
-            return answer(*args, **kwargs)
-        name = f"{getattr(function, '__module__', 'numpy')}.{getattr(function, '__name__', function)}"
-        if self.strict:
-            raise TraceError(f"{name} would run as an opaque call, which strict=True refuses")
-        if any(_is_of_trace(a) for a in (*args, *kwargs.values())):
-            raise NeedsEager(f"it hands {name}, which is not compiled, a function that computes with traced values")
-        check_plain(function, name, (*args, *kwargs.values()))
-        if self.regions and OpTags.LATE_GUARD in opaque.symbol_for(function).tags:
-            raise NeedsEager(f"it calls {name}, which is not compiled, in a loop or a branch")
-        if any(s.dirty for s in self.inputs.storages) or any(
-            b.has_tag_inside(OpTags.EFFECT) for b in self.trace.bound_symbols
-        ):
-            # The call may have to start over, which is only right while nothing has happened.
-            raise NeedsEager(
-                f"it calls {name}, which is not compiled, after it wrote to an argument or drew random numbers"
-            )
-        return self.call(opaque.symbol_for(function), args, kwargs)
 
     def known_scalar(self, a: TracedArray) -> Any:
         """The value of a NumPy scalar that is an argument (the trace then depends on it), else ``None``."""
@@ -543,24 +387,13 @@ class Tracer:
             return x
         if isinstance(x, np.ndarray):
             return self.inputs.constant_array(x)
-        made: TracedArray = self.call(lnp.asarray, (x,), {})
-        return made
+        return as_array(x)
 
     def object_method(self, obj: TracedObject, name: str) -> Any:
         """A method of a random generator, called at run time at its place in the program."""
         if library_of_value(obj.example) is not None:
             raise NeedsEager(f"it asks a random generator for .{name}")
-        kind = type(obj.example)
-        if not hasattr(kind, name):
-            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
-        if not callable(getattr(kind, name)) or name.startswith("__"):
-            raise NeedsEager(f"it reads {name} of a random generator")
-
-        def method(*args: Any, **kwargs: Any) -> Any:
-            return self.call(opaque.method_symbol(obj.example, name), (obj, *args), kwargs)
-
-        method.__name__ = method.__qualname__ = name
-        return method
+        return method_of(obj, name)
 
     def known(self, x: Any) -> Any:
         """``x`` with numbers that are known made plain; the trace then depends on them."""
@@ -581,19 +414,3 @@ class Tracer:
 _MOST_KNOWN = 16
 #: the ``returns`` of functions that even where there is nothing to do give another object than the argument
 _OTHER_OBJECTS = frozenset(VIEWS) - {"argument", "argument if contiguous"}
-
-
-_EMPTY = types.CellType()
-
-
-def _is_of_trace(x: Any) -> bool:
-    """Whether ``x`` is a function that means something only while the trace is made: one with hooks, or that has traced values."""
-    if isinstance(x, (list, tuple)):
-        return any(map(_is_of_trace, x))
-    if type(x) is types.MethodType:
-        return is_traced(x.__self__) or _is_of_trace(x.__func__)
-    if type(x) is not types.FunctionType:
-        return False
-    return RUNTIME in x.__code__.co_freevars or any(
-        is_traced(c.cell_contents) for c in x.__closure__ or () if c != _EMPTY
-    )

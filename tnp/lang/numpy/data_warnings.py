@@ -15,10 +15,10 @@ from tnp.core import clang, sizes
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.effects import Effect
 from tnp.lang.numpy.operands import as_array, axes
 from tnp.lang.numpy.reductions import NoValue, ddof_of, reduced_dims
 from tnp.lang.numpy.registry import by_id, npsymbol
+from tnp.runtime.python_calls import Effect
 
 __all__ = ["DATA_WARNINGS", "OF_SIZES", "data_warning", "warn_times"]
 

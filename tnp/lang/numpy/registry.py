@@ -13,7 +13,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,13 @@ from tnp.core.languages import Language
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol
 from tnp.core.trace import current_trace
+from tnp.core.views import VIEWS, Returns
 from tnp.runtime import locks
 
 __all__ = [
     "MOST_DIMS",
-    "VIEWS",
     "NumpyFunction",
     "Out",
-    "Returns",
     "by_id",
     "called_opaquely",
     "defines",
@@ -44,14 +43,6 @@ __all__ = [
 
 IMPORT = "import tnp.lang.numpy as lnp"
 language = Language("numpy", prefix="lnp", import_line=IMPORT, rank=1)
-
-Returns = Literal[
-    "scalar", "array", "view", "read-only view", "view or read-only", "view if contiguous", "argument",
-    "argument if contiguous", "update",
-]  # fmt: skip
-
-#: the ``returns`` of functions whose results may be views
-VIEWS = ("view", "read-only view", "view or read-only", "view if contiguous", "argument", "argument if contiguous")
 
 
 @dataclass(frozen=True)

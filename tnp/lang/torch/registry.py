@@ -25,6 +25,7 @@ import torch
 
 from tnp.core import devices, prims, views
 from tnp.core.context import registrations
+from tnp.core.errors import NeedsEager
 from tnp.core.languages import Language, language_context
 from tnp.core.proxies import TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies
@@ -46,6 +47,7 @@ __all__ = [
 
 IMPORT = "import tnp.lang.torch as ltorch"
 language = Language("torch", prefix="ltorch", import_line=IMPORT, rank=2)
+language.read_only = lambda: NeedsEager("it writes to a view that shows elements more than once")
 
 #: a context, and a decorator of functions on proxies, in which what is made is torch's
 torchctx = language_context(language)

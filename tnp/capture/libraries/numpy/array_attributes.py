@@ -89,6 +89,8 @@ def _tolist(tracer: Tracer, a: TracedArray) -> Any:
 
 
 ARRAY_METHODS: dict[str, Callable[..., Any]] = {
+    "__copy__": lambda tracer, a: a.copy(),
+    "__deepcopy__": lambda tracer, a: a.copy(),
     "fill": _fill,
     "sort": _sort,
     "partition": _partition,

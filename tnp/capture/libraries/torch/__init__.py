@@ -7,7 +7,7 @@ arguments may include traced numbers.
 
 import torch
 
-from tnp.capture.libraries.base import tell_dynamo
+from tnp.capture.libraries.base import register, tell_dynamo
 from tnp.capture.libraries.torch.library import TorchLibrary
 from tnp.core.errors import hide_frames_of
 from tnp.lang.torch import language
@@ -16,4 +16,4 @@ __all__ = ["TorchLibrary"]
 
 tell_dynamo()
 hide_frames_of(torch.__path__[0])
-TorchLibrary(language)
+register(TorchLibrary(language))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing.traced_values import TracedArray
 from tnp.core import dtypes
 from tnp.core.devices import cpu
@@ -95,7 +96,7 @@ class Casts:
 def _is_eligible(a: TracedArray) -> bool:
     """Whether autocast casts a tensor: floating ones on the CPU, but none of float64."""
     is_floating = a._element_type.kind == "f" and a._element_type is not dtypes.float64
-    return a.library is not None and is_floating and a._proxy.device is cpu
+    return a.library is not NUMPY and is_floating and a._proxy.device is cpu
 
 
 def _widest(lower: DType, x: Any) -> DType:

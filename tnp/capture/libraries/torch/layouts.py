@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, row_major
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.core import sizes
@@ -77,7 +78,7 @@ def lay_out(function: Callable[..., Any] | None, args: tuple[Any, ...], kwargs: 
             a._strides = None
     if function is None or all(a._strides is not None for a in made):
         return
-    if any(a.library is None for a in given) or not all(sizes.is_known(a.shape_) for a in (*given, *made)):
+    if any(a.library is NUMPY for a in given) or not all(sizes.is_known(a.shape_) for a in (*given, *made)):
         return
     found: list[list[torch.Tensor]] = []
 

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack,
 
 from tnp.capture import active
 from tnp.capture.libraries.base import Library
+from tnp.capture.libraries.numpy.library import NUMPY
 from tnp.capture.libraries.torch import compiling, layouts, state_queries
 from tnp.capture.libraries.torch.arguments import sized, without_inplace
 from tnp.capture.libraries.torch.attributes import ATTRIBUTES, METHODS, own_attribute
@@ -37,7 +38,7 @@ from tnp.lang.torch import autocast, language
 from tnp.lang.torch.dtypes import to_torch_dtype
 from tnp.lang.torch.fills import FILLS
 from tnp.lang.torch.operands import as_tensor
-from tnp.lang.torch.registry import TorchFunction, by_id, symbol_of, takes
+from tnp.lang.torch.registry import by_id, symbol_of, takes
 
 if TYPE_CHECKING:
     from tnp.capture.guards.lifting import Inputs
@@ -119,8 +120,8 @@ class TorchLibrary(OpaqueCalls, Library):
 
     # Functions
 
-    def info(self, symbol: Symbol) -> TorchFunction | None:
-        return by_id.get(symbol.id)
+    functions = by_id
+    has_dict = True
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
         tracer.began_ordinary = is_unwatched()
@@ -267,11 +268,20 @@ class TorchLibrary(OpaqueCalls, Library):
             return tracer.call(by_id["torch.Tensor.expand"].symbol, (moved, target.shape), {})
         return tracer.call(by_id["torch.full_like"].symbol, (target, source), {})
 
-    def lay_out(
-        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> None:
+    def describe(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], seen: dict[str, TracedArray],
+        made: Any,
+    ) -> None:  # fmt: skip
         function = tracer.calling if symbol_of(tracer.calling) is symbol else None
-        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, result)
+        layouts.lay_out(function or layouts.function_of(symbol), args, kwargs, made)
+
+    def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # ``np.float64(2) * tensor``: Python asks NumPy's scalar first, which leaves the operator to a tensor.
+        if len(inputs) == 2 and type(inputs[0]) is not TracedArray:
+            operator = _OPERATORS.get(ufunc)
+            if operator is not None and method == "__call__" and not kwargs:
+                return tracer.operate(operator, *inputs)
+        return NUMPY.ufunc(tracer, ufunc, method, inputs, kwargs)
 
     def _functional(self, name: str) -> Any:
         """The function whose result one that changes its argument stores."""
@@ -384,7 +394,7 @@ class TorchLibrary(OpaqueCalls, Library):
 
     def _operand(self, tracer: Tracer, x: Any) -> Any:
         """An operand of an operator: arrays of NumPy's are tensors, its scalars numbers."""
-        if type(x) is TracedArray and x.library is None:
+        if type(x) is TracedArray and x.library is NUMPY:
             if x.scalar:
                 return tracer.call(prims.item, (x,), {})
             return tracer.call(by_id["torch.from_numpy"].symbol, (x,), {})
@@ -456,7 +466,7 @@ class TorchLibrary(OpaqueCalls, Library):
         updated = by_id["torch.Tensor.__setitem__"].symbol(a.__tnp_value__(), key_value, new)
         tracer.store_updated(a, updated)
 
-    def converted(self, tracer: Tracer, value: Any, a: TracedArray) -> Any:
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray, *, by_element: bool = True) -> Any:
         dtype = a._element_type
         if isinstance(value, TensorProxy):
             if value.dtype.kind == "c" and dtype.kind != "c":
@@ -482,10 +492,26 @@ class TorchLibrary(OpaqueCalls, Library):
         array: TracedArray = tracer.call(by_id["torch.Tensor.numpy"].symbol, (a,), {})
         return array
 
+    def rounded(self, tracer: Tracer, a: TracedArray, digits: Any) -> Any:
+        raise NeedsEager("it rounds a tensor by round()")
+
+    # Values of tensors
+
+    def is_single(self, a: TracedArray) -> bool:
+        return bool(sizes.product(a.shape_) == 1)
+
+    def check_number(self, python_type: type, a: TracedArray) -> None:
+        if sizes.product(a.shape_) != 1:
+            raise NeedsEager("it takes a tensor of several elements for a number")
+
+    def hash_of(self, a: TracedArray) -> int:  # by identity
+        active.current().inputs.told_apart.append(a)
+        return object.__hash__(a)
+
 
 def _check_memory(a: Any) -> None:
     """Raises :class:`NeedsEager` for an array that torch may refuse to look at."""
-    if type(a) is TracedArray and a.library is None and (a.strides_ is None or min(a.strides_, default=0) < 0):
+    if type(a) is TracedArray and a.library is NUMPY and (a.strides_ is None or min(a.strides_, default=0) < 0):
         raise NeedsEager("it makes a tensor of an array that may run backwards in memory")
 
 
@@ -501,6 +527,13 @@ _INCREMENT_VERSION = Symbol(
     language=language, fn=_increment_version,
 )  # fmt: skip
 _NUMBERS = frozenset((bool, int, float, complex, TracedNumber))
+#: the operators that NumPy's arrays and scalars have by ufuncs
+_OPERATORS: dict[Any, str] = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.divide: "div", np.floor_divide: "floor_divide", np.remainder: "remainder",
+    np.power: "pow", np.matmul: "matmul", np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
+    np.left_shift: "left_shift", np.right_shift: "right_shift", np.equal: "eq", np.not_equal: "ne", np.less: "lt",
+    np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
+}  # fmt: skip
 #: the kinds of most arguments that are no tensors
 _PLAIN = frozenset(
     (bool, int, float, complex, str, type(None), slice, torch.dtype, torch.device, torch.Size, TracedNumber)

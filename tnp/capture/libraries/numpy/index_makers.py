@@ -1,0 +1,49 @@
+"""``np.r_``, ``np.c_``, ``np.mgrid`` and their like: objects that a subscript makes arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.libraries.numpy.operations import as_array, fresh
+from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.traced_values import TracedNumber
+from tnp.core.errors import NeedsEager
+from tnp.lang import numpy as lnp
+
+__all__ = ["is_index_maker", "made_by"]
+
+_INDEX_MAKERS = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid)))
+
+
+def is_index_maker(x: Any) -> bool:
+    """Whether ``x`` makes arrays of its subscripts."""
+    return type(x) in _INDEX_MAKERS
+
+
+def made_by(owner: Any, key: Any) -> Any:
+    """``owner[key]`` of what :func:`is_index_maker`."""
+    if isinstance(key, str):
+        raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
+    key = active.current().known(key)
+    return _joined(owner, key) if is_traced(key) else fresh(owner[key])
+
+
+def _joined(owner: Any, key: Any) -> Any:
+    """``np.r_[key]`` or ``np.c_[key]``: arrays, numbers and ranges, end to end or side by side."""
+    parts = [fresh(np.r_[x]) if type(x) is slice else x for x in (key if type(key) is tuple else (key,))]
+    columns = type(owner) is type(np.c_)
+    if not (columns or type(owner) is type(np.r_)) or any(isinstance(x, str) for x in parts):
+        raise NeedsEager("it makes an array by a subscript of a kind that is not compiled")
+    kinds = [x.proxy.python_type(1) if type(x) is TracedNumber else getattr(x, "dtype", x) for x in parts]
+    dtype = np.result_type(*(np.asarray(k) if isinstance(k, list) else k for k in kinds))
+    tracer = active.current()
+    made = []
+    for x in parts:
+        array = as_array(x, dtype)
+        if columns and array.ndim < 2:
+            array = tracer.call(lnp.reshape, (array, (-1, 1)), {})
+        made.append(tracer.call(lnp.atleast_1d, (array,), {}))
+    return tracer.call(lnp.concatenate, (made, -1 if columns else 0), {})

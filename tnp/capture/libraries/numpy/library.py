@@ -1,0 +1,308 @@
+"""What tracing asks of NumPy: see :class:`~tnp.capture.libraries.base.Library`."""
+
+from __future__ import annotations
+
+import operator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.libraries.base import library_of_value, register
+from tnp.capture.libraries.numpy import lifting, out
+from tnp.capture.libraries.numpy.arguments import MANY, check_where, count_of_plain
+from tnp.capture.libraries.numpy.array_attributes import ARRAY_ATTRIBUTES, ARRAY_METHODS, ARRAY_SETTERS
+from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
+from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
+from tnp.capture.libraries.numpy.operators import Operators
+from tnp.capture.libraries.numpy.subscripts import Subscripts
+from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.refusals import PLAIN, is_negative_power
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import languages, sizes
+from tnp.core.array_kinds import USER_KIND
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.symbol import OpTags, Symbol
+from tnp.core.views import VIEWS, Returns
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.numpy.registry import NumpyFunction, Out, by_id
+from tnp.runtime.python_calls import Effect, Slot, caller_at, user_frame
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+    from tnp.capture.guards.prologue import Source
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["NUMPY", "NumpyLibrary"]
+
+#: how a symbol that is none of NumPy's functions takes ``out=``
+_BY_KEYWORD = Out()
+
+
+class NumpyLibrary(Operators, Subscripts):
+    """NumPy, whose terms are those of all operations that are no other library's.
+
+    It has many methods: those of :class:`~tnp.capture.libraries.base.Library`, which the tracer calls.
+    """
+
+    functions = by_id
+    followed = lnp.DATA_WARNINGS
+    slicing = lnp.getitem
+    gives_arguments = True
+    repeats_writably = True
+
+    # Functions
+
+    def symbol_of(self, function: Any) -> Symbol | None:
+        """The symbol of one of NumPy's functions or ufuncs; ``None`` if the language lacks it."""
+        return lnp.symbol_of(function)
+
+    def makes_arrays(self, symbol: Symbol) -> bool:
+        """Whether a function makes arrays of no arrays."""
+        return by_id[symbol.id].factory
+
+    def is_ufunc(self, info: NumpyFunction | None) -> bool:
+        return info is not None and isinstance(info.function, np.ufunc)
+
+    def has_out(self, info: NumpyFunction | None, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        if "out" in kwargs:
+            return True
+        position = None if info is None else info.out.position
+        return position is not None and len(args) > position
+
+    def call_with_out(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        info = by_id.get(symbol.id)
+        takes = _BY_KEYWORD if info is None else info.out
+        (args, kwargs), arrays = out.without_out(takes, args, kwargs)
+        if arrays is None:
+            return tracer.call(symbol, args, kwargs)
+        if OpTags.POWER in symbol.tags and is_negative_power(args):
+            raise NeedsEager(
+                "it raises integers in place to a power that may be negative, which NumPy refuses half way"
+            )
+        return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
+
+    def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function = operator.attrgetter(symbol.id.removeprefix("numpy."))(np)
+        return run_opaquely(tracer, function, args, kwargs)
+
+    def may_settle_sizes(self, info: NumpyFunction | None) -> bool:
+        # What is a view of an array would not be one of it with another shape.
+        return info is not None and info.returns not in VIEWS and info.returns != "update"
+
+    def after(self, tracer: Tracer, symbol: Symbol, args: list[Any], kwargs: dict[str, Any], result: Any) -> None:
+        if USER_KIND.of(tracer.trace) != "numpy":
+            return
+        warned = lnp.DATA_WARNINGS[symbol.id]
+        if tracer.regions and warned in lnp.OF_SIZES and "where" not in kwargs:
+            return  # a warning of a size that only the program knows: a loop would not be native code with it
+        found = warned(result, *args, **kwargs)
+        if found is not None:
+            message, count = found
+            tracer.before_effect(may_raise=True)
+            effect = Effect(lnp.warn_times, (Slot(0, "scalar"), message), {}, caller_at(user_frame()))
+            lnp.data_warning(effect, None, count)
+
+    def describe(
+        self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any], seen: dict[str, TracedArray],
+        made: Any,
+    ) -> None:  # fmt: skip
+        """Notes that what a function made of an array of a subclass may be of that class, too: ufuncs' results are not."""
+        subclassed = tracer.inputs.subclassed
+        if not subclassed:
+            return
+        info = by_id.get(symbol.id)
+        if info is None or self.is_ufunc(info) or not any(h.storage in subclassed for h in seen.values()):
+            return
+        for x in made if isinstance(made, (tuple, list)) else (made,):
+            if type(x) is TracedArray and not x.scalar:
+                subclassed.add(x.storage)
+
+    def call(self, tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = self._own(tracer, args), self._own(tracer, kwargs)
+        like = kwargs.get("like")
+        if like is not None and not (isinstance(like, np.ndarray) and not isinstance(like, np.generic)):
+            raise NeedsEager("like= is not an array")
+        if isinstance(function, np.ufunc):
+            check_where(function, args, kwargs)
+        symbol = lnp.symbol_of(function)
+        if symbol is None or not lnp.defines(symbol, function, args, kwargs):
+            return run_opaquely(tracer, function, args, kwargs)
+        if OpTags.TAKES_LISTS in symbol.tags and args and count_of_plain(args[0]) >= MANY and not is_traced(kwargs):
+            known = function(*args, **kwargs)
+            if known.dtype.kind in "biufc":
+                return copy_of(tracer.inputs.constant_array(known), order="K")
+        return tracer.call(symbol, args, kwargs)
+
+    def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs, kwargs = self._own(tracer, inputs), self._own(tracer, kwargs)
+        if method == "__call__":
+            check_where(ufunc, inputs, kwargs)
+            symbol = lnp.symbol_of(ufunc)
+            if symbol is None:
+                return run_opaquely(tracer, ufunc, inputs, kwargs)
+            return tracer.call(symbol, inputs, kwargs)
+        symbol = lnp.ufunc_methods.get(method)
+        if symbol is None:
+            raise NeedsEager(f"the ufunc method {method} is not compiled")
+        if method == "at":
+            return tracer.call(symbol, (inputs[0], ufunc, *inputs[1:]), kwargs)
+        return tracer.call(symbol, (ufunc, *inputs), kwargs)
+
+    def _own(self, tracer: Tracer, x: Any) -> Any:
+        """Arguments of a function of NumPy: arrays of other libraries as NumPy's, on the same memory."""
+        kind = type(x)
+        if kind is TracedArray:
+            return x.library.as_numpy(tracer, x)
+        if kind is tuple:
+            return tuple([self._own(tracer, y) for y in x])
+        if kind is list:
+            return [self._own(tracer, y) for y in x]
+        if kind is dict:
+            return {k: self._own(tracer, y) for k, y in x.items()}
+        library = None if kind in PLAIN else library_of_value(x)
+        if library is None or library.is_constant(x):
+            return x
+        return self._own(tracer, tracer.inputs.constant_of_library(x))
+
+    def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
+        return np.errstate(all="ignore")  # what tracing itself computes is none of the program's
+
+    def constructed(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An object of a class that may be one of NumPy's; ``NotImplemented`` for other classes, and where it is made of what is known."""
+        if not issubclass(cls, (np.generic, np.dtype, np.ndarray)):
+            return NotImplemented
+        traced = is_traced((args, tuple(kwargs.values())))
+        if issubclass(cls, (np.dtype, np.ndarray)):
+            if traced:
+                raise NeedsEager(f"it makes a {cls.__name__} of an array")
+            return NotImplemented
+        is_number = issubclass(cls, (np.number, np.bool))
+        if traced and (kwargs or len(args) > 1 or not is_number):
+            raise NeedsEager(f"it makes a {cls.__name__} in a way that is not compiled")
+        if not is_number or kwargs or not (is_traced(args) or not args):
+            return NotImplemented
+        if any(type(a) is TracedArray and a.library is not self and a.shape_ for a in args):
+            raise NeedsEager(f"it makes a {cls.__name__} of a tensor")
+        if len(args) == 1 and type(args[0]) is TracedArray and args[0].shape_:
+            return as_array(args[0], cls)
+        return scalar_of(cls, *args)
+
+    # Values
+
+    def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
+        if type(value) is np.ndarray:
+            return lifting.lift_array(inputs, value, source)
+        if isinstance(value, np.memmap):
+            return lifting.lift_memmap(inputs, value, source)
+        return lifting.lift_scalar(inputs, value, source)
+
+    def is_constant(self, value: Any) -> bool:
+        return isinstance(value, np.dtype)
+
+    def nothing_like(self, p: TensorProxy) -> TensorProxy | None:
+        if p.lang is not lnp.language or any(type(n) is not int for n in p.shape):
+            return None
+        made = active.current().call(lnp.zeros, (p.shape,), {"dtype": to_numpy_dtype(p.dtype)})
+        found = scalar_of(made.dtype.type, made) if p.scalar else made
+        return found.__tnp_value__()
+
+    # Arrays
+
+    def array_class(self, a: TracedArray) -> type:
+        if a.scalar:
+            return np.dtype(a._element_type.name).type
+        tracer = active.running()
+        if tracer is not None and tracer.inputs.subclassed and a.storage in tracer.inputs.subclassed:
+            return np.memmap
+        return np.ndarray
+
+    def shape(self, a: TracedArray) -> Any:
+        return tuple(TracedNumber(d) if isinstance(d, NumberProxy) else d for d in a.shape_)
+
+    def dtype(self, a: TracedArray) -> Any:
+        return to_numpy_dtype(a._element_type)
+
+    def size(self, a: TracedArray) -> Any:
+        n = sizes.product(a.shape_)
+        return TracedNumber(n) if isinstance(n, NumberProxy) else n
+
+    def attribute(self, tracer: Tracer, a: TracedArray, name: str) -> Any:
+        prop = lnp.language.properties.get(name)
+        if prop is not None:
+            seen: dict[str, TracedArray] = {}
+            value = tracer.value(a, seen)
+            start = len(tracer.trace.statements)
+            with languages.language_context(lnp.language):
+                result = prop(value)
+            kind: Returns = "view" if name in ("T", "mT") else "view or read-only" if name == "imag" else "argument"
+            return tracer.handle(result, seen, start, kind)
+        if name in ARRAY_ATTRIBUTES:
+            return ARRAY_ATTRIBUTES[name](tracer, a)
+        if a.storage in tracer.inputs.subclassed and not hasattr(np.ndarray, name):
+            raise NeedsEager(f"it reads {name} of a memmap")
+        special = ARRAY_METHODS.get(name)
+        if special is not None:
+            return lambda *args, **kwargs: special(tracer, a, *args, **kwargs)
+        symbol = lnp.language.methods.get(name)
+        numpys: type = a.dtype.type if a.scalar else np.ndarray
+        if not hasattr(numpys, name):
+            raise AttributeError(f"'{numpys.__module__}.{numpys.__name__}' object has no attribute {name!r}")
+        if symbol is None:
+            raise NeedsEager(f"{numpys.__name__}.{name} is not compiled")
+        return lambda *args, **kwargs: tracer.call(symbol, (a, *args), kwargs)
+
+    def set_attribute(self, tracer: Tracer, a: TracedArray, name: str, value: Any) -> None:
+        setter = ARRAY_SETTERS.get(name)
+        if setter is None or (name == "shape" and tracer.regions):
+            raise NeedsEager(f"it sets the attribute {name!r} of an array")
+        setter(tracer, a, value)
+
+    def rounded(self, tracer: Tracer, a: TracedArray, digits: Any) -> Any:
+        if digits is None:
+            return round(a.known_scalar("round()"))
+        if a.scalar and a._element_type.kind == "c":
+            raise TypeError(f"type numpy.{a.dtype.name} doesn't define __round__ method")
+        return tracer.call(lnp.round, (a, digits), {})
+
+    def as_numpy(self, tracer: Tracer, a: TracedArray) -> TracedArray:
+        return a
+
+    # Values of arrays
+
+    def element(self, a: TracedArray, value: Any) -> Any:
+        return a.dtype.type(value)
+
+    def known_scalar(self, a: TracedArray, what: str) -> Any:
+        if a.shape_:
+            raise a._needs_value(what)
+        value = a.dtype.type(a._asked(what))
+        return value if a.scalar else np.asarray(value)
+
+    def is_single(self, a: TracedArray) -> bool:
+        # What NumPy makes of others depends on its version.
+        return not a.shape_
+
+    def check_truth(self, a: TracedArray) -> None:
+        n = sizes.product(a.shape_)
+        if type(n) is int and n != 1:
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            )
+
+    def check_number(self, python_type: type, a: TracedArray) -> None:
+        python_type(np.ones(tuple(map(operator.index, a.shape_)), a.dtype))
+
+    def hash_of(self, a: TracedArray) -> int:
+        if a.scalar:
+            return hash(a.known_scalar("hash()"))
+        raise TypeError("unhashable type: 'numpy.ndarray'")
+
+
+NUMPY = NumpyLibrary(lnp.language)
+register(NUMPY)
+#: what is computed in the core's own terms is an array of NumPy's to a program
+languages.core.library = NUMPY

@@ -1,0 +1,81 @@
+"""NumPy's arrays and scalars as inputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.guards.prologue import ArrayKind, Source
+from tnp.capture.tracing.strides import ROW_MAJOR, Strides
+from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
+from tnp.core.errors import NeedsEager, TraceError
+from tnp.core.proxies import TensorProxy
+from tnp.lang.numpy import language
+from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
+
+if TYPE_CHECKING:
+    from tnp.capture.guards.lifting import Inputs
+    from tnp.capture.tracing.traced_values import TracedArray
+
+__all__ = ["is_compiled_array", "lift_array", "lift_memmap", "lift_scalar"]
+
+
+def is_compiled_array(x: Any) -> bool:
+    """Whether an array or a scalar is of a dtype that is compiled, in this machine's byte order, and without metadata."""
+    try:
+        compiled = to_numpy_dtype(to_dtype(x.dtype))
+    except TraceError:
+        return False
+    # longlong is equal to int64, and another type
+    return x.dtype.isnative and x.dtype.char == compiled.char and x.dtype.metadata is None
+
+
+def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> TracedArray:
+    """An array, under guards of its dtype, shape and strides."""
+    known = inputs.known_array(value, source)
+    if known is not None:
+        return known
+    dtype = to_dtype(value.dtype)
+    kind = ArrayKind(value.dtype, value.shape, value.strides)
+    inputs.prologue.guard_array(source, kind, value.flags.c_contiguous)
+    if USER_KIND.of(inputs.trace) != "numpy" and not inputs.prologue.moves_arrays:
+        raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
+    proxy = TensorProxy(inputs.name_of(source), shape=value.shape, dtype=dtype, lang=language)
+    HOST_ARRAYS.of(inputs.trace).add(proxy.name)
+    strides: Strides = ROW_MAJOR
+    if not value.flags.c_contiguous:
+        whole = not any(s % value.itemsize for s in value.strides)
+        strides = tuple(s // value.itemsize for s in value.strides) if whole else None
+    return inputs.add_array(
+        value, source, proxy, strides, value, source.expression,
+        is_row_major=value.flags.c_contiguous, writable=value.flags.writeable,
+    )  # fmt: skip
+
+
+def lift_memmap(inputs: Inputs, value: np.memmap[Any, Any], source: Source) -> TracedArray:
+    """An array in a file, as the plain array that it is. Views of it would be of its class, so it may return none."""
+    known = inputs.known_array(value, source)
+    if known is not None:
+        return known
+    inputs.guard_type(value, source)
+    view = inputs.prologue.constant(_as_plain_array)
+    plain = inputs.prologue.let(Source(f"{view}({source.expression})", source.description))
+    handle = lift_array(inputs, _as_plain_array(value), plain)
+    inputs.is_also(value, handle, source)
+    inputs.subclassed.add(handle.storage)
+    return handle
+
+
+def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return a.view(np.ndarray)
+
+
+def lift_scalar(inputs: Inputs, value: np.generic, source: Source) -> TracedArray:
+    """A scalar, under a guard of its class."""
+    source = inputs.prologue.let(source)
+    dtype = to_dtype(value.dtype)
+    inputs.guard_type(value, source)
+    proxy = TensorProxy(inputs.name_of(source), shape=(), dtype=dtype, lang=language, scalar=True)
+    HOST_ARRAYS.of(inputs.trace).add(proxy.name)
+    return inputs.add_scalar(value, source, proxy)

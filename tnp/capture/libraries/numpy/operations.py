@@ -1,0 +1,71 @@
+"""What the tracer itself records in NumPy's terms, where Python's meaning of a program asks for it: a scalar, a copy, a choice, a print."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture import active
+from tnp.capture.tracing.strides import ROW_MAJOR
+from tnp.capture.tracing.traced_values import TracedArray
+from tnp.core import languages
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import Proxy
+from tnp.lang import numpy as lnp
+
+if TYPE_CHECKING:
+    from tnp.runtime.python_calls import Effect
+
+__all__ = ["as_array", "copy_of", "fresh", "python_call", "scalar_of", "scalar_or_number", "select"]
+
+
+def scalar_of(kind: type, *value: Any) -> TracedArray:
+    """``kind(value)``: a scalar of one of NumPy's classes."""
+    made: TracedArray = active.current().call(lnp.scalar_of, (kind, *value), {})
+    return made
+
+
+def copy_of(x: Any, **keywords: Any) -> Any:
+    """``np.copy(x)``."""
+    return active.current().call(lnp.copy, (x,), keywords)
+
+
+def fresh(x: Any) -> Any:
+    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    if type(x) is TracedArray:  # what a function of the program's has given
+        return x
+    if isinstance(x, np.ndarray):
+        if type(x) is not np.ndarray:
+            raise NeedsEager(f"it makes a {type(x).__name__}")
+        made = copy_of(active.current().inputs.constant_array(x))
+        if x.flags.c_contiguous:
+            made._strides = ROW_MAJOR
+        return made
+    return type(x)(map(fresh, x)) if type(x) in (tuple, list) else x
+
+
+def select(better: Any, x: Any, best: Any) -> Any:
+    """The scalar ``x`` where ``better``, else ``best``."""
+    return active.current().call(lnp.where, (better, x, best), {})[()]
+
+
+def as_array(x: Any, *dtype: Any) -> TracedArray:
+    """``np.asarray(x, dtype)``: the array itself if it has the dtype."""
+    made: TracedArray = active.current().call(lnp.asarray, (x, *dtype), {})
+    return made
+
+
+def scalar_or_number(scalar: Proxy, is_scalar: Any, python_type: type) -> Any:
+    """What the program gives for a value that is a scalar where ``is_scalar``, and otherwise the equal number of Python's."""
+    return lnp.scalar_or_number(scalar, is_scalar, python_type)
+
+
+def python_call(effect: Effect, result: type | None, values: list[Any]) -> Any:
+    """Has the program make a call at each time that it runs, with what it then computes for ``values``; a number of type ``result``."""
+    is_clock = getattr(effect.function, "__module__", None) == "time"
+    says = effect.function is warnings.warn
+    symbol = lnp.warning_call if says else lnp.clock_call if is_clock else lnp.python_call
+    with languages.language_context(lnp.language):
+        return active.current().handle(symbol(effect, result, *values), {}, 0)

@@ -1,0 +1,176 @@
+"""Subscripts of NumPy's arrays: what ``a[key]`` reads, and what ``a[key] = value`` stores, converted as an assignment converts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tnp.capture.libraries.base import Library
+from tnp.capture.tracing.scalar_kind import TracedEither
+from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
+from tnp.core import clang, intervals, languages, prims
+from tnp.core.dtypes import DType
+from tnp.core.errors import NeedsEager
+from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.views import Step
+from tnp.lang import numpy as lnp
+from tnp.lang.numpy.dtypes import to_numpy_dtype
+from tnp.lang.numpy.operands import as_item
+
+if TYPE_CHECKING:
+    from tnp.capture.tracing.tracer import Tracer
+
+__all__ = ["Subscripts"]
+
+
+class Subscripts(Library):
+    """Subscripts, of :class:`~tnp.capture.libraries.numpy.library.NumpyLibrary`."""
+
+    def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:
+        if type(key) is str or (type(key) is tuple and any(type(k) is str for k in key)):
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) "
+                "and integer or boolean arrays are valid indices"
+            )
+        key = _static_key(tracer, key)
+        tracer.flush_if_dynamic(key)
+        found = tracer.call(lnp.getitem, (a, key), {})
+        first = key[0] if type(key) is tuple and key else key
+        if found.storage is not a.storage and (first is None or first is Ellipsis or type(first) is slice):
+            found._strides = None  # the dimensions of advanced indices come first in memory, wherever they stand
+        return found
+
+    def setitem(self, tracer: Tracer, a: TracedArray, key: Any, value: Any) -> None:
+        if a.scalar:
+            raise TypeError(f"'{a.dtype.name}' object does not support item assignment")
+        if not tracer.is_operand(value):
+            raise NeedsEager(f"it stores a {type(value).__name__} into an array")
+        if type(value) is TracedEither:
+            value = value.stored_in(a)
+        if _selects_all(a, key):
+            _check_depth(value, len(a.shape_))
+            tracer.store(a, value)
+            return
+        key = _static_key(tracer, key)
+        tracer.flush_if_dynamic(key)
+        key_value = tracer.value(key, {})
+        if clang.is_basic(key_value):
+            if _is_one_element(a, key_value) and _rank(value):
+                if a._element_type.kind == "b":
+                    raise NeedsEager("it stores the truth of an array or a sequence")
+                raise ValueError("setting an array element with a sequence.")
+            parts = key_value if type(key_value) is tuple else (key_value,)
+            _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
+            tracer.store(a, value, Step(lnp.getitem, (key_value,)))
+            return
+        tracer.before_raising()
+        key_value = tracer.value(key, {})
+        new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
+        updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
+        tracer.store_updated(a, updated)
+
+    def converted(self, tracer: Tracer, value: Any, a: TracedArray, *, by_element: bool = True) -> Any:
+        dtype = a._element_type
+        if isinstance(value, TensorProxy):
+            if value.dtype.kind == "c" and dtype.kind != "c":
+                raise NeedsEager("it stores complex values into a real array")
+            if value.scalar and dtype.kind == "i" and by_element and not _holds(dtype, value.dtype):
+                # NumPy takes a scalar for a Python number here, and raises for one that does not fit.
+                tracer.before_raising()
+                return prims.convert_scalar(value, dtype)
+            return clang.convert(value, dtype)
+        if isinstance(value, np.complexfloating) and dtype.kind != "c":
+            raise NeedsEager("it stores complex values into a real array")
+        if type(value) is float and dtype.kind in "iu":
+            value = int(value)  # raises for what is not finite
+        kind = value.python_type if isinstance(value, NumberProxy) else type(value)
+        holds = {"b": (bool,), "i": (bool, int), "u": (bool, int), "f": (bool, int, float)}.get(dtype.kind, (complex,))
+        if kind in holds and not isinstance(value, NumberProxy):
+            if dtype.kind in "iu" and not isinstance(value, bool):
+                limits = np.iinfo(to_numpy_dtype(dtype))
+                if not limits.min <= value <= limits.max:
+                    raise OverflowError(f"Python integer {value} out of bounds for {dtype}")
+            return value
+        if kind is complex and dtype.kind != "c":
+            raise NeedsEager("it stores a complex number into a real array")
+        if isinstance(value, NumberProxy) and dtype.kind in "iu" and not _surely_fits(value, dtype):
+            tracer.before_raising()
+        with languages.language_context(lnp.language):
+            return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
+
+
+def _static_key(tracer: Tracer, key: Any) -> Any:
+    """Numbers of a key that are known become ints, so that the key reads as the user wrote it."""
+    kind = type(key)
+    if kind is tuple:
+        return tuple([_static_key(tracer, k) for k in key])
+    if kind is TracedEither and key.python_type is int and key.scalar.dtype.kind in "iu":
+        return _static_key(tracer, key.scalar)  # a number and a scalar are the same index
+    if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
+        return key.proxy.known()
+    if kind is TracedArray and key.scalar and key._element_type.kind in "iu":
+        known = tracer.known_scalar(key)
+        return key if known is None else int(known)
+    if kind is slice:
+        return slice(*(_static_key(tracer, x) for x in (key.start, key.stop, key.step)))
+    if isinstance(key, np.integer) and kind is not TracedArray:
+        return int(key)
+    return key
+
+
+def _holds(dtype: DType, source: DType) -> bool:
+    """Whether a ``dtype`` holds every value of ``source``."""
+    return np.can_cast(to_numpy_dtype(source), to_numpy_dtype(dtype), "safe")
+
+
+def _surely_fits(number: NumberProxy, dtype: DType) -> bool:
+    """Whether an integer dtype holds a number, which NumPy raises for otherwise, whatever that is when the program runs."""
+    if number.python_type is bool:
+        return True
+    if number.python_type is not int:
+        return False
+    low, high = intervals.bounds(number)
+    limits = np.iinfo(to_numpy_dtype(dtype))
+    if low is None or high is None:
+        return False
+    return limits.min <= low and high <= limits.max
+
+
+def _rank(x: Any) -> int:
+    """The number of dimensions of an operand; nested sequences have some."""
+    if type(x) is TracedArray:
+        return len(x.shape_)
+    return 1 if isinstance(x, (list, tuple)) else x.ndim if isinstance(x, np.ndarray) else 0
+
+
+def _keeps_dimension(part: Any) -> bool:
+    """Whether a part of a basic key takes no dimension away."""
+    return part is None or part is Ellipsis or type(part) is slice
+
+
+def _check_depth(value: Any, rank: int) -> None:
+    """Raises NumPy's ``ValueError`` for nested lists deeper than the place that they are stored to has dimensions."""
+    if isinstance(value, (list, tuple)) and _depth(value) > rank:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array would exceed the maximum number of dimension of "
+            f"{rank}."
+        )
+
+
+def _depth(x: Any) -> int:
+    """The number of dimensions of nested lists, arrays and numbers."""
+    return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else _rank(x)
+
+
+def _is_one_element(a: TracedArray, key: Any) -> bool:
+    """Whether a basic key is a number for each dimension."""
+    parts = key if type(key) is tuple else (key,)
+    return len(parts) == a.ndim and not any(map(_keeps_dimension, parts))
+
+
+def _selects_all(a: TracedArray, key: Any) -> bool:
+    """Whether ``key`` is one of ``()``, ``...`` and ``:``."""
+    if type(key) is slice:
+        return bool(a.shape_) and key.start is None and key.stop is None and key.step is None
+    return key is Ellipsis or (type(key) is tuple and not key)

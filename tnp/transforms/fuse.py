@@ -17,6 +17,7 @@ from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
+from tnp.transforms.dce import memory_of_results
 from tnp.transforms.fusion_regions import find_regions
 from tnp.transforms.subtraces import in_bodies
 
@@ -263,7 +264,8 @@ def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:
 
 def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
     """Takes views that operations outside of regions read out of them: they cost nothing there, and as a region's result
-    they would be copies. One that is read inside as well stays there under another name."""
+    they would be copies. One that is read inside as well stays there under another name. A loop that gives results of
+    the program counts as outside: one of no iterations gives the views that it began with."""
     readers: dict[str, list[int]] = {}
     for i, b in enumerate(trace.bound_symbols):
         for p in b.flat_inputs:
@@ -272,7 +274,11 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
     names: dict[str, Any] = {}
     rest = [e for e in executors if not e.is_fusing]
     made = Trace.like(trace)
-    inside = [isinstance(b, Fusable) for b in trace.bound_symbols]
+    returned = memory_of_results(trace)
+    inside = [
+        isinstance(b, Fusable) and not (is_control_flow(b) and any(p.name in returned for p in b.flat_outputs))
+        for b in trace.bound_symbols
+    ]
     for i in reversed(range(len(new))):
         b = trace.bound_symbols[i]
         if not isinstance(b, Fusable) or not is_view(b):

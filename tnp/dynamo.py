@@ -1,8 +1,9 @@
 """tnp as a backend of ``torch.compile``: ``torch.compile(model, backend="tnp")``.
 
-For models whose Python is beyond tnp's tracer: Dynamo cuts their bytecode into graphs of torch's functions, each of which is then a module
-for :func:`tnp.jit`. torch finds :func:`backend` through the entry point ``torch_dynamo_backends``, so that nothing needs to be imported.
-Gradients are tnp's own, not those of AOTAutograd: the graphs that come here are still torch's functions, which the torch language knows.
+For models whose Python is beyond tnp's tracer: Dynamo cuts their bytecode into graphs of torch's functions, each of
+which is then a module for :func:`tnp.jit`. torch finds :func:`backend` through the entry point
+``torch_dynamo_backends``, so that nothing needs to be imported. Gradients are tnp's own, not those of AOTAutograd: the
+graphs that come here are still torch's functions, which the torch language knows.
 """
 
 from __future__ import annotations

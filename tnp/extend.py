@@ -1,12 +1,14 @@
 """Extending tnp from outside: operations, executors, gradient rules, and functions of the languages.
 
-An *operation* is a :class:`Symbol`; an *executor* says how operations run. What tnp has itself is made by the functions here, too. A
-package that offers an executor names it under the entry point group ``tnp.executors`` in its ``pyproject.toml``::
+An *operation* is a :class:`Symbol`; an *executor* says how operations run. What tnp has itself is made by the functions
+here, too. A package that offers an executor names it under the entry point group ``tnp.executors`` in its
+``pyproject.toml``::
 
     [project.entry-points."tnp.executors"]
     my_executor = "my_package:executor"
 
-and ``tnp.jit(f, executors=["my_executor"])`` finds it. docs/extending.md is the guide, and ``examples/extend`` such a package.
+and ``tnp.jit(f, executors=["my_executor"])`` finds it. docs/extending.md is the guide, and ``examples/extend`` such a
+package.
 
 >>> import numpy as np, tnp
 >>> ex = OperatorExecutor("halves", version="1.0")

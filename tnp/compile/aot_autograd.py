@@ -1,4 +1,5 @@
-"""Programs of which arguments require gradients: compiled as two, a forward and a backward program, that torch's autograd calls.
+"""Programs of which arguments require gradients: compiled as two, a forward and a backward program, that torch's
+autograd calls.
 
 The forward program is compiled with the call, a backward program when a gradient is first asked for.
 """

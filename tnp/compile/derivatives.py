@@ -1,8 +1,8 @@
 """Derivatives of functions: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``jacobian``, ``hessian``.
 
-A derivative is a function that is traced as any other: it gives the differentiated function names of its own for what it
-differentiates with respect to, runs it, and walks through what that recorded (:mod:`tnp.transforms.autodiff`). So it can be called
-inside a jitted function, jitted, and differentiated again. Called outside of tracing, it compiles itself.
+A derivative is a function that is traced as any other: it gives the differentiated function names of its own for what
+it differentiates with respect to, runs it, and walks through what that recorded (:mod:`tnp.transforms.autodiff`). So it
+can be called inside a jitted function, jitted, and differentiated again. Called outside of tracing, it compiles itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The driver: from a call to a program behind guards.
 
-:func:`capture` traces the function, :func:`compile_acquired` sends the trace through the transforms (claiming, fusion and code generation
-among them), and puts the program behind the guards of its prologue.
+:func:`capture` traces the function, :func:`compile_acquired` sends the trace through the transforms (claiming, fusion
+and code generation among them), and puts the program behind the guards of its prologue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Which executors a program is compiled for: those that the user named, those of its devices, and those that stand behind."""
+"""Which executors a program is compiled for: those that the user named, those of its devices, and those that stand
+behind.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Programs for a value: what a jitted function keeps where tracing asked for values (:mod:`tnp.capture.speculation.value_specialization`).
+"""Programs for a value: what a jitted function keeps where tracing asked for values
+(:mod:`tnp.capture.speculation.value_specialization`).
 
-A :class:`Question` is the program that computes such a value, and by its answers the programs that were compiled, which may ask
-again. It changes nothing, so whatever it answers, the call has not begun to act: a program for that value runs all of it, or one is
-compiled, or, when there are too many, the function runs eagerly.
+A :class:`Question` is the program that computes such a value, and by its answers the programs that were compiled, which
+may ask again. It changes nothing, so whatever it answers, the call has not begun to act: a program for that value runs
+all of it, or one is compiled, or, when there are too many, the function runs eagerly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Compiled programs as functions that torch's autograd differentiates.
 
-A program comes in parts: one computes results and what is saved for the backward, one takes that and the cotangents of results.
-:class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again (``create_graph=True``), the backward
-is such a function, too; what it reads of the program's own values are results of the program then.
+A program comes in parts: one computes results and what is saved for the backward, one takes that and the cotangents of
+results. :class:`_Function` is what autograd sees of both. Where the gradient is to be differentiated again
+(``create_graph=True``), the backward is such a function, too; what it reads of the program's own values are results of
+the program then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What functions made of functions share: they are traced as any other, and compile themselves when they are called outside of tracing."""
+"""What functions made of functions share: they are traced as any other, and compile themselves when they are called
+outside of tracing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checks while programs run: whether ``TNP_CHECK=1`` asks for them, and the one of what operations return (those of extensions always).
+"""Checks while programs run: whether ``TNP_CHECK=1`` asks for them, and the one of what operations return (those of
+extensions always).
 
 :mod:`tnp.core.trace_check` checks traces.
 """

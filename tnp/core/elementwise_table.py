@@ -5,9 +5,9 @@ NumPy's and torch's functions of that name, the executors' claims, and its OpInf
 
 ``takes`` lists the kinds of dtype (``b i u f c``) that the prim accepts, after promotion; ``result`` is how its dtype
 follows from theirs. ``numpy`` and ``torch`` name the functions that compute exactly this (``""``: there is none).
-``number`` is what the operation means on Python numbers; it is ``total`` if it has a result for every float. ``c`` is the
-function of C's ``<math.h>``, which libm, CUDA's C++ and Triton's ``libdevice`` have under that name. ``domain`` bounds the
-inputs for which the operation is tested for values, where it has poles or leaves the reals.
+``number`` is what the operation means on Python numbers; it is ``total`` if it has a result for every float. ``c`` is
+the function of C's ``<math.h>``, which libm, CUDA's C++ and Triton's ``libdevice`` have under that name. ``domain``
+bounds the inputs for which the operation is tested for values, where it has poles or leaves the reals.
 
 To add an operation, add a row: CONTRIBUTING.md has the steps.
 """

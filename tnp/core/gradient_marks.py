@@ -1,4 +1,6 @@
-"""What a library's autograd says of the values of a program, for derivatives and for what is computed again in the backward."""
+"""What a library's autograd says of the values of a program, for derivatives and for what is computed again in the
+backward.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What is known of an integer before the program runs: how it is made of others, and where it lies.
 
 A loop's index, a size, and what is computed from them by ``+``, ``-`` and ``*`` are *linear forms*, ``2 * i + 1``, over
-numbers of which the ends of an interval may be known (``i`` of ``range(1, n - 1)`` with a known ``n``). That answers what a
-program that slices by its index depends on: ``a[:, i:i + 3]`` has length 3 if ``i + 3`` is never more than the array's length, and
-``a[:i] @ b[:i]`` has operands of one length.
+numbers of which the ends of an interval may be known (``i`` of ``range(1, n - 1)`` with a known ``n``). That answers
+what a program that slices by its index depends on: ``a[:, i:i + 3]`` has length 3 if ``i + 3`` is never more than the
+array's length, and ``a[:i] @ b[:i]`` has operands of one length.
 
 >>> from tnp.core import intervals
 >>> from tnp.core.proxies import NumberProxy

@@ -1,7 +1,7 @@
 """Containers of values beyond tuples, lists and dicts, which programs take and return: whatever optree knows.
 
-optree has the standard library's (``OrderedDict``, ``defaultdict``, ``deque``, …) and the classes that users registered with
-``optree.register_pytree_node`` in its global namespace. It is imported when a value of another kind is met.
+optree has the standard library's (``OrderedDict``, ``defaultdict``, ``deque``, …) and the classes that users registered
+with ``optree.register_pytree_node`` in its global namespace. It is imported when a value of another kind is met.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """The table of reductions: one row a reduction, and its running form, of an elementwise operation between elements.
 
-From a row are made its prims (:mod:`tnp.core.prims.reduction`), their batch rules, what runs ``np.<ufunc>.reduce`` and ``accumulate``
-of the operation's ufunc, the numpy executor's kernels, LLVM's loops, and the OpInfos.
+From a row are made its prims (:mod:`tnp.core.prims.reduction`), their batch rules, what runs ``np.<ufunc>.reduce`` and
+``accumulate`` of the operation's ufunc, the numpy executor's kernels, LLVM's loops, and the OpInfos.
 
 ``combines`` is the prim of two arguments, a row of :mod:`~tnp.core.elementwise_table`, which must be associative and
-commutative; ``takes`` lists the kinds of dtype that the prims accept, which are the results', too. ``neutral`` changes nothing
-when it is combined with a value; where it is ``None``, nothing has no reduction. ``scan`` is the prim of the results up to each element,
-``scan_takes`` its kinds of dtype; the first result is the first element, so there ``neutral`` must leave its very bits.
+commutative; ``takes`` lists the kinds of dtype that the prims accept, which are the results', too. ``neutral`` changes
+nothing when it is combined with a value; where it is ``None``, nothing has no reduction. ``scan`` is the prim of the
+results up to each element, ``scan_takes`` its kinds of dtype; the first result is the first element, so there
+``neutral`` must leave its very bits.
 
 To add a reduction, add a row: CONTRIBUTING.md has the steps.
 """

@@ -1,9 +1,9 @@
 """Bodies: the programs inside a program that operations of control flow run.
 
-A :class:`Body` begins with ``args`` (the carried values, and a loop's index first), runs its bound symbols, and ends with
-``results``. What it reads beside its arguments are its ``captures``; they are children of the body for
-:func:`~tnp.core.symbol.flat_proxies` and :func:`~tnp.core.symbol.map_proxies`, so that the inputs of a loop or a branch are
-complete and renaming reaches into it. Names are unique in the whole trace: a body has no names of its own.
+A :class:`Body` begins with ``args`` (the carried values, and a loop's index first), runs its bound symbols, and ends
+with ``results``. What it reads beside its arguments are its ``captures``; they are children of the body for
+:func:`~tnp.core.symbol.flat_proxies` and :func:`~tnp.core.symbol.map_proxies`, so that the inputs of a loop or a branch
+are complete and renaming reaches into it. Names are unique in the whole trace: a body has no names of its own.
 
 Passes work on bodies as on any trace, through :func:`tnp.transforms.subtraces.in_bodies`.
 """

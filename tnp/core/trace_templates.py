@@ -1,7 +1,8 @@
 """Templates: what the uses of an operation on arguments of the same kinds have in common.
 
-The meta of an elementwise operation promotes, broadcasts and checks, and comes to the same for every two float64 arrays of one shape.
-From what its first use recorded a :class:`Template` is made, and the next use on such arguments is recorded by that, the meta not asked.
+The meta of an elementwise operation promotes, broadcasts and checks, and comes to the same for every two float64 arrays
+of one shape. From what its first use recorded a :class:`Template` is made, and the next use on such arguments is
+recorded by that, the meta not asked.
 
 >>> import numpy as np, tnp
 >>> import tnp.lang.numpy as lnp

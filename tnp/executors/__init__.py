@@ -1,1 +1,3 @@
-"""Executors: :mod:`base` says what one is, :mod:`registry` which there are, :mod:`shared` has what several use; the others are executors."""
+"""Executors: :mod:`base` says what one is, :mod:`registry` which there are, :mod:`shared` has what several use; the
+others are executors.
+"""

@@ -1,9 +1,10 @@
 """The apex executor: cross entropy by the kernels of NVIDIA's Apex, with their own gradient.
 
-Apex's extension module ``xentropy_cuda`` computes, for rows of logits and one class a row, the losses and what the gradient needs of the
-rows: ``forward(logits, labels, smoothing, half_to_float) -> [losses, max_log_sum_exp]`` and ``backward(grad_loss, logits,
-max_log_sum_exp, labels, smoothing)``. It knows neither weights nor an index to ignore nor a reduction: rows to be ignored are given
-class 0 and masked afterwards. A build of the module for other devices than CUDA names them in ``DEVICE_TYPES``.
+Apex's extension module ``xentropy_cuda`` computes, for rows of logits and one class a row, the losses and what the
+gradient needs of the rows: ``forward(logits, labels, smoothing, half_to_float) -> [losses, max_log_sum_exp]`` and
+``backward(grad_loss, logits, max_log_sum_exp, labels, smoothing)``. It knows neither weights nor an index to ignore nor
+a reduction: rows to be ignored are given class 0 and masked afterwards. A build of the module for other devices than
+CUDA names them in ``DEVICE_TYPES``.
 
 Written with :mod:`tnp.extend` alone; not run on a device here, see docs/notes/extensions.md.
 """

@@ -1,16 +1,19 @@
 """CUDA graphs: finished programs of CUDA tensors, captured once and replayed, so that a call costs one launch.
 
-``tnp.jit(f, cudagraphs=True)`` puts a :class:`Captured` around each program (of one that is differentiated, around the forward and the
-backward program). Its first call for a set of numbers and devices runs the program as it is, which compiles kernels and fills caches; the second one
-captures; all others replay:
+``tnp.jit(f, cudagraphs=True)`` puts a :class:`Captured` around each program (of one that is differentiated, around the
+forward and the backward program). Its first call for a set of numbers and devices runs the program as it is, which
+compiles kernels and fills caches; the second one captures; all others replay:
 
-- An input whose memory is where it was at the call before, as a parameter's is, is read and written there; a call that has it elsewhere captures anew.
-  Other inputs have a buffer into which each call copies, and out of which it copies what the program wrote.
+- An input whose memory is where it was at the call before, as a parameter's is, is read and written there; a call that
+  has it elsewhere captures anew. Other inputs have a buffer into which each call copies, and out of which it copies
+  what the program wrote.
 - Results are copies: the memory that a graph writes is its own, and the next replay's.
 - The graphs of one stream share a pool of memory. Their results are kept, so no graph uses another's for its own.
-- Random numbers come from torch's generator of the device, whose state torch registers with the graph: a replay draws what a call would have.
+- Random numbers come from torch's generator of the device, whose state torch registers with the graph: a replay draws
+  what a call would have.
 
-What needs the host while it runs cannot be captured, and runs as it is: see :func:`why_not`. :meth:`Captured.describe` says so.
+What needs the host while it runs cannot be captured, and runs as it is: see :func:`why_not`. :meth:`Captured.describe`
+says so.
 """
 
 from __future__ import annotations

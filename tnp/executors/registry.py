@@ -1,7 +1,7 @@
 """The executors there are, those used by default, and those that always stand behind.
 
-Executors come from three places: tnp's own, which are imported when they are first asked for; packages, which name theirs
-under the entry point group :data:`GROUP`, loaded when first asked for, too; and :func:`register_executor`.
+Executors come from three places: tnp's own, which are imported when they are first asked for; packages, which name
+theirs under the entry point group :data:`GROUP`, loaded when first asked for, too; and :func:`register_executor`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 ``F.scaled_dot_product_attention`` is claimed for
 
 - ``_scaled_dot_product_flash_attention`` on CUDA: half precision, no mask;
-- ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than queries;
-- tnp's own kernels (:mod:`tnp.executors.shared.cpu_kernels.attention` and ``attention_backward``) on the CPU: single precision, no mask, where the
-  processor has vectors of 512 bits;
+- ``_scaled_dot_product_efficient_attention`` on CUDA: half and single precision, masks, values of another length than
+  queries;
+- tnp's own kernels (:mod:`tnp.executors.shared.cpu_kernels.attention` and ``attention_backward``) on the CPU: single
+  precision, no mask, where the processor has vectors of 512 bits;
 - ``_scaled_dot_product_flash_attention_for_cpu`` on the CPU: any precision, masks of bools.
 
 What a program runs is thus seen in its trace, and what is saved for the backward is a logarithm a row, not the weights.

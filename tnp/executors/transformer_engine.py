@@ -1,8 +1,10 @@
-"""The transformer_engine executor: ``F.linear`` in 8-bit floating point, by NVIDIA's Transformer Engine, with its own gradient.
+"""The transformer_engine executor: ``F.linear`` in 8-bit floating point, by NVIDIA's Transformer Engine, with its own
+gradient.
 
-Inputs, weights and cotangents are quantised as Transformer Engine's recipe of the moment says (``te.autocast``, or the device's default), so
-results are those of 8-bit products, not eager's: the executor is used where it is named. What a delayed recipe remembers between calls, the
-largest elements so far, is kept for each place of a program where a linear layer stands.
+Inputs, weights and cotangents are quantised as Transformer Engine's recipe of the moment says (``te.autocast``, or the
+device's default), so results are those of 8-bit products, not eager's: the executor is used where it is named. What a
+delayed recipe remembers between calls, the largest elements so far, is kept for each place of a program where a linear
+layer stands.
 
 Nothing 8-bit is saved for the backward: input and weight are quantised again there.
 """

@@ -1,9 +1,9 @@
 """The Triton executor of cross entropy: one kernel for ``torch.nn.functional.cross_entropy`` of classes.
 
-A program of the kernel computes the loss of one row of logits: the largest logit, then the sum of exponentials relative to it, block by
-block, as in the numerically safe softmax; class weights, label smoothing and an index to ignore follow torch. The reduction is
-torch's. Of each row the logarithm of its sum of exponentials is kept, from which a second kernel computes the gradient, the only thing of the
-size of the logits that is written.
+A program of the kernel computes the loss of one row of logits: the largest logit, then the sum of exponentials relative
+to it, block by block, as in the numerically safe softmax; class weights, label smoothing and an index to ignore follow
+torch. The reduction is torch's. Of each row the logarithm of its sum of exponentials is kept, from which a second
+kernel computes the gradient, the only thing of the size of the logits that is written.
 
 It runs on CUDA, and on the CPU where Triton interprets (``TRITON_INTERPRET=1``). Written with :mod:`tnp.extend` alone.
 """

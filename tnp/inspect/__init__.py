@@ -1,7 +1,7 @@
 """Looking inside: what a function can be compiled to, where its time goes, its traces as pictures.
 
-``examine`` says what of a function tnp compiles, ``explain`` what a jitted function was compiled to, ``profile`` how long its operations take, ``draw`` draws
-a trace, of which :func:`tnp.last_traces` has one for each pass.
+``examine`` says what of a function tnp compiles, ``explain`` what a jitted function was compiled to, ``profile`` how
+long its operations take, ``draw`` draws a trace, of which :func:`tnp.last_traces` has one for each pass.
 """
 
 from tnp.inspect.draw import draw

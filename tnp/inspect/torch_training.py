@@ -1,4 +1,6 @@
-"""Programs whose results are differentiated, run both ways without torch's autograd, so that each way can be measured."""
+"""Programs whose results are differentiated, run both ways without torch's autograd, so that each way can be
+measured.
+"""
 
 from __future__ import annotations
 

@@ -5,15 +5,16 @@ kernel takes to fill it. So arrays from :func:`empty`, and the launcher's output
 that keeps the blocks of arrays that are gone, and gives them out for the next request of nearly that size. From
 :data:`HUGE` bytes on, blocks consist of huge pages where the system has them.
 
-The handler is native code, since NumPy frees arrays from any thread, and when the interpreter is almost gone. It is never
-in force: ``PyDataMem_SetHandler`` would change the thread's context, where changing it back can fail. Instead such an array
-is made around its memory, and given it to own, by the fields that NumPy itself would have set.
+The handler is native code, since NumPy frees arrays from any thread, and when the interpreter is almost gone. It is
+never in force: ``PyDataMem_SetHandler`` would change the thread's context, where changing it back can fail. Instead
+such an array is made around its memory, and given it to own, by the fields that NumPy itself would have set.
 
-Each block has a header of 64 bytes before its data: where what was obtained from the system begins, its length if it was
-mapped (0: it comes from ``malloc``), and the capacity. Free blocks stand in a table of :data:`ENTRIES` entries behind a
-lock that nobody waits for: who does not get it goes on as if there were no pool.
+Each block has a header of 64 bytes before its data: where what was obtained from the system begins, its length if it
+was mapped (0: it comes from ``malloc``), and the capacity. Free blocks stand in a table of :data:`ENTRIES` entries
+behind a lock that nobody waits for: who does not get it goes on as if there were no pool.
 
-``TNP_POOL_MB`` bounds what the pool keeps, in MB; 0 switches it off. The default is a sixteenth of the memory, 1024 at most.
+``TNP_POOL_MB`` bounds what the pool keeps, in MB; 0 switches it off. The default is a sixteenth of the memory, 1024 at
+most.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One pool of device memory for torch and CuPy.
 
-Each library keeps memory that was freed for its next arrays. Where both are used, what one keeps is not there for the other. CuPy can
-be given another allocator, and torch offers its own for that: CuPy's arrays are then memory of torch's pool, seen in torch's
-statistics, and given back to it when they are freed.
+Each library keeps memory that was freed for its next arrays. Where both are used, what one keeps is not there for the
+other. CuPy can be given another allocator, and torch offers its own for that: CuPy's arrays are then memory of torch's
+pool, seen in torch's statistics, and given back to it when they are freed.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""What was compiled, on disk, so that a program's second run does not compile: machine code, and users' functions with hooks in them.
+"""What was compiled, on disk, so that a program's second run does not compile: machine code, and users' functions with
+hooks in them.
 
 One file an object, named by the hash of everything that went into it. What is loaded gets executed, so
 
-- the folder must belong to the user and be writable by no one else, and so must each file, which is looked at once it is open. It is opened
-  without following a link and without waiting, so that a pipe in its place hangs nobody;
-- a file must carry the digest of its name and content under the user's *key*, 32 random bytes that only the user can read. What is truncated,
-  damaged, renamed, forged, or copied from someone else counts as absent.
+- the folder must belong to the user and be writable by no one else, and so must each file, which is looked at once it
+  is open. It is opened without following a link and without waiting, so that a pipe in its place hangs nobody;
+- a file must carry the digest of its name and content under the user's *key*, 32 random bytes that only the user can
+  read. What is truncated, damaged, renamed, forged, or copied from someone else counts as absent.
 
-The key lies outside of the folder, since whoever copies the folder would copy it, too: ``$XDG_STATE_HOME/tnp/key``, by default
-``~/.local/state/tnp/key`` (macOS: ``~/Library/Application Support/tnp/key``). It is made once. Where there is none and none can be made, or where
-others may read it, there is no disk cache.
+The key lies outside of the folder, since whoever copies the folder would copy it, too: ``$XDG_STATE_HOME/tnp/key``, by
+default ``~/.local/state/tnp/key`` (macOS: ``~/Library/Application Support/tnp/key``). It is made once. Where there is
+none and none can be made, or where others may read it, there is no disk cache.
 
 Nothing here raises: a disk that is full, read-only or missing costs time, not results.
 

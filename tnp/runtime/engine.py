@@ -1,9 +1,9 @@
 """From textual LLVM IR to machine code that can be called.
 
 A module is parsed, optimised by LLVM's own pipeline and turned into an object file, or the object file comes
-from the disk (``runtime/disk_cache.py``); ORC then links the object into the process. On one core of a 2.5 GHz Xeon that is 8 ms for a
-loop of six operations over three arrays (half of it optimisation, 40 % code generation) and 0.5 ms when the object is on
-the disk.
+from the disk (``runtime/disk_cache.py``); ORC then links the object into the process. On one core of a 2.5 GHz Xeon
+that is 8 ms for a loop of six operations over three arrays (half of it optimisation, 40 % code generation) and 0.5 ms
+when the object is on the disk.
 
 - Objects are linked, never IR: ORC reports a symbol that it cannot find, where MCJIT leaves a call to address 0, and a
   library of its own for each module can be unloaded.
@@ -11,8 +11,9 @@ the disk.
   everything costs a tenth of the compile time, and pays only for inner loops of a few known trips.
 - Position-independent code in the small code model reaches its constants without loading their addresses first.
 
-``TNP_CPU`` says what processors code is made for: ``native`` (this one, by default), or all of a level of x86-64's (``x86-64``, ``x86-64-v3``,
-``x86-64-v4``), so that machines which share a disk cache share code, or that what another machine runs can be tried. It is read once.
+``TNP_CPU`` says what processors code is made for: ``native`` (this one, by default), or all of a level of x86-64's
+(``x86-64``, ``x86-64-v3``, ``x86-64-v4``), so that machines which share a disk cache share code, or that what another
+machine runs can be tried. It is read once.
 """
 
 from __future__ import annotations

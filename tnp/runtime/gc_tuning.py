@@ -1,8 +1,9 @@
 """Python's collector of cyclic garbage, while a function is compiled.
 
-Compiling makes some hundred thousand small objects, most of which go as soon as nothing refers to them. Python, counting them, would look
-through all objects of the process at least once, torch's and NumPy's included: some 30 ms, a fifth of the time to compile a small program. So it
-counts to more while a program is compiled, and looks through what was made meanwhile, and no more, at the end.
+Compiling makes some hundred thousand small objects, most of which go as soon as nothing refers to them. Python,
+counting them, would look through all objects of the process at least once, torch's and NumPy's included: some 30 ms, a
+fifth of the time to compile a small program. So it counts to more while a program is compiled, and looks through what
+was made meanwhile, and no more, at the end.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
 """A builtin function around a kernel: what stands between a Python call and native code.
 
-A kernel is ``i64 @name(ptr %slots)``. It returns 0; :data:`REFUSED` if it does not take the arguments and wrote nothing;
-:data:`FAILED` if it raises: then the slots' first words are a record of what, and ``slow`` gets its address after the arguments;
-or :data:`INTERRUPTED`, if an exception is set. Its launcher is a builtin that looks whether the arguments are what the kernel was
-compiled for, finds their data through CPython's and NumPy's structures, makes the outputs, and calls it: no Python code
-runs on the way. Where something does not fit, and as long as there is no kernel, the builtin calls the Python function
-``slow`` with the arguments as they came.
+A kernel is ``i64 @name(ptr %slots)``. It returns 0; :data:`REFUSED` if it does not take the arguments and wrote
+nothing; :data:`FAILED` if it raises: then the slots' first words are a record of what, and ``slow`` gets its address
+after the arguments; or :data:`INTERRUPTED`, if an exception is set. Its launcher is a builtin that looks whether the
+arguments are what the kernel was compiled for, finds their data through CPython's and NumPy's structures, makes the
+outputs, and calls it: no Python code runs on the way. Where something does not fit, and as long as there is no kernel,
+the builtin calls the Python function ``slow`` with the arguments as they came.
 
 There is one native function for all launchers. It interprets *descriptors*, tables of 64-bit words that
-:meth:`Launcher.install` writes: it takes the first that the arguments fit, the newest before the older ones. The builtin's
-``self`` is a :class:`_State`, whose memory holds the first one's address. Descriptors stay as long as the builtin, since a
-call on another thread, whose kernel runs without Python's lock, may still read one. They change only under that lock.
+:meth:`Launcher.install` writes: it takes the first that the arguments fit, the newest before the older ones. The
+builtin's ``self`` is a :class:`_State`, whose memory holds the first one's address. Descriptors stay as long as the
+builtin, since a call on another thread, whose kernel runs without Python's lock, may still read one. They change only
+under that lock.
 
 Interpreters with other structures than those assumed here (PyPy, free-threaded or debugging builds, 32 bits) have no
-native launcher: :func:`make_launcher` raises :class:`Unavailable`, and :func:`make_ctypes_launcher` does the same in Python.
+native launcher: :func:`make_launcher` raises :class:`Unavailable`, and :func:`make_ctypes_launcher` does the same in
+Python.
 """
 
 from __future__ import annotations

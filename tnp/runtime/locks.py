@@ -1,17 +1,20 @@
 """Locks, and what becomes of them when the process is forked.
 
-A forked child has the thread that forked, and no other. A lock that another thread held would never come free there, and what it was writing stays as
-it was at that moment. So all locks are made here, and are of two kinds.
+A forked child has the thread that forked, and no other. A lock that another thread held would never come free there,
+and what it was writing stays as it was at that moment. So all locks are made here, and are of two kinds.
 
-- :func:`lock` is free in a child, unless the thread that forked holds it: that goes on holding it. So what is done under such a lock is of use wherever it
-  stops: the write that makes the rest known is the last one. (Python's objects are whole, as a thread loses the interpreter between two operations only.) What cannot be
-  written in such an order is put right by a function that :func:`in_child` was given.
-- :func:`lock_of_forks` is for what nobody can put right: the state of libraries in C++, modules that are half imported. Nobody forks while another thread holds one, so nothing
-  is done under it that runs the user's code or waits for a thread that may fork.
+- :func:`lock` is free in a child, unless the thread that forked holds it: that goes on holding it. So what is done
+  under such a lock is of use wherever it stops: the write that makes the rest known is the last one. (Python's objects
+  are whole, as a thread loses the interpreter between two operations only.) What cannot be written in such an order is
+  put right by a function that :func:`in_child` was given.
+- :func:`lock_of_forks` is for what nobody can put right: the state of libraries in C++, modules that are half imported.
+  Nobody forks while another thread holds one, so nothing is done under it that runs the user's code or waits for a
+  thread that may fork.
 
 All of them may be taken again by the thread that has them.
 
-Python 3.11's ``functools.cached_property`` has a lock, too, one for all objects, which a child would wait for; :class:`cached_property` has none.
+Python 3.11's ``functools.cached_property`` has a lock, too, one for all objects, which a child would wait for;
+:class:`cached_property` has none.
 """
 
 from __future__ import annotations

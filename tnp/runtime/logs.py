@@ -6,8 +6,9 @@
 ``tnp.claims``            which executor took each operation, and which refused it
 ========================  =====================================================================================
 
-All is told at level ``DEBUG``; what is off costs a look at the level. ``TNP_LOG=compile,guards`` in the environment turns loggers on, and has
-them write to stderr where the program has set up no logging of its own; ``TNP_LOG=all`` turns on all three.
+All is told at level ``DEBUG``; what is off costs a look at the level. ``TNP_LOG=compile,guards`` in the environment
+turns loggers on, and has them write to stderr where the program has set up no logging of its own; ``TNP_LOG=all`` turns
+on all three.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What one thread does without being heard: dry runs, whose warnings and logged errors are said by the real run, if at all.
+"""What one thread does without being heard: dry runs, whose warnings and logged errors are said by the real run, if at
+all.
 
-``warnings.catch_warnings`` puts the filters of the whole process aside: of two threads that overlap, the one that leaves last would put back those
-of the other, and all would be silent from then on. Here there is one filter, which asks the thread that warns.
+``warnings.catch_warnings`` puts the filters of the whole process aside: of two threads that overlap, the one that
+leaves last would put back those of the other, and all would be silent from then on. Here there is one filter, which
+asks the thread that warns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Exceptions that handlers of signals raise. Python calls a handler between any two instructions, so they belong to no line of the program."""
+"""Exceptions that handlers of signals raise. Python calls a handler between any two instructions, so they belong to no
+line of the program.
+"""
 
 from __future__ import annotations
 

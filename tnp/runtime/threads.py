@@ -16,7 +16,8 @@ It splits [0, n) into contiguous parts of equal size, at least ``grain`` each, o
   ``torch.set_num_threads`` hold;
 - leave room for parallel loops that other Python threads run at this moment.
 
-``tnp_parallel_from(body, context, first, n, grain)`` is the same for [first, first + n): a part of a long loop, after which Ctrl-C is looked for.
+``tnp_parallel_from(body, context, first, n, grain)`` is the same for [first, first + n): a part of a long loop, after
+which Ctrl-C is looked for.
 
 A loop inside a parallel region, of tnp's or of anyone's, runs on the thread it is in. So does every loop in a forked
 child: an OpenMP pool does not survive ``fork``, and waiting for its threads would hang.

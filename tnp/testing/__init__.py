@@ -1,9 +1,10 @@
 """Testing operations: what tnp tests its own with, for those who add more.
 
-An :class:`OpInfo` describes an operation: sample inputs, inputs that must raise, and a reference. From OpInfos :func:`make_tests` makes a
-test module's tests, :func:`ops` parametrises tests of one's own, :func:`check_op` runs the samples anywhere: each sample through
-``tnp.jit`` on an executor, compared with the reference on type, dtype, shape and values, and on what became of the arguments.
-``opinfos`` has those of tnp's own operations. ``python -m tnp.testing NAME`` runs one operation's samples.
+An :class:`OpInfo` describes an operation: sample inputs, inputs that must raise, and a reference. From OpInfos
+:func:`make_tests` makes a test module's tests, :func:`ops` parametrises tests of one's own, :func:`check_op` runs the
+samples anywhere: each sample through ``tnp.jit`` on an executor, compared with the reference on type, dtype, shape and
+values, and on what became of the arguments. ``opinfos`` has those of tnp's own operations. ``python -m tnp.testing
+NAME`` runs one operation's samples.
 """
 
 from tnp.testing.arrays import as_dtype, make_array, make_tensor, special_values, variants

@@ -1,4 +1,6 @@
-"""Gradients of the operators of torch's database: a jitted function's, by ``backward()``, beside those of eager's autograd."""
+"""Gradients of the operators of torch's database: a jitted function's, by ``backward()``, beside those of eager's
+autograd.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""torch's own operator database as OpInfos: what each operator of torch is called with, and how a call through tnp goes.
+"""torch's own operator database as OpInfos: what each operator of torch is called with, and how a call through tnp
+goes.
 
-The database ships in torch's wheel (``torch.testing._internal``; it needs the package ``expecttest``). Each sample is called
-eagerly and through ``tnp.jit``, from the same state of torch's generator; results, arguments afterwards, and dtypes must
-agree.
+The database ships in torch's wheel (``torch.testing._internal``; it needs the package ``expecttest``). Each sample is
+called eagerly and through ``tnp.jit``, from the same state of torch's generator; results, arguments afterwards, and
+dtypes must agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The names that programs written for Lightning Thunder import, each of them something of tnp's.
 
-``import tnp.thunder as thunder`` instead of ``import thunder`` is the one line to change; or none, after :func:`install`. There is no logic
-here: docs/thunder.md says what maps to what, and what differs.
+``import tnp.thunder as thunder`` instead of ``import thunder`` is the one line to change; or none, after
+:func:`install`. There is no logic here: docs/thunder.md says what maps to what, and what differs.
 
 >>> import numpy as np
 >>> import tnp.thunder as thunder

@@ -1,11 +1,13 @@
 """Products of a vector and a matrix in the iterations of a loop, as one product of matrices before it.
 
-``for i in range(n): c[i, i:] = data[:, i] @ data[:, i:]`` reads the matrix from memory once an iteration, for two operations an element. All iterations
-together are ``data.T @ data``, of which each iteration takes a part of a row: a library goes through the memory a few times only. That
-is a choice of order among sums that the library orders as it likes anyway, so results agree to rounding.
+``for i in range(n): c[i, i:] = data[:, i] @ data[:, i:]`` reads the matrix from memory once an iteration, for two
+operations an element. All iterations together are ``data.T @ data``, of which each iteration takes a part of a row: a
+library goes through the memory a few times only. That is a choice of order among sums that the library orders as it
+likes anyway, so results agree to rounding.
 
-It is done where both operands are parts of arrays that the loop does not change, the vector the one of its iteration; where all iterations need most of the
-product; and where an iteration surely comes to the product: a loop that may be left early, or takes a branch, might not.
+It is done where both operands are parts of arrays that the loop does not change, the vector the one of its iteration;
+where all iterations need most of the product; and where an iteration surely comes to the product: a loop that may be
+left early, or takes a branch, might not.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Bridges: conversions where a value crosses from one array library to another.
 
-Each executor's operations take and give arrays of one kind (``"numpy"``, ``"torch"``); those of an executor without a kind,
-and whatever the user holds, have the kind of the value's language. Where a value is needed in another kind than it was
-made in, this pass puts a conversion, one a value and kind.
+Each executor's operations take and give arrays of one kind (``"numpy"``, ``"torch"``); those of an executor without a
+kind, and whatever the user holds, have the kind of the value's language. Where a value is needed in another kind than
+it was made in, this pass puts a conversion, one a value and kind.
 
-A conversion shares memory where the libraries can, so it is tagged ``VIEW``: what is written in one kind shows in the other.
+A conversion shares memory where the libraries can, so it is tagged ``VIEW``: what is written in one kind shows in the
+other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """In-place reuse: the late pass that gives values memory.
 
-Until here a program is in SSA form: an update makes a new value. This pass decides, per update, whether the new value can
-live in the old one's memory, because nothing reads the old one afterwards; if not, the old one is copied first. It then
-lets results be computed straight into the place where they are stored, and into operands that nobody needs any more.
+Until here a program is in SSA form: an update makes a new value. This pass decides, per update, whether the new value
+can live in the old one's memory, because nothing reads the old one afterwards; if not, the old one is copied first. It
+then lets results be computed straight into the place where they are stored, and into operands that nobody needs any
+more.
 
 Memory is tracked by *root*: an argument, or what an operation allocated. Views have the root of what they look at; a
 result that may or may not be a view has several.

@@ -1,9 +1,9 @@
 """In-place reuse of loops and branches.
 
-A carried array that stands for memory (the body stores its result into its own argument) is given the memory of its initial
-value, as an update is: then the body writes to that memory at each iteration, and the carried value is gone from the program.
-If something still reads the old value, that is copied, once, before the loop. Carried arrays that are variables stay; what they
-are afterwards may look at whatever they began as or any iteration bound them to.
+A carried array that stands for memory (the body stores its result into its own argument) is given the memory of its
+initial value, as an update is: then the body writes to that memory at each iteration, and the carried value is gone
+from the program. If something still reads the old value, that is copied, once, before the loop. Carried arrays that are
+variables stay; what they are afterwards may look at whatever they began as or any iteration bound them to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Claiming: every operation goes to the first executor that takes it, or is opened into what it is made of.
 
-An executor takes an operation whole, or, in its turn, because it runs every part of it: the order of the list is what decides, not
-how much an executor takes at once. Checkers and execution transforms are an extension's code; a number that they ask for is
-known to them, and the program then holds for this value only.
+An executor takes an operation whole, or, in its turn, because it runs every part of it: the order of the list is what
+decides, not how much an executor takes at once. Checkers and execution transforms are an extension's code; a number
+that they ask for is known to them, and the program then holds for this value only.
 """
 
 from __future__ import annotations

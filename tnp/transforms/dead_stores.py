@@ -1,7 +1,7 @@
 """Stores to arguments (``copy_``), which tracing puts before whatever may raise: leaving out those that nobody can see.
 
-While it is decided what can raise, reads of a stored value are *forwarded*: they read what was stored. Afterwards they read the
-argument again, whose memory the value then has.
+While it is decided what can raise, reads of a stored value are *forwarded*: they read what was stored. Afterwards they
+read the argument again, whose memory the value then has.
 """
 
 from __future__ import annotations

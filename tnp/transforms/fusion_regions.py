@@ -1,10 +1,11 @@
 """Which fusable operations go together.
 
-Operations join a region if no path leads from the region through an operation outside it back in; so a region can run as
-one step. Effects keep their order among each other and with what may raise.
+Operations join a region if no path leads from the region through an operation outside it back in; so a region can run
+as one step. Effects keep their order among each other and with what may raise.
 
-What is computed of arguments alone could stand in any region. It waits for the first operation that reads it and goes to the region of
-that one: in the region that happens to be the last one so far it would be written to memory, to be read again.
+What is computed of arguments alone could stand in any region. It waits for the first operation that reads it and goes
+to the region of that one: in the region that happens to be the last one so far it would be written to memory, to be
+read again.
 """
 
 from __future__ import annotations

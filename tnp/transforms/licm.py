@@ -1,8 +1,9 @@
 """Loop-invariant code motion: what a loop computes anew in each iteration, always the same, is computed once before it.
 
-Only what has no effect and cannot raise moves. Arithmetic on numbers moves out of every loop. Of arrays, reductions and products
-move, with what they need, and out of loops that surely have an iteration: elsewhere they might be computed for nothing, and warn. An elementwise
-operation stays where it is, unless one of those needs it: in the loop it is fused with what reads it, and outside it would cost memory.
+Only what has no effect and cannot raise moves. Arithmetic on numbers moves out of every loop. Of arrays, reductions and
+products move, with what they need, and out of loops that surely have an iteration: elsewhere they might be computed for
+nothing, and warn. An elementwise operation stays where it is, unless one of those needs it: in the loop it is fused
+with what reads it, and outside it would cost memory.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Masked values: ``x[m] = f(y[m])``, ``x[m] += c`` and ``x[m].sum()`` without picking elements out.
 
-An array that a mask selects has a length known only at run time, and gathering it costs more than most of what is done with it.
-As long as it is only computed with element by element, together with others of the same mask, it need not be gathered: the
-computation may run on all elements, if what comes out in the others' place is never seen. That is so where the result is stored
-under the mask (a ``where``), or reduced (with the neutral element elsewhere). Where a masked value is needed as it is, it
-stays gathered, and so does what it is computed from.
+An array that a mask selects has a length known only at run time, and gathering it costs more than most of what is done
+with it. As long as it is only computed with element by element, together with others of the same mask, it need not be
+gathered: the computation may run on all elements, if what comes out in the others' place is never seen. That is so
+where the result is stored under the mask (a ``where``), or reduced (with the neutral element elsewhere). Where a masked
+value is needed as it is, it stays gathered, and so does what it is computed from.
 
-Elements that the mask leaves out are computed with too: that raises no error, but NumPy would warn of what they overflow to.
-So this pass works for operations that a fusing executor takes, whose code does not warn.
+Elements that the mask leaves out are computed with too: that raises no error, but NumPy would warn of what they
+overflow to. So this pass works for operations that a fusing executor takes, whose code does not warn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes back.
+"""A program and its gradient, as two programs: one that computes the results and what has to be kept, one that goes
+back.
 
-The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside its
-results, the values that the second part starts from: those *saved for backward*. What is not saved the second part computes again.
+The *joint* program is the program followed by the walk backwards through it. Cut in two, its first part returns, beside
+its results, the values that the second part starts from: those *saved for backward*. What is not saved the second part
+computes again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The order of a backward program: what is computed again, and gradients of weights, late.
 
-What a backward program computes again it needs at one place or two. Computed at its begin, all of it would have memory until then, as
-if it had been saved; so each such statement comes before the first one that reads it. There it can be part of the region that the
-cotangents go through anyway. For that a product which only makes a result (a weight's gradient) waits for the next product on the
-way back: what both it and the cotangents read is then computed in the region before, with these.
+What a backward program computes again it needs at one place or two. Computed at its begin, all of it would have memory
+until then, as if it had been saved; so each such statement comes before the first one that reads it. There it can be
+part of the region that the cotangents go through anyway. For that a product which only makes a result (a weight's
+gradient) waits for the next product on the way back: what both it and the cotangents read is then computed in the
+region before, with these.
 """
 
 from __future__ import annotations

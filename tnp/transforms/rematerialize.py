@@ -1,10 +1,11 @@
 """What to save of a program for the backward: as little memory as will do, by a minimum cut.
 
-Cheap values (elementwise operations, views), and those of functions that are checkpointed, can be computed again from others, the rest
-(products, convolutions, reductions, draws, calls of libraries) cannot. Every value is an edge with its size in bytes for a capacity; what must be there, arguments and what is
-not computed again, hangs on the source, what the backward reads on the sink. The values whose edges a minimum cut severs are saved
-(Chen et al., Training deep nets with sublinear memory cost, 2016, by cuts as in PyTorch's AOTAutograd). Of several minimum cuts the one
-nearest to the sink is taken, which computes least again.
+Cheap values (elementwise operations, views), and those of functions that are checkpointed, can be computed again from
+others, the rest (products, convolutions, reductions, draws, calls of libraries) cannot. Every value is an edge with its
+size in bytes for a capacity; what must be there, arguments and what is not computed again, hangs on the source, what
+the backward reads on the sink. The values whose edges a minimum cut severs are saved (Chen et al., Training deep nets
+with sublinear memory cost, 2016, by cuts as in PyTorch's AOTAutograd). Of several minimum cuts the one nearest to the
+sink is taken, which computes least again.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Iterations of a loop that read the same large arrays, several at a time (*unroll and jam*).
 
-``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each iteration, from memory if they do not fit
-the caches. Eight iterations written out behind each other are one region, whose reductions share a loop: each element is read once in
-eight iterations.
+``for i in range(n): out[i] = data[(i <= r) & (r < i + 1)].mean()`` reads all of ``r`` and ``data`` in each iteration,
+from memory if they do not fit the caches. Eight iterations written out behind each other are one region, whose
+reductions share a loop: each element is read once in eight iterations.
 
-Only loops that stay Python loops around kernels are worth it: those with reductions of so many elements. What is computed on the way must be cheap, or it
-is not memory that the loop waits for, and must go nowhere but into reductions, or there would be eight of it at once. What is carried
-(``out``) may depend on the reductions, and not the other way round.
+Only loops that stay Python loops around kernels are worth it: those with reductions of so many elements. What is
+computed on the way must be cheap, or it is not memory that the loop waits for, and must go nowhere but into reductions,
+or there would be eight of it at once. What is carried (``out``) may depend on the reductions, and not the other way
+round.
 """
 
 from __future__ import annotations

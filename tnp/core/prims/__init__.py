@@ -1,8 +1,8 @@
 """The primitive operations: what executors must run and what transforms have rules for.
 
 By family: :mod:`elementwise` (from the table), :mod:`shape`, :mod:`reduction`, :mod:`indexing`, :mod:`linalg`,
-:mod:`fft`, :mod:`nn`, :mod:`random`, :mod:`program`, :mod:`control_flow`. A prim neither broadcasts nor promotes: its arguments already
-agree. :data:`registry` has them all by name.
+:mod:`fft`, :mod:`nn`, :mod:`random`, :mod:`program`, :mod:`control_flow`. A prim neither broadcasts nor promotes: its
+arguments already agree. :data:`registry` has them all by name.
 """
 
 import importlib

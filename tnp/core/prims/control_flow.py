@@ -1,15 +1,15 @@
 """Control flow prims: loops and branches, whose bodies are programs inside the program.
 
-They carry values explicitly: ``inits`` are what the carried values are before, and the body's arguments both what they are
-inside and, as the operation's outputs, what they are afterwards. They print as Python's own statements, and run as those: no
-executor has to claim them.
+They carry values explicitly: ``inits`` are what the carried values are before, and the body's arguments both what they
+are inside and, as the operation's outputs, what they are afterwards. They print as Python's own statements, and run as
+those: no executor has to claim them.
 
-A dimension of a carried array is an ``int``, the same in each iteration, or a size of its own, which may be another in each iteration (its
-value is that of the array: ``prims.size``), up to its bound.
+A dimension of a carried array is an ``int``, the same in each iteration, or a size of its own, which may be another in
+each iteration (its value is that of the array: ``prims.size``), up to its bound.
 
 A carried array stands for memory if the body ends by storing its result there (``copy_`` to the body's argument): then
-in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each iteration
-binds to another array, and which nothing may write to.
+in-place reuse lets the body write to the very memory of the initial value. Otherwise it is a variable, which each
+iteration binds to another array, and which nothing may write to.
 """
 
 from __future__ import annotations

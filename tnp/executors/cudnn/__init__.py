@@ -1,7 +1,7 @@
 """The cudnn executor: attention and layer norm by cuDNN's graphs, with their own gradients, on CUDA tensors.
 
-The package is ``nvidia-cudnn-frontend``, imported as ``cudnn``. What it has no kernel for is refused with its reason, which
-``tnp.explain`` shows, and run by others.
+The package is ``nvidia-cudnn-frontend``, imported as ``cudnn``. What it has no kernel for is refused with its reason,
+which ``tnp.explain`` shows, and run by others.
 """
 
 from __future__ import annotations

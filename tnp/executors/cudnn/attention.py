@@ -1,4 +1,6 @@
-"""Attention by cuDNN: ``F.scaled_dot_product_attention`` in half precision, forwards and backwards, as one kernel each."""
+"""Attention by cuDNN: ``F.scaled_dot_product_attention`` in half precision, forwards and backwards, as one kernel
+each.
+"""
 
 from __future__ import annotations
 

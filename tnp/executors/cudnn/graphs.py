@@ -1,6 +1,7 @@
 """cuDNN's graphs: built once for each kind of operation and layout, executed on torch's tensors and stream.
 
-The frontend is imported when it is first asked for. One handle a device; a graph belongs to the handle it was built with.
+The frontend is imported when it is first asked for. One handle a device; a graph belongs to the handle it was built
+with.
 """
 
 from __future__ import annotations

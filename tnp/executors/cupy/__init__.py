@@ -1,11 +1,11 @@
 """The cupy executor: NumPy programs on the GPU, a prim a call of CuPy.
 
-``tnp.jit(f, executors=["cupy"])`` takes and gives ndarrays: what the program reads is copied to the current CUDA device once, what it
-returns, or writes to the caller's arrays, is copied back once (:mod:`tnp.transforms.bridge` puts the copies). What CuPy cannot do stands in
-:data:`REFUSALS`; the numpy executor does it, on the host, between two copies.
+``tnp.jit(f, executors=["cupy"])`` takes and gives ndarrays: what the program reads is copied to the current CUDA device
+once, what it returns, or writes to the caller's arrays, is copied back once (:mod:`tnp.transforms.bridge` puts the
+copies). What CuPy cannot do stands in :data:`REFUSALS`; the numpy executor does it, on the host, between two copies.
 
-Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several of one shape, and reductions
-of what they compute, are kernels of :mod:`fusing`.
+Elementwise prims are the CuPy function of the name that NumPy's has in the table; others are of :mod:`kernels`. Several
+of one shape, and reductions of what they compute, are kernels of :mod:`fusing`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Regions of the cupy executor as CuPy's own kernels: what is elementwise one ``ElementwiseKernel``, what is reduced a ``ReductionKernel`` each.
+"""Regions of the cupy executor as CuPy's own kernels: what is elementwise one ``ElementwiseKernel``, what is reduced a
+``ReductionKernel`` each.
 
-A region's operations run through one shape. Views have no kernel: a view of what is computed is what is computed of views, so each argument of
-a kernel is an input, looked at by CuPy through the views on the way. A reduction's elements are a function of the kernel's own, in the text that
-stands before it.
+A region's operations run through one shape. Views have no kernel: a view of what is computed is what is computed of
+views, so each argument of a kernel is an input, looked at by CuPy through the views on the way. A reduction's elements
+are a function of the kernel's own, in the text that stands before it.
 """
 
 from __future__ import annotations

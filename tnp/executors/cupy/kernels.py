@@ -1,6 +1,7 @@
 """Prims that are more than one call of CuPy, or on which CuPy's answer is not the prim's, as functions on CuPy arrays.
 
-CuPy wraps indices that are out of bounds; here they are looked at first, which waits for the device, and raise as NumPy's do.
+CuPy wraps indices that are out of bounds; here they are looked at first, which waits for the device, and raise as
+NumPy's do.
 """
 
 from __future__ import annotations

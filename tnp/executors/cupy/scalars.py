@@ -1,7 +1,8 @@
 """How each elementwise prim is written in C++, for CuPy's kernels and for a compiler of the host alike.
 
-A row is the prim's name, the kinds of dtype for which the spelling holds, and the text, with ``{a}``, ``{b}`` for the operands, ``{T}`` for their
-type and ``{last}`` for its highest bit. What no row covers is left to other executors, as are half precision and complex numbers.
+A row is the prim's name, the kinds of dtype for which the spelling holds, and the text, with ``{a}``, ``{b}`` for the
+operands, ``{T}`` for their type and ``{last}`` for its highest bit. What no row covers is left to other executors, as
+are half precision and complex numbers.
 """
 
 from __future__ import annotations

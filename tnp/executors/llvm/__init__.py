@@ -4,9 +4,9 @@ A region goes through four steps, a module each: :mod:`graph` (what each array i
 has memory, and which loops are shared), :mod:`emit` (LLVM IR, with :mod:`scalars` for the elements), and :mod:`engine`
 (machine code, or the same from the disk cache). :mod:`launcher` calls the result without Python in between.
 
-Code is compiled for the strides that arrays have: at the first call, and again for others. Arguments that native code does
-not take (misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) make the call run
-the region's operations one by one, as the executors behind this one do.
+Code is compiled for the strides that arrays have: at the first call, and again for others. Arguments that native code
+does not take (misaligned arrays, integers beyond 64 bits, more kinds of strides than :data:`SPECIALISATIONS`) make the
+call run the region's operations one by one, as the executors behind this one do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a region comes to, as text: two regions of the same text are compiled to the same code.
 
-From the operations themselves, so that code which is on the disk is found before any of the work of planning loops and writing IR.
-The text has all that the code depends on: operations, their constants, shapes, dtypes, the arguments' strides, and whatever
-of this process decides what is written. Names of values do not count.
+From the operations themselves, so that code which is on the disk is found before any of the work of planning loops and
+writing IR. The text has all that the code depends on: operations, their constants, shapes, dtypes, the arguments'
+strides, and whatever of this process decides what is written. Names of values do not count.
 """
 
 from __future__ import annotations

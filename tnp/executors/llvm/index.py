@@ -1,8 +1,8 @@
 """Index arithmetic: where an element is read, as an expression in loop variables.
 
 An :class:`Index` is an integer constant plus multiples of *atoms*: loop variables, elements of arrays of indices, and
-quotients and remainders of other indices, which reshapes leave behind where they cannot be simplified away. All values are non-negative where they are
-divided, so quotients round down either way.
+quotients and remainders of other indices, which reshapes leave behind where they cannot be simplified away. All values
+are non-negative where they are divided, so quotients round down either way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What becomes of prims that write to parts of arrays, and of those whose positions are values of the program.
 
-An element of an array of indices is an atom of index arithmetic, a :class:`~tnp.executors.llvm.index.Lookup`, so gathers are
-views like any other, and scatters are updates of such views. Indices that are known now (``np.arange(n)``, the 0 of
-``x[i, 0]``) are no lookups: positions that they give are plain ones, which never meet.
+An element of an array of indices is an atom of index arithmetic, a :class:`~tnp.executors.llvm.index.Lookup`, so
+gathers are views like any other, and scatters are updates of such views. Indices that are known now (``np.arange(n)``,
+the 0 of ``x[i, 0]``) are no lookups: positions that they give are plain ones, which never meet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How arrays lie in memory: NumPy's rules for the strides of results, applied to the values of a region.
 
-What an operation makes lies in memory as its operands do (``x.T + 1`` is Fortran-ordered if ``x`` is C-ordered), and programs
-can tell: whether a reshape is a view depends on it. So outputs get the layout that NumPy gives them, and loops go
-through memory in its order.
+What an operation makes lies in memory as its operands do (``x.T + 1`` is Fortran-ordered if ``x`` is C-ordered), and
+programs can tell: whether a reshape is a view depends on it. So outputs get the layout that NumPy gives them, and loops
+go through memory in its order.
 """
 
 from __future__ import annotations

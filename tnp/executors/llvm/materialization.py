@@ -1,8 +1,8 @@
 """What is stored, and in whose memory.
 
-Outputs, reductions and updates are stored; so is a value that would otherwise be computed again so often that memory traffic
-is cheaper, or that reads memory which is written before the value is used. Everything else is computed where it is needed
-and never has memory.
+Outputs, reductions and updates are stored; so is a value that would otherwise be computed again so often that memory
+traffic is cheaper, or that reads memory which is written before the value is used. Everything else is computed where it
+is needed and never has memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Products of a matrix and a vector, as sums of products.
 
-A product of two matrices does so much with each element that a library's blocks and registers decide how long it takes. That of a matrix
-and a vector reads each element once: a large matrix comes from memory at memory's speed, whoever asks for it. As nodes of the graph,
-such products cost what else reads the matrix (``A + np.outer(u, v)``, ``alpha * A``, a second product) no passes of its own. One that is
-all of a region is left to the library.
+A product of two matrices does so much with each element that a library's blocks and registers decide how long it takes.
+That of a matrix and a vector reads each element once: a large matrix comes from memory at memory's speed, whoever asks
+for it. As nodes of the graph, such products cost what else reads the matrix (``A + np.outer(u, v)``, ``alpha * A``, a
+second product) no passes of its own. One that is all of a region is left to the library.
 """
 
 from __future__ import annotations

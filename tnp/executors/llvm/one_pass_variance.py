@@ -1,15 +1,16 @@
 """Sums of squared distances to a mean, in the pass over memory that finds the mean.
 
-A variance is a sum, and a sum of squares that starts from its result: two passes over an array that no cache holds. But the squares of
-a block of rows can be summed around any number that is near its mean, such as the mean of the block itself, while the block is in the
-cache. Of ``n`` elements with the sums ``e`` of ``x - c`` and ``q`` of ``(x - c)²``, and ``d = c - m``,
+A variance is a sum, and a sum of squares that starts from its result: two passes over an array that no cache holds. But
+the squares of a block of rows can be summed around any number that is near its mean, such as the mean of the block
+itself, while the block is in the cache. Of ``n`` elements with the sums ``e`` of ``x - c`` and ``q`` of ``(x - c)²``,
+and ``d = c - m``,
 
     sum((x - m)²) = q + (2 e + n d) d
 
-for any ``m``: exactly, and without cancellation where ``e`` is no more than the rounding of ``c``. So results are those of the two
-passes, up to roundings, where one with sums of ``x`` and ``x²`` loses all digits of a variance much smaller than the mean's square. (In the form
-for two blocks it is T. F. Chan, G. H. Golub and R. J. LeVeque's, "Updating formulae and a pairwise algorithm for computing sample
-variances", 1979.)
+for any ``m``: exactly, and without cancellation where ``e`` is no more than the rounding of ``c``. So results are those
+of the two passes, up to roundings, where one with sums of ``x`` and ``x²`` loses all digits of a variance much smaller
+than the mean's square. (In the form for two blocks it is T. F. Chan, G. H. Golub and R. J. LeVeque's, "Updating
+formulae and a pairwise algorithm for computing sample variances", 1979.)
 """
 
 from __future__ import annotations

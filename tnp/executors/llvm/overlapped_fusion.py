@@ -1,8 +1,9 @@
 """Stages of stencils that follow each other row by row, so that what is between them stays in the cache.
 
-``lap = f(field)`` followed by ``out[:] = g(lap)``, where ``g`` reads ``lap`` in a few neighbouring rows, are two nests: the rows of
-``lap`` go to memory and come back. Instead one loop over the rows of ``out`` can compute, before each, the one row of
-``lap`` that is needed in addition to those of the row before. Then a *window* of so many rows is all the memory that ``lap`` has.
+``lap = f(field)`` followed by ``out[:] = g(lap)``, where ``g`` reads ``lap`` in a few neighbouring rows, are two nests:
+the rows of ``lap`` go to memory and come back. Instead one loop over the rows of ``out`` can compute, before each, the
+one row of ``lap`` that is needed in addition to those of the row before. Then a *window* of so many rows is all the
+memory that ``lap`` has.
 
 Threads start with a full window of their own: the rows at their borders are computed twice, to the same values.
 """

@@ -1,9 +1,10 @@
 """Products of matrices that what follows them is computed with, panel by panel.
 
-``np.maximum(a @ b + bias, 0)`` as a call of a library and a loop writes the product to memory and reads it again, and the library's
-threads, which are not ours, wait for their next product by spinning on the cores that the loop is to run on. So a product whose inner
-length is small, which costs little more than the memory it goes through, is a node of the graph: rows of the result are made by panels,
-and what follows goes through a panel while it is in the cache (:mod:`~tnp.executors.llvm.emit.panels`).
+``np.maximum(a @ b + bias, 0)`` as a call of a library and a loop writes the product to memory and reads it again, and
+the library's threads, which are not ours, wait for their next product by spinning on the cores that the loop is to run
+on. So a product whose inner length is small, which costs little more than the memory it goes through, is a node of the
+graph: rows of the result are made by panels, and what follows goes through a panel while it is in the cache
+(:mod:`~tnp.executors.llvm.emit.panels`).
 
 Longer sums are left to a library, which cuts them into pieces for the caches; what follows costs little beside them.
 """

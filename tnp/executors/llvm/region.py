@@ -1,4 +1,6 @@
-"""Regions as callables: what is compiled for which kinds of arguments, and what runs when native code does not take them."""
+"""Regions as callables: what is compiled for which kinds of arguments, and what runs when native code does not take
+them.
+"""
 
 from __future__ import annotations
 

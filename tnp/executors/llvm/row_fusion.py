@@ -1,11 +1,13 @@
 """Nests that go through the rows of one array in one sweep, though some of them sum the rows.
 
-``A @ x`` sums along the rows of ``A``, ``y @ A`` adds its rows up; ``(A @ x) @ A`` adds up each row times the sum along it. As nests of
-their own, both read all of ``A``. But what an iteration over the rows needs of the matrix is its one row, which the first of them brings
-into the cache. So one loop over the rows runs them all, one after the other in each row.
+``A @ x`` sums along the rows of ``A``, ``y @ A`` adds its rows up; ``(A @ x) @ A`` adds up each row times the sum along
+it. As nests of their own, both read all of ``A``. But what an iteration over the rows needs of the matrix is its one
+row, which the first of them brings into the cache. So one loop over the rows runs them all, one after the other in each
+row.
 
-A loop that adds up rows carries its sums from row to row, and cannot be shared among threads as it is. So the rows are cut in blocks,
-of which each has sums of its own, combined pairwise when all blocks are through. The blocks do not depend on the number of threads.
+A loop that adds up rows carries its sums from row to row, and cannot be shared among threads as it is. So the rows are
+cut in blocks, of which each has sums of its own, combined pairwise when all blocks are through. The blocks do not
+depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""In which order a scatter goes through its elements: where several go to one place, the last one wins, or sums are rounded.
+"""In which order a scatter goes through its elements: where several go to one place, the last one wins, or sums are
+rounded.
 
-NumPy documents the order of the value's elements, and keeps to it when it adds (``np.add.at``), when whole rows are written
-(``x[i] = v`` of two dimensions), and for a line of indices to a 1-d array. Otherwise (``x[i, j] = v``) its iterator
-goes through indices and values as they lie in memory, from the end of what lies backwards in all of them; so do we.
+NumPy documents the order of the value's elements, and keeps to it when it adds (``np.add.at``), when whole rows are
+written (``x[i] = v`` of two dimensions), and for a line of indices to a 1-d array. Otherwise (``x[i, j] = v``) its
+iterator goes through indices and values as they lie in memory, from the end of what lies backwards in all of them; so
+do we.
 """
 
 from __future__ import annotations

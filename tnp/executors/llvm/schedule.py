@@ -1,11 +1,11 @@
 """From a graph of values to loop nests: which loops are shared, and what memory lives for one iteration only.
 
 1. **What is stored** (:mod:`storage`) and the **statements** that compute it (:mod:`statements`).
-2. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows (:func:`_shared_depth`),
-   and if they share all of them, their bodies: then a value goes from one to the next in a register. Nests that read each
-   other's neighbouring rows may follow each other row by row (:mod:`sliding`, :mod:`following`), and such that read the same
-   rows go through them in one sweep (:mod:`sweeping`).
-3. **Memory.** A value that only its own nest reads has memory for one iteration of the shared loops.
+2. **Nests.** Statements share their outer loops as deep as the order of reads and writes allows
+(:func:`_shared_depth`), and if they share all of them, their bodies: then a value goes from one to the next in a
+register. Nests that read each other's neighbouring rows may follow each other row by row (:mod:`sliding`,
+:mod:`following`), and such that read the same rows go through them in one sweep (:mod:`sweeping`). 3. **Memory.** A
+value that only its own nest reads has memory for one iteration of the shared loops.
 """
 
 from __future__ import annotations

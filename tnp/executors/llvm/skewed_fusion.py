@@ -1,12 +1,13 @@
-"""Nests that follow each other through the same memory, a few rows behind, so that rows are used while they are in the cache.
+"""Nests that follow each other through the same memory, a few rows behind, so that rows are used while they are in the
+cache.
 
-``b[1:-1] = f(a)`` followed by ``a[1:-1] = f(b)`` are two nests that both go through all of ``a`` and ``b``. The second one
-may compute a row as soon as the first is done with the rows that both touch: with those that the second reads, and with
-those that read what the second overwrites. So one loop runs both, the second nest some rows behind the first.
+``b[1:-1] = f(a)`` followed by ``a[1:-1] = f(b)`` are two nests that both go through all of ``a`` and ``b``. The second
+one may compute a row as soon as the first is done with the rows that both touch: with those that the second reads, and
+with those that read what the second overwrites. So one loop runs both, the second nest some rows behind the first.
 
 Each thread does so in a range of rows of its own. At the borders of a range the second nest would meet rows of another
-thread's, which may not be done. Those few rows are left, and made when all threads are through. No row is computed twice, so
-nests that write to their own arguments can follow each other, where :mod:`sliding` cannot put them together.
+thread's, which may not be done. Those few rows are left, and made when all threads are through. No row is computed
+twice, so nests that write to their own arguments can follow each other, where :mod:`sliding` cannot put them together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Magnitudes that are only compared with numbers are compared by their squares: ``abs(z) <= 2`` takes no root.
 
-The root of a sum of squares, as :func:`~tnp.executors.llvm.scalars.elementary.powers.hypot` iterations it, is monotonous in the
-sum. So it is at most ``c`` exactly where the sum is at most the largest number whose rounded root is.
+The root of a sum of squares, as :func:`~tnp.executors.llvm.scalars.elementary.powers.hypot` iterations it, is
+monotonous in the sum. So it is at most ``c`` exactly where the sum is at most the largest number whose rounded root is.
 """
 
 from __future__ import annotations

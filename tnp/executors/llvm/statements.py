@@ -1,8 +1,8 @@
 """Statements, and the nests of loops that they stand in.
 
-Each stored value is a *statement*: a loop over its domain, the dimensions of the elements that it goes through, those that a
-reduction runs over included. Dimensions of length 1 are no loops. Loop variables are shared between statements by level and
-length, so positions can be compared as they are.
+Each stored value is a *statement*: a loop over its domain, the dimensions of the elements that it goes through, those
+that a reduction runs over included. Dimensions of length 1 are no loops. Loop variables are shared between statements
+by level and length, so positions can be compared as they are.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Mathematical functions as calls that LLVM's loop vectoriser can turn into calls of vectors of them.
 
-glibc's libmvec has vector variants of libm's functions, of at most 4 ulp error: six functions before glibc 2.35, most of
-libm since. A scalar function is declared with the attribute ``vector-function-abi-variant``, which names the variants that this
-machine's libmvec has; LLVM's own switch for vector libraries does not reach its pass manager through llvmlite. What
-libmvec lacks, and all on other systems, is a call of libm for each element; :mod:`~tnp.executors.llvm.scalars.elementary` decides
-where functions of our own take the place of either.
+glibc's libmvec has vector variants of libm's functions, of at most 4 ulp error: six functions before glibc 2.35, most
+of libm since. A scalar function is declared with the attribute ``vector-function-abi-variant``, which names the
+variants that this machine's libmvec has; LLVM's own switch for vector libraries does not reach its pass manager through
+llvmlite. What libmvec lacks, and all on other systems, is a call of libm for each element;
+:mod:`~tnp.executors.llvm.scalars.elementary` decides where functions of our own take the place of either.
 
-The variants have no masked forms: a call under a condition is not vectorised, so conditions are selects between results.
+The variants have no masked forms: a call under a condition is not vectorised, so conditions are selects between
+results.
 
-``exp2`` and ``pow`` go by names of glibc that LLVM does not know: it would make ``ldexp`` of ``exp2(n)`` and ``exp2`` of
-``pow(2, x)``, which are then computed one element at a time.
+``exp2`` and ``pow`` go by names of glibc that LLVM does not know: it would make ``ldexp`` of ``exp2(n)`` and ``exp2``
+of ``pow(2, x)``, which are then computed one element at a time.
 """
 
 from __future__ import annotations

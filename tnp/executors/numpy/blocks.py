@@ -5,8 +5,9 @@ operations on arrays of one shape becomes a Python function that takes a block o
 has NumPy's own ufuncs compute the results of that block, the temporaries into small buffers that are used again for the
 next one: numexpr's idea, with NumPy's arithmetic, so the results are the same to the bit.
 
-Arrays in C order are taken as flat ones; others are cut along their first axis, if their axes stand in C order in memory
-and rows are short. What is neither, and calls under an ``np.errstate`` that stops at errors, run the operations one by one.
+Arrays in C order are taken as flat ones; others are cut along their first axis, if their axes stand in C order in
+memory and rows are short. What is neither, and calls under an ``np.errstate`` that stops at errors, run the operations
+one by one.
 
 Floating-point errors are reported once an operation, as NumPy does, not once a block: while blocks are computed, NumPy
 calls :meth:`_Errors.record`, and the warnings are given at the end, in the order of the operations.

@@ -1,7 +1,8 @@
-"""NumPy's functions that pass over NaN, without what they warn of: a program gives those warnings itself, from the user's line, on any
-executor (:mod:`tnp.lang.numpy.data_warnings`).
+"""NumPy's functions that pass over NaN, without what they warn of: a program gives those warnings itself, from the
+user's line, on any executor (:mod:`tnp.lang.numpy.data_warnings`).
 
-They are a second copy of NumPy's module in which ``warnings.warn`` does nothing: filters of warnings are the whole process's.
+They are a second copy of NumPy's module in which ``warnings.warn`` does nothing: filters of warnings are the whole
+process's.
 """
 
 import importlib.util

@@ -1,11 +1,12 @@
 """The nvfuser executor: regions of a program as definitions of nvFuser, NVIDIA's compiler of fused operations for CUDA.
 
-:mod:`library` knows the installed version, :mod:`writer` writes a region's prims as the calls that define it (:mod:`elementwise` and
-:mod:`arrays` say which), :mod:`launch` gives definitions to nvFuser and runs them. Only the last two need the package: what is written
-is text, which ``tnp.explain`` prints.
+:mod:`library` knows the installed version, :mod:`writer` writes a region's prims as the calls that define it
+(:mod:`elementwise` and :mod:`arrays` say which), :mod:`launch` gives definitions to nvFuser and runs them. Only the
+last two need the package: what is written is text, which ``tnp.explain`` prints.
 
-``nvfuser`` takes tensors; ``nvfuser[cupy]`` takes CuPy arrays, which the programs of ``device="cuda"`` have. Updates, lookups, flips, sorts and
-positions of extremes are left to other executors, as are integers of 8 and 16 bits and complex numbers.
+``nvfuser`` takes tensors; ``nvfuser[cupy]`` takes CuPy arrays, which the programs of ``device="cuda"`` have. Updates,
+lookups, flips, sorts and positions of extremes are left to other executors, as are integers of 8 and 16 bits and
+complex numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Prims of whole arrays in nvFuser's operations: shapes, arrays of nothing, reductions, scans, products, random numbers."""
+"""Prims of whole arrays in nvFuser's operations: shapes, arrays of nothing, reductions, scans, products, random
+numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Elementwise prims in nvFuser's operations: its own of that meaning, or a composition where its own would not do what the prim says.
+"""Elementwise prims in nvFuser's operations: its own of that meaning, or a composition where its own would not do what
+the prim says.
 
-Where nvFuser's documentation is silent (NaN in a maximum, division of integers by zero, shifts by too much), the composition says what is meant.
+Where nvFuser's documentation is silent (NaN in a maximum, division of integers by zero, shifts by too much), the
+composition says what is meant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Regions as callables: nvFuser's definitions, made for the layouts of a call's arrays, and executed.
 
-A definition holds the order and contiguity of its arrays' strides, so a region has one for each such layout. Definitions are known by
-their text: regions of the same text (the blocks of a model) share one, and with it what nvFuser compiled.
+A definition holds the order and contiguity of its arrays' strides, so a region has one for each such layout.
+Definitions are known by their text: regions of the same text (the blocks of a model) share one, and with it what
+nvFuser compiled.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The nvFuser that is installed: its version, and which operations and dtypes that version has.
 
-nvFuser comes as two modules. The older one, ``nvfuser``, is not used here; ``nvfuser_direct`` is, a thin map of its C++ functions, from
-version 0.2.34 on. It is imported when it is first asked for; a package that cannot be imported, or is too old, turns the executor off
-and says why.
+nvFuser comes as two modules. The older one, ``nvfuser``, is not used here; ``nvfuser_direct`` is, a thin map of its C++
+functions, from version 0.2.34 on. It is imported when it is first asked for; a package that cannot be imported, or is
+too old, turns the executor off and says why.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Definitions as text: a region's prims as the calls that define it to nvFuser.
 
-nvFuser promotes dtypes by rules of its own. Nothing here relies on them: operands have one dtype, numbers are converted before they are
-used, and half precision is computed in float32 and rounded after each operation, as eager does.
+nvFuser promotes dtypes by rules of its own. Nothing here relies on them: operands have one dtype, numbers are converted
+before they are used, and half precision is computed in float32 and rounded after each operation, as eager does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The onednn executor: convolutions of a program without gradients, with weights that stay packed and channels that lie last.
+"""The onednn executor: convolutions of a program without gradients, with weights that stay packed and channels that lie
+last.
 
-It replaces groups of operations (:mod:`tnp.executors.onednn.chains`) before others are asked for single ones. The kernels are those that
-torch's own wheel brings along, called past the reorders that its functions make (:mod:`tnp.executors.onednn.convolutions`).
+It replaces groups of operations (:mod:`tnp.executors.onednn.chains`) before others are asked for single ones. The
+kernels are those that torch's own wheel brings along, called past the reorders that its functions make
+(:mod:`tnp.executors.onednn.convolutions`).
 """
 
 from __future__ import annotations

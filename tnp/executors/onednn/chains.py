@@ -1,8 +1,9 @@
 """Which operations of a program one call of oneDNN computes, and which of these calls hand on what lies channels last.
 
-A *unit* is a convolution with what comes behind it and is read nowhere else: a batch normalisation by running statistics, the sum with a
-residual, ``relu``; or a ``max_pool2d``. Units that read each other's results are a *chain*: inside of it values lie channels last. What comes in is
-put into that order once, what is read outside is copied to C's order, since the rest of the program relies on it.
+A *unit* is a convolution with what comes behind it and is read nowhere else: a batch normalisation by running
+statistics, the sum with a residual, ``relu``; or a ``max_pool2d``. Units that read each other's results are a *chain*:
+inside of it values lie channels last. What comes in is put into that order once, what is read outside is copied to C's
+order, since the rest of the program relies on it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Convolutions by oneDNN's kernels, with weights kept as these lay them out.
 
-A plain convolution of torch's on the CPU is three reorders around one kernel: of the input, of the weight, and of the result, at each
-call. Here the weight is reordered once. Channels that lie last (``channels_last``) are an order that the kernels take as it is, and a batch
-normalisation by running statistics, a residual and ``relu`` are done on what is in the registers.
+A plain convolution of torch's on the CPU is three reorders around one kernel: of the input, of the weight, and of the
+result, at each call. Here the weight is reordered once. Channels that lie last (``channels_last``) are an order that
+the kernels take as it is, and a batch normalisation by running statistics, a residual and ``relu`` are done on what is
+in the registers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Fingerprints of memory: whether tensors hold what they held when something was made of them.
 
-What a packed weight is made of may change at any time: by an optimizer's step, which counts up a tensor's version, but also through
-``.data``, through an ndarray that shares its memory, or by another process, which nothing counts. So what is in the memory is looked at.
-A fingerprint is a sum of 64 bits over all words, each mixed with its position (the finaliser of SplitMix64, Steele et al. 2014), so that two
-contents have the same one with a probability of 2⁻⁶⁴. It is read as fast as memory is: 47 MB of weights take 2 to 4 ms on two cores.
+What a packed weight is made of may change at any time: by an optimizer's step, which counts up a tensor's version, but
+also through ``.data``, through an ndarray that shares its memory, or by another process, which nothing counts. So what
+is in the memory is looked at. A fingerprint is a sum of 64 bits over all words, each mixed with its position (the
+finaliser of SplitMix64, Steele et al. 2014), so that two contents have the same one with a probability of 2⁻⁶⁴. It is
+read as fast as memory is: 47 MB of weights take 2 to 4 ms on two cores.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What executors of attention kernels have in common: the arguments of ``F.scaled_dot_product_attention``, and what kernels refuse."""
+"""What executors of attention kernels have in common: the arguments of ``F.scaled_dot_product_attention``, and what
+kernels refuse.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a fusing executor says of a kernel that does not compile: where its source is, once; the region then runs operation by operation."""
+"""What a fusing executor says of a kernel that does not compile: where its source is, once; the region then runs
+operation by operation.
+"""
 
 from __future__ import annotations
 

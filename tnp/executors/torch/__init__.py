@@ -4,8 +4,8 @@ Elementwise prims run as torch's function of their row of the table, or as one o
 not the prim's (:data:`_KERNEL_FOR`). What torch has no loop for stands in :data:`REFUSALS`; the next executor gets it.
 
 Functions of the NumPy language are opened to their prims. Their arrays stay ndarrays to the user:
-:mod:`tnp.transforms.bridge` converts where a value crosses. Writes to them are left to the numpy executor, so that it is
-the caller's memory that is written.
+:mod:`tnp.transforms.bridge` converts where a value crosses. Writes to them are left to the numpy executor, so that it
+is the caller's memory that is written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Linear layers whose bias is added by what comes behind them.
 
-BLAS adds to what is in the result's memory, so torch first copies the bias there, row by row: the result goes through memory once more, and the
-product reads it. A compiled region that reads the result anyway adds the bias for nothing.
+BLAS adds to what is in the result's memory, so torch first copies the bias there, row by row: the result goes through
+memory once more, and the product reads it. A compiled region that reads the result anyway adds the bias for nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The torch_compile executor: regions of prims handed to ``torch.compile``, as an alternative to tnp's own fusing executors.
+"""The torch_compile executor: regions of prims handed to ``torch.compile``, as an alternative to tnp's own fusing
+executors.
 
-A region is written as the calls of torch that the torch executor makes of its prims, one function, which torch's compiler (Inductor, if no
-other backend is asked for) makes kernels of, for the CPU and for CUDA. How those round is its own affair: contractions and reorderings may
-change last bits.
+A region is written as the calls of torch that the torch executor makes of its prims, one function, which torch's
+compiler (Inductor, if no other backend is asked for) makes kernels of, for the CPU and for CUDA. How those round is its
+own affair: contractions and reorderings may change last bits.
 
 ``tnp.jit(f, executors=["torch_compile"])`` asks Inductor; another backend is an executor of another name,
 ``TorchCompileExecutor("traced", backend="aot_eager")``.

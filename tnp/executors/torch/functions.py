@@ -1,8 +1,8 @@
 """Functions of the torch language as calls of torch, and opaque calls.
 
-A function runs as itself, which is what eager does. ``own`` stands behind every program that has tensors: it takes what is
-done with values of the torch language, and leaves those of NumPy's alone. With the option ``prims`` it opens every function down to prims,
-which is how tests run the decompositions.
+A function runs as itself, which is what eager does. ``own`` stands behind every program that has tensors: it takes what
+is done with values of the torch language, and leaves those of NumPy's alone. With the option ``prims`` it opens every
+function down to prims, which is how tests run the decompositions.
 """
 
 from __future__ import annotations

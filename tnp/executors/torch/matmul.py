@@ -1,7 +1,7 @@
 """Large products of matrices: by tnp's own kernel where that is faster than torch's library, and in memory of the pool.
 
-torch asks the system's allocator for every result. There the many sizes of a training step break up the memory of large results, so that
-the next ones need more; the pool that compiled regions use keeps blocks of their sizes.
+torch asks the system's allocator for every result. There the many sizes of a training step break up the memory of large
+results, so that the next ones need more; the pool that compiled regions use keeps blocks of their sizes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The triton executor: regions of a program as Triton kernels, readable as the Python that they are.
 
-A region goes through four steps, a module each: :mod:`graph` (what each array is computed from, with positions as linear forms of
-:mod:`index`), :mod:`schedule` (which kernels, and what each computes), :mod:`emit` (their source, with :mod:`scalars` for the elements),
-and :mod:`launch`. Only the last needs Triton.
+A region goes through four steps, a module each: :mod:`graph` (what each array is computed from, with positions as
+linear forms of :mod:`index`), :mod:`schedule` (which kernels, and what each computes), :mod:`emit` (their source, with
+:mod:`scalars` for the elements), and :mod:`launch`. Only the last needs Triton.
 
-Kernels run on CUDA devices; under ``TRITON_INTERPRET=1``, which Triton reads when it is imported, on the CPU in Triton's interpreter, for
-tests.
+Kernels run on CUDA devices; under ``TRITON_INTERPRET=1``, which Triton reads when it is imported, on the CPU in
+Triton's interpreter, for tests.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernels as Triton source, for the strides that their arrays have.
 
-Dimensions along which every access moves as if they were one are one: a chain on contiguous arrays is indexed by ``x`` alone.
-A kernel with reductions runs over tiles of rows (``x``) and reduced elements (``r``). Where a row fits in a tile, it is read
-once (*persistent*); otherwise each pass over it is a loop.
+Dimensions along which every access moves as if they were one are one: a chain on contiguous arrays is indexed by ``x``
+alone. A kernel with reductions runs over tiles of rows (``x``) and reduced elements (``r``). Where a row fits in a
+tile, it is read once (*persistent*); otherwise each pass over it is a loop.
 """
 
 from __future__ import annotations

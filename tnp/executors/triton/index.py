@@ -1,8 +1,8 @@
 """Positions as linear forms of a kernel's coordinates.
 
-Shapes are known when a kernel is made, so the position of an element is a constant plus multiples of *atoms*: a coordinate of
-the kernel, a quotient or a remainder (of a reshape), or an index that was loaded. Forms are compared by structure: two
-accesses at equal forms are one load.
+Shapes are known when a kernel is made, so the position of an element is a constant plus multiples of *atoms*: a
+coordinate of the kernel, a quotient or a remainder (of a reshape), or an index that was loaded. Forms are compared by
+structure: two accesses at equal forms are one load.
 
 >>> i = Index.of(Coordinate(0, 6))
 >>> str(quotient(i * 4 + 1, 4)), str(remainder(i * 4 + 1, 4)), str(quotient(i, 4))

@@ -1,4 +1,6 @@
-"""CUDA's mathematical library for Triton's interpreter, which cannot call it: the same functions by NumPy and Python."""
+"""CUDA's mathematical library for Triton's interpreter, which cannot call it: the same functions by NumPy and
+Python.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Regions as callables: kernels made for the strides of a call's arrays, and launched.
 
-Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other, which is how they are tested where there is no GPU.
+Under ``TRITON_INTERPRET=1`` kernels run on the CPU, one program after the other, which is how they are tested where
+there is no GPU.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How each elementwise prim is written in Triton.
 
-A row is the prim's name, the kinds of dtype for which the spelling holds, and the text, with ``{a}``, ``{b}`` for the operands. Where
-a kind needs another text, the prim has several rows; what no row covers is left to other executors. Half precision is computed
-in float32 and rounded once an operation, as NumPy and torch do.
+A row is the prim's name, the kinds of dtype for which the spelling holds, and the text, with ``{a}``, ``{b}`` for the
+operands. Where a kind needs another text, the prim has several rows; what no row covers is left to other executors.
+Half precision is computed in float32 and rounded once an operation, as NumPy and torch do.
 
 What is more than an expression is a helper: a function of :data:`HELPERS`, which the kernels that use it carry along.
 """

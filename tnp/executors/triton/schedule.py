@@ -1,8 +1,8 @@
 """Which kernels a region becomes, and what each computes: statements on positions, without memory layouts yet.
 
-A kernel runs over a *space*: the shape of what it computes, of which some dimensions may be reduced. What is computed element by
-element has no memory: it is computed again by each kernel that needs it. Memory have the region's outputs, reductions that
-another kernel reads, and what would be computed in too many places.
+A kernel runs over a *space*: the shape of what it computes, of which some dimensions may be reduced. What is computed
+element by element has no memory: it is computed again by each kernel that needs it. Memory have the region's outputs,
+reductions that another kernel reads, and what would be computed in too many places.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""How a kernel is launched best: a few tiles and numbers of warps, timed on the device, and the best one kept on the disk.
+"""How a kernel is launched best: a few tiles and numbers of warps, timed on the device, and the best one kept on the
+disk.
 
-Tiles of elements change no result. Those of reductions add up in another order, so that last bits may be others than on another device; the choice
-that is kept makes them the same from run to run. ``TNP_TRITON_TUNE=0`` takes what the shapes alone say.
+Tiles of elements change no result. Those of reductions add up in another order, so that last bits may be others than on
+another device; the choice that is kept makes them the same from run to run. ``TNP_TRITON_TUNE=0`` takes what the shapes
+alone say.
 """
 
 from __future__ import annotations

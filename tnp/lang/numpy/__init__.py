@@ -1,7 +1,8 @@
 """The NumPy language: NumPy's functions and ndarray's methods, by NumPy's own families.
 
-Each function is defined once, in a family's module, under :func:`~tnp.lang.numpy.registry.npsymbol`, in terms of the core
-language or of functions defined before. Called outside a trace, as ``tnp.lang.numpy.sin(x)``, one is compiled and run.
+Each function is defined once, in a family's module, under :func:`~tnp.lang.numpy.registry.npsymbol`, in terms of the
+core language or of functions defined before. Called outside a trace, as ``tnp.lang.numpy.sin(x)``, one is compiled and
+run.
 """
 
 from __future__ import annotations

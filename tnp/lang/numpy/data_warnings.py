@@ -1,7 +1,8 @@
-"""What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the least.
+"""What NumPy's functions warn of because of values: of lines without a number, of which they give the mean or the
+least.
 
-Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its own
-behind the function's, which stays one that passes open, move and differentiate. Where sizes alone say that there is
+Sizes that are known only when the program runs, of ``a[a > 0]``, are such values. The warning is an operation of its
+own behind the function's, which stays one that passes open, move and differentiate. Where sizes alone say that there is
 nothing to reduce, the function raises ``NeedsOpaque``, and NumPy's own call warns.
 """
 

@@ -1,4 +1,6 @@
-"""Calls of Python's own that a program makes each time that it runs: what it prints and logs, and what it asks of the clock."""
+"""Calls of Python's own that a program makes each time that it runs: what it prints and logs, and what it asks of the
+clock.
+"""
 
 from __future__ import annotations
 

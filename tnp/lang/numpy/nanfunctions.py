@@ -1,7 +1,7 @@
 """Reductions that pass over NaN.
 
-A NaN is replaced by what does not change the result, and counted out where a count matters; arrays that cannot hold NaN are
-reduced as they are.
+A NaN is replaced by what does not change the result, and counted out where a count matters; arrays that cannot hold NaN
+are reduced as they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What medians and quantiles share: sorted lines, and the positions between their elements.
 
-The positions and weights of a quantile depend on the method, the line's length and ``q`` only; where these are known when the program is traced they
-are computed then, by the definitions of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
+The positions and weights of a quantile depend on the method, the line's length and ``q`` only; where these are known
+when the program is traced they are computed then, by the definitions of Hyndman and Fan, "Sample Quantiles in
+Statistical Packages", 1996.
 """
 
 from __future__ import annotations

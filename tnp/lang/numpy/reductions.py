@@ -1,7 +1,7 @@
 """Reductions and cumulative operations.
 
-The dtype of a result is asked of NumPy, on one element. ``initial`` and ``where`` are folded into the elements before they
-are reduced: what ``where`` leaves out becomes the operation's identity.
+The dtype of a result is asked of NumPy, on one element. ``initial`` and ``where`` are folded into the elements before
+they are reduced: what ``where`` leaves out becomes the operation's identity.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Windows, convolution, polynomials.
 
-``poly``, ``polyfit``, ``polymul``, ``polydiv`` and ``roots`` have no definition: how long their results are depends on values. They
-run as opaque calls.
+``poly``, ``polyfit``, ``polymul``, ``polydiv`` and ``roots`` have no definition: how long their results are depends on
+values. They run as opaque calls.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ufuncs that are more than one row of the elementwise table, and the methods that every ufunc has.
 
 The methods are symbols whose first argument is the ufunc (``np.add.reduce(x)`` is ``ufunc.reduce(np.add, x)``), but for
-``at``, whose first argument is the array that it changes. Where there is no composition of prims for a ufunc's method, the method
-is a call of NumPy (``ufunc_call.reduce``).
+``at``, whose first argument is the array that it changes. Where there is no composition of prims for a ufunc's method,
+the method is a call of NumPy (``ufunc_call.reduce``).
 """
 
 from __future__ import annotations

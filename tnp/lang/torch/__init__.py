@@ -1,7 +1,8 @@
-"""The torch language: torch's functions, those of ``torch.nn.functional``, and Tensor's methods, by torch's own families.
+"""The torch language: torch's functions, those of ``torch.nn.functional``, and Tensor's methods, by torch's own
+families.
 
-Each function is defined once, in a family's module, under :func:`~tnp.lang.torch.registry.torchsymbol`, in terms of the core
-language or of functions defined before. Importing this imports torch.
+Each function is defined once, in a family's module, under :func:`~tnp.lang.torch.registry.torchsymbol`, in terms of the
+core language or of functions defined before. Importing this imports torch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What ``torch.autocast`` does to calls on the CPU: which functions compute in the lower precision, which in float32.
 
-torch's dispatcher casts the arguments of the functions that its lists name, just before they run, wherever they are called from. The
-lists here have the functions by the names by which programs call them. What is made of such functions runs as itself where autocast is
-on (:func:`under`), as do functions that the language does not define.
+torch's dispatcher casts the arguments of the functions that its lists name, just before they run, wherever they are
+called from. The lists here have the functions by the names by which programs call them. What is made of such functions
+runs as itself where autocast is on (:func:`under`), as do functions that the language does not define.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Functions whose backward torch has whole: its kernels are faster than the parts, and save less.
 
-Where a gradient is not differentiated again, these take the place of rules (:attr:`~tnp.core.symbol.Symbol.pulls_back`).
+Where a gradient is not differentiated again, these take the place of rules
+(:attr:`~tnp.core.symbol.Symbol.pulls_back`).
 """
 
 from __future__ import annotations

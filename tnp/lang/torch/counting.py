@@ -1,4 +1,6 @@
-"""Functions whose results' lengths or values depend on data: where elements are not zero, and whether tensors are equal."""
+"""Functions whose results' lengths or values depend on data: where elements are not zero, and whether tensors are
+equal.
+"""
 
 from __future__ import annotations
 

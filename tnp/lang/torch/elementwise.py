@@ -1,8 +1,8 @@
 """torch's elementwise functions: those that are one core function each, and the compositions.
 
 The former come from the rows of :mod:`tnp.core.elementwise_table` that name a function of torch: under its name as a
-function, a method, and in ``torch.special``. Operands promote as ``torch.result_type`` says. Those of kinds that a function
-does not take after that are left to torch.
+function, a method, and in ``torch.special``. Operands promote as ``torch.result_type`` says. Those of kinds that a
+function does not take after that are left to torch.
 """
 
 from __future__ import annotations

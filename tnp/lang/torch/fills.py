@@ -1,7 +1,7 @@
 """Functions whose results depend on how tensors lie in memory, made to give what they give of eager's tensors.
 
-Methods that fill a tensor with random numbers (``x.uniform_()``) are functions of a tensor like the one that they fill, and of that
-one's strides: which element gets which number depends on them.
+Methods that fill a tensor with random numbers (``x.uniform_()``) are functions of a tensor like the one that they fill,
+and of that one's strides: which element gets which number depends on them.
 """
 
 from __future__ import annotations

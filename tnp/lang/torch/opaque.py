@@ -1,4 +1,5 @@
-"""Calls that run as themselves: torch functions without a definition here, or whose definition does not take the arguments.
+"""Calls that run as themselves: torch functions without a definition here, or whose definition does not take the
+arguments.
 
 What such a call returns is found by running it on fake tensors, which have shapes, strides and dtypes but no data. What
 needs data (``torch.nonzero``), changes an argument or returns a view of one makes the program run eagerly.

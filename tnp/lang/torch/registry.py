@@ -7,9 +7,9 @@ what the torch functions that it names compute::
     def hardswish(input):
         return input * relu6(input + 3) / 6
 
-It has torch's parameters, under torch's names, without ``out`` and ``inplace``, which the frontend handles for all. A call
-whose arguments it does not take, or that it refuses by raising :class:`~tnp.core.errors.NeedsOpaque`, runs as an opaque
-call of the torch function.
+It has torch's parameters, under torch's names, without ``out`` and ``inplace``, which the frontend handles for all. A
+call whose arguments it does not take, or that it refuses by raising :class:`~tnp.core.errors.NeedsOpaque`, runs as an
+opaque call of the torch function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""OpInfos: ``numpy.linalg``. Where eigenvectors or factors are determined only up to a sign, what they rebuild is compared."""
+"""OpInfos: ``numpy.linalg``. Where eigenvectors or factors are determined only up to a sign, what they rebuild is
+compared.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""OpInfos: functions that NumPy runs as themselves inside a program. What is tested is that they run there at all, and that
-what is said of their results is so."""
+"""OpInfos: functions that NumPy runs as themselves inside a program. What is tested is that they run there at all, and
+that what is said of their results is so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""``thunder.tests.opinfos``: OpInfos, and what makes them; those of elementwise functions are attributes (``add_opinfo``)."""
+"""``thunder.tests.opinfos``: OpInfos, and what makes them; those of elementwise functions are attributes
+(``add_opinfo``).
+"""
 
 from tnp.testing import (
     DecorateInfo,

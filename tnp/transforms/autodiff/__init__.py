@@ -1,8 +1,9 @@
-"""Gradients of traces: a program and, from it, the program that computes cotangents of what went in from those of what came out.
+"""Gradients of traces: a program and, from it, the program that computes cotangents of what went in from those of what
+came out.
 
-:mod:`reverse` walks a program backwards; what each operation does on the way stands in :data:`~rules.grad_rules`, a table keyed by symbol
-that the modules by family fill. Forward mode is reverse mode twice: a program that pulls cotangents back is linear in them, and pulling
-back through it pushes tangents forward.
+:mod:`reverse` walks a program backwards; what each operation does on the way stands in :data:`~rules.grad_rules`, a
+table keyed by symbol that the modules by family fill. Forward mode is reverse mode twice: a program that pulls
+cotangents back is linear in them, and pulling back through it pushes tangents forward.
 """
 
 import importlib

@@ -1,4 +1,6 @@
-"""Gradients of compositions whose own are better than those of their parts: no NaN where a norm is 0, no second factorisation."""
+"""Gradients of compositions whose own are better than those of their parts: no NaN where a norm is 0, no second
+factorisation.
+"""
 
 from __future__ import annotations
 

@@ -2,11 +2,12 @@
 
 A branch's gradient is a branch: each side runs its side of the program again, and then backwards.
 
-A loop's gradient is a loop the other way. What the values carried by the loop were at the beginning of each iteration is kept in stacks,
-of those that the backward needs; from there each iteration is run again, and then backwards. So memory is the carried values, once an iteration.
-Where that is more than :data:`KEPT_BYTES`, the loop of n iterations is first written as a loop of √n loops of √n iterations: then the state is
-kept √n times for the outer loop, and √n times, in the same memory, for the inner one at work, at the price of running each iteration once more
-(Griewank and Walther, Evaluating Derivatives, chapter 12; Chen et al., Training deep nets with sublinear memory cost, 2016).
+A loop's gradient is a loop the other way. What the values carried by the loop were at the beginning of each iteration
+is kept in stacks, of those that the backward needs; from there each iteration is run again, and then backwards. So
+memory is the carried values, once an iteration. Where that is more than :data:`KEPT_BYTES`, the loop of n iterations is
+first written as a loop of √n loops of √n iterations: then the state is kept √n times for the outer loop, and √n times,
+in the same memory, for the inner one at work, at the price of running each iteration once more (Griewank and Walther,
+Evaluating Derivatives, chapter 12; Chen et al., Training deep nets with sublinear memory cost, 2016).
 
 A ``while`` loop runs twice: first to count its iterations.
 """

@@ -1,8 +1,9 @@
 """Derivatives of elementwise operations: two tables, as the operations are one.
 
-They have for each operation the partial derivative by each argument, from the result and the arguments. Numbers stand for constant
-ones; the cotangent is multiplied by the complex conjugate. :data:`SINGULAR` has the operations whose derivatives are infinite or NaN
-somewhere: a cotangent of 0 stays 0 there (:func:`~tnp.transforms.autodiff.ops.times`). :data:`DERIVATIVES` has the others.
+They have for each operation the partial derivative by each argument, from the result and the arguments. Numbers stand
+for constant ones; the cotangent is multiplied by the complex conjugate. :data:`SINGULAR` has the operations whose
+derivatives are infinite or NaN somewhere: a cotangent of 0 stays 0 there (:func:`~tnp.transforms.autodiff.ops.times`).
+:data:`DERIVATIVES` has the others.
 """
 
 from __future__ import annotations

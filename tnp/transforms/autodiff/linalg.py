@@ -1,9 +1,10 @@
 """Gradients of linear algebra.
 
-Where an operation reads one triangle of a Hermitian matrix (``cholesky``, ``eigh``) the cotangent is Hermitian, as in torch and JAX: the
-gradient among Hermitian matrices. Formulas: Giles, An extended collection of matrix derivative results for forward and reverse mode
-algorithmic differentiation (2008); for complex matrices Wan and Zhang, Automatic differentiation for complex valued SVD (2019); for QR
-Walter and Lehmann, Algorithmic differentiation of linear algebra functions (2010).
+Where an operation reads one triangle of a Hermitian matrix (``cholesky``, ``eigh``) the cotangent is Hermitian, as in
+torch and JAX: the gradient among Hermitian matrices. Formulas: Giles, An extended collection of matrix derivative
+results for forward and reverse mode algorithmic differentiation (2008); for complex matrices Wan and Zhang, Automatic
+differentiation for complex valued SVD (2019); for QR Walter and Lehmann, Algorithmic differentiation of linear algebra
+functions (2010).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The walk backwards through a program.
 
-A program is the bound symbols that a trace got since some point; walking through it appends to the same trace the operations that
-compute cotangents. So a gradient is a program as any other: a gradient of it is taken by walking through both parts, and what a
-function computes beside its gradient is there to be used.
+A program is the bound symbols that a trace got since some point; walking through it appends to the same trace the
+operations that compute cotangents. So a gradient is a program as any other: a gradient of it is taken by walking
+through both parts, and what a function computes beside its gradient is there to be used.
 
-What a composition computes on the way (the difference from the mean in a variance) is defined only inside it. Where a cotangent needs
-it, the composition is replaced by its parts afterwards (:func:`opened`).
+What a composition computes on the way (the difference from the mean in a variance) is defined only inside it. Where a
+cotangent needs it, the composition is replaced by its parts afterwards (:func:`opened`).
 """
 
 from __future__ import annotations

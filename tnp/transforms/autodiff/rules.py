@@ -1,19 +1,20 @@
 """The table of gradient rules, and the two ways to write one.
 
-A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation; it returns the cotangents of the
-arguments, in order::
+A rule of tnp's own is a function of the cotangents, the results and the arguments of an operation; it returns the
+cotangents of the arguments, in order::
 
     @rule(prims.transpose)
     def _(g, out, a, permutation):
         return prims.transpose(g, inverse(permutation))
 
-``None`` is no cotangent; a function is called for one if it is needed; missing ones at the end are none. Of an operation with several
-results ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that result. ``NotImplemented`` from the rule
-of a composition says that its parts do better.
+``None`` is no cotangent; a function is called for one if it is needed; missing ones at the end are none. Of an
+operation with several results ``g`` and ``out`` are tuples, and ``None`` in ``g`` means that nothing depends on that
+result. ``NotImplemented`` from the rule of a composition says that its parts do better.
 
-A rule that an extension registers with :func:`register_grad` *is* the operation: it takes its arguments, computes its results, asks for
-their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the arguments' are. An executor may bring
-such a rule of its own for what it runs (``register_implementation(…, grad_transform=…)``), which comes before all others.
+A rule that an extension registers with :func:`register_grad` *is* the operation: it takes its arguments, computes its
+results, asks for their cotangents with :func:`get_grad` before it knows them, and says with :func:`put_grad` what the
+arguments' are. An executor may bring such a rule of its own for what it runs (``register_implementation(…,
+grad_transform=…)``), which comes before all others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Gradients of functions of the torch language: where their parts would give another subgradient than torch's, or more work.
+"""Gradients of functions of the torch language: where their parts would give another subgradient than torch's, or more
+work.
 
 Each rule gives what torch's autograd gives. Those of which a function's parts have the same are left to these.
 """

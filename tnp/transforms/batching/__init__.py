@@ -1,8 +1,9 @@
-"""Mapping programs over a dimension: from a program on values, the program on arrays of as many values as the dimension is long.
+"""Mapping programs over a dimension: from a program on values, the program on arrays of as many values as the dimension
+is long.
 
 :mod:`walk` runs a program again on batched values, their new dimension first; what an operation becomes is said by
-:data:`~walk.batch_rules`, keyed by symbol as the gradient rules are, and filled by :mod:`rules` and :mod:`control_flow`, and by
-extensions with :func:`register_vmap`.
+:data:`~walk.batch_rules`, keyed by symbol as the gradient rules are, and filled by :mod:`rules` and
+:mod:`control_flow`, and by extensions with :func:`register_vmap`.
 """
 
 from tnp.transforms.batching import control_flow, rules

@@ -1,7 +1,7 @@
 """Batches through branches and loops.
 
-A branch on a condition that is the same for all stays a branch. On one that differs both sides run for all, and each element takes its
-own. A loop carries batched what depends on the batch in some iteration.
+A branch on a condition that is the same for all stays a branch. On one that differs both sides run for all, and each
+element takes its own. A loop carries batched what depends on the batch in some iteration.
 """
 
 from __future__ import annotations

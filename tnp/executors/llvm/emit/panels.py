@@ -1,11 +1,11 @@
 """The code of products of matrices by panels.
 
-The right operand is first copied to strips of as many columns as a tile has, row behind row, and the rows of a panel to tiles, column
-behind column; so the loop that multiplies reads both from end to end. All sums of a tile are in registers; each is added to in the order
-of the inner dimension.
+The right operand is first copied to strips of as many columns as a tile has, row behind row, and the rows of a panel to
+tiles, column behind column; so the loop that multiplies reads both from end to end. All sums of a tile are in
+registers; each is added to in the order of the inner dimension.
 
-How work is cut to fit registers and caches is that of K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
-ACM Transactions on Mathematical Software 34 (2008).
+How work is cut to fit registers and caches is that of K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+Multiplication", ACM Transactions on Mathematical Software 34 (2008).
 """
 
 from __future__ import annotations

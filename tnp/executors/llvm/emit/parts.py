@@ -1,7 +1,8 @@
 """Innermost loops in parts of a fixed length, each as many vectors long as LLVM takes at a time.
 
-A loop whose number of iterations is known to fill its vectors is one loop in machine code. Of any other, LLVM makes two or
-three (vectors, fewer vectors, single elements), which costs it twice the time and the processor the slow last elements.
+A loop whose number of iterations is known to fill its vectors is one loop in machine code. Of any other, LLVM makes two
+or three (vectors, fewer vectors, single elements), which costs it twice the time and the processor the slow last
+elements.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Memory that is asked for before it is needed.
 
-A nest that goes through each row several times (softmax: the maximum, the exponentials with their sum, the quotients) waits for
-memory in its first loop over a row, and leaves it idle in the others, which find the row in the cache. So the last loop over
-a row asks for the next one: a loop without a reduction in steps of some lines, between its parts, and one with a reduction
-for the beginning of the row, from where the processor goes on by itself.
+A nest that goes through each row several times (softmax: the maximum, the exponentials with their sum, the quotients)
+waits for memory in its first loop over a row, and leaves it idle in the others, which find the row in the cache. So the
+last loop over a row asks for the next one: a loop without a reduction in steps of some lines, between its parts, and
+one with a reduction for the beginning of the row, from where the processor goes on by itself.
 
-AMD's processors go on from row to row by themselves: there, asking for the beginning of a row gains nothing, and asking for anything costs
-up to a third in an array that the last cache does not hold.
+AMD's processors go on from row to row by themselves: there, asking for the beginning of a row gains nothing, and asking
+for anything costs up to a third in an array that the last cache does not hold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stencils that follow each other row by row, for some columns at a time.
 
-Between a row and the next one all that is needed again should stay in a core's own cache: several rows of every array and of every value
-between the stages. Planes of a volume do not. So the second loop is cut into tiles, and all rows are made for one tile, then for the next;
-what a stage needs beside the last one's columns is made twice.
+Between a row and the next one all that is needed again should stay in a core's own cache: several rows of every array
+and of every value between the stages. Planes of a volume do not. So the second loop is cut into tiles, and all rows are
+made for one tile, then for the next; what a stage needs beside the last one's columns is made twice.
 """
 
 from __future__ import annotations

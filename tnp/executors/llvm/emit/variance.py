@@ -1,7 +1,8 @@
 """The code of sums and sums of squares in one pass, see :mod:`tnp.executors.llvm.one_pass_variance`.
 
-A block of the values is gone through twice while it is in the cache: for its sums, then for its squares around its own mean. The sums of
-all blocks are combined pairwise, as those of any reduction; what they say of the center moves the squares of each block there.
+A block of the values is gone through twice while it is in the cache: for its sums, then for its squares around its own
+mean. The sums of all blocks are combined pairwise, as those of any reduction; what they say of the center moves the
+squares of each block there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Large products of matrices in programs: the library that NumPy itself calls, reached by pointer.
 
-NumPy's extension module is linked with a BLAS; a symbol that is looked for in the module is looked for in what it is linked
-with. Which routine computes a product, and with which arguments, is as in NumPy's ``matmul`` (numpy/_core/src/umath/matmul.c.src,
-``@TYPE@_matmul_matrix_matrix`` and ``@TYPE@_gemv``), so that results have the same bits: ``gemv`` if an operand is one row or
-column, ``syrk`` for a matrix times its own transpose, else ``gemm``. Rows or columns of a matrix have to be contiguous, in any
-order that leaves none of them inside another; other operands are copied.
+NumPy's extension module is linked with a BLAS; a symbol that is looked for in the module is looked for in what it is
+linked with. Which routine computes a product, and with which arguments, is as in NumPy's ``matmul``
+(numpy/_core/src/umath/matmul.c.src, ``@TYPE@_matmul_matrix_matrix`` and ``@TYPE@_gemv``), so that results have the same
+bits: ``gemv`` if an operand is one row or column, ``syrk`` for a matrix times its own transpose, else ``gemm``. Rows or
+columns of a matrix have to be contiguous, in any order that leaves none of them inside another; other operands are
+copied.
 """
 
 from __future__ import annotations

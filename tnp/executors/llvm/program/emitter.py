@@ -1,8 +1,8 @@
 """Writing the code of a program: registers, loops, memory, checks, and the way out.
 
-A program is one function. Its operations are written in their order, so that what an error leaves behind is what it leaves in
-eager; values that need no memory are computed where they are read. A check that fails leads to a *cold* block, which notes
-which it was and with what numbers, and leaves; the caller raises.
+A program is one function. Its operations are written in their order, so that what an error leaves behind is what it
+leaves in eager; values that need no memory are computed where they are read. A check that fails leads to a *cold*
+block, which notes which it was and with what numbers, and leaves; the caller raises.
 """
 
 from __future__ import annotations

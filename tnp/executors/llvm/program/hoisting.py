@@ -1,8 +1,8 @@
 """Checks of loops' indices, once before the program begins.
 
-``for i in range(n): y[i] = x[i] + 1`` with a number ``n`` that is known only when the program runs: whether ``n`` is more than there are
-elements can be asked before anything is done. If it is, the program does nothing, and Python runs the call up to the error. The loop
-itself is then free of checks, so that it vectorises, and of several threads.
+``for i in range(n): y[i] = x[i] + 1`` with a number ``n`` that is known only when the program runs: whether ``n`` is
+more than there are elements can be asked before anything is done. If it is, the program does nothing, and Python runs
+the call up to the error. The loop itself is then free of checks, so that it vectorises, and of several threads.
 
 That is right only for what every iteration does, in loops that nothing leaves early.
 """

@@ -1,8 +1,8 @@
 """Integers of a program: sums of multiples of registers, with bounds.
 
-The compiler of programs knows of every integer (a loop's index, a size, an offset in memory) how it is made of others and
-between which bounds it lies. That decides what a check at run time would otherwise: whether an index is in bounds, two sizes
-are equal, a sum may overflow, or an element is read before another is written.
+The compiler of programs knows of every integer (a loop's index, a size, an offset in memory) how it is made of others
+and between which bounds it lies. That decides what a check at run time would otherwise: whether an index is in bounds,
+two sizes are equal, a sum may overflow, or an element is read before another is written.
 
 >>> i = Int.of(Atom("%i", 0, 9))
 >>> (i * 2 + 1).low, (i * 2 + 1).high

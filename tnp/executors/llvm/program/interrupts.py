@@ -1,14 +1,17 @@
 """Ctrl-C: the user's loops look for it now and then, and are left between two iterations.
 
-Whether the user has pressed it, ``tnp_poll`` tells in some 30 ns. So that this costs nothing, it is asked only when about :data:`BUDGET` instructions have
-run since it was asked last, some milliseconds: of a loop that may come to that many,
+Whether the user has pressed it, ``tnp_poll`` tells in some 30 ns. So that this costs nothing, it is asked only when
+about :data:`BUDGET` instructions have run since it was asked last, some milliseconds: of a loop that may come to that
+many,
 
-- a ``for`` whose iterations are known to take so many instructions is cut into *stretches* of that many iterations, between which it is asked. What is inside of
-  a stretch is the loop as it was, which LLVM vectorises as ever;
-- any other (a ``while``, iterations with loops of lengths that nobody knows) counts what its iterations come to. Loops inside add how often they run before they begin.
+- a ``for`` whose iterations are known to take so many instructions is cut into *stretches* of that many iterations,
+  between which it is asked. What is inside of a stretch is the loop as it was, which LLVM vectorises as ever;
+- any other (a ``while``, iterations with loops of lengths that nobody knows) counts what its iterations come to. Loops
+  inside add how often they run before they begin.
 
-A loop over elements, which NumPy would not leave either, is not interrupted; nor are loops that run strip by strip, whose iterations are not in order. What is written here is put into lines of
-IR that are there: loops are found again by the labels of their first blocks.
+A loop over elements, which NumPy would not leave either, is not interrupted; nor are loops that run strip by strip,
+whose iterations are not in order. What is written here is put into lines of IR that are there: loops are found again by
+the labels of their first blocks.
 """
 
 from __future__ import annotations

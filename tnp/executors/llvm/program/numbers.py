@@ -1,7 +1,7 @@
 """Arithmetic on Python's numbers: whole numbers have no wrap-around, and division by zero raises.
 
-Integers are 64-bit registers. Where a result may not fit, that is checked; if it does not, the call starts again, as Python
-does it. Bounds of integers make most of these checks unnecessary.
+Integers are 64-bit registers. Where a result may not fit, that is checked; if it does not, the call starts again, as
+Python does it. Bounds of integers make most of these checks unnecessary.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
 """Loops whose iterations are independent, on all threads.
 
-A loop is written as it is; once the whole program is, :func:`outline` moves the loops that may run in parallel to functions
-of their own. Iterations are independent if
+A loop is written as it is; once the whole program is, :func:`outline` moves the loops that may run in parallel to
+functions of their own. Iterations are independent if
 
 - memory that the loop writes to is read and written at places of each iteration's own. Offsets are sums of multiples of
-  registers with bounds (:mod:`integers`): if all of one memory have the same multiple of the loop's variable, and what is
-  left of them never differs by as much as a step of it, then no two iterations meet. (Of columns, multiples of a row's length
-  are left out before, if the rest lies within one row.);
-- nothing is carried from one to the next: all other memory that is written was made inside the loop, and each thread gets its own;
+  registers with bounds (:mod:`integers`): if all of one memory have the same multiple of the loop's variable, and what
+  is left of them never differs by as much as a step of it, then no two iterations meet. (Of columns, multiples of a
+  row's length are left out before, if the rest lies within one row.);
+- nothing is carried from one to the next: all other memory that is written was made inside the loop, and each thread
+  gets its own;
 - nobody leaves the loop early.
 
-What happens in an iteration does not depend on who runs it, so results are the same bits for any number of threads: threads
-take chunks from a common counter (of a triangle's rows, some cost more than others), whose lengths do not depend on how many
-threads there are.
+What happens in an iteration does not depend on who runs it, so results are the same bits for any number of threads:
+threads take chunks from a common counter (of a triangle's rows, some cost more than others), whose lengths do not
+depend on how many threads there are.
 
 A check that fails in one iteration comes too late for others that should not have run. So such loops undo all that the
-program has written, and Python runs the call: it raises what is to be raised in the order of the program. That takes a copy
-of what is written, so it has to be little beside the work.
+program has written, and Python runs the call: it raises what is to be raised in the order of the program. That takes a
+copy of what is written, so it has to be little beside the work.
 """
 
 from __future__ import annotations

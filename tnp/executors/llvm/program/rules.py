@@ -1,7 +1,7 @@
 """The table of what becomes of a program's operations, by name of the prim.
 
-The modules of this folder fill it. A rule made with :func:`rule` gets the values of the operation's arguments and returns
-that of its output; one made with :func:`step` does all of it.
+The modules of this folder fill it. A rule made with :func:`rule` gets the values of the operation's arguments and
+returns that of its output; one made with :func:`step` does all of it.
 """
 
 from __future__ import annotations

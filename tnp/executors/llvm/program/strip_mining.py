@@ -1,12 +1,13 @@
 """Loops over columns, strip by strip of the rows.
 
-``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of memory that lies in rows: each iteration touches a
-line of the cache for every element. All that the loop does to one row is independent of the other rows, so the whole loop may
-run for some rows first, then for the next, each of whose lines is then used until it is through; and strips may be
-different threads' (:mod:`parallel`).
+``for k in range(2, n): y[:, k] = a * x[:, k] + b * y[:, k - 1]`` walks down columns of memory that lies in rows: each
+iteration touches a line of the cache for every element. All that the loop does to one row is independent of the other
+rows, so the whole loop may run for some rows first, then for the next, each of whose lines is then used until it is
+through; and strips may be different threads' (:mod:`parallel`).
 
-That holds for a dimension along which the body does nothing but go element by element: :func:`plan` follows the dimensions of all
-arrays from operation to operation. Where a check may fail, iterations have to be in their order, and there are no strips.
+That holds for a dimension along which the body does nothing but go element by element: :func:`plan` follows the
+dimensions of all arrays from operation to operation. Where a check may fail, iterations have to be in their order, and
+there are no strips.
 """
 
 from __future__ import annotations

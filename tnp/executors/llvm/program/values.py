@@ -1,9 +1,9 @@
 """What the names of a program stand for while its code is written.
 
-A :class:`Number` is a Python number, a :class:`Scalar` the one element of a 0-d array, both in registers. A :class:`StridedView`
-is an array in memory, seen with an offset and strides: taking a view costs nothing. A :class:`Thunk` array has no memory: its
-elements are computed where they are wanted. What a place or a lazy array looks at may be overwritten later; who writes first
-makes sure that nobody needs what was there.
+A :class:`Number` is a Python number, a :class:`Scalar` the one element of a 0-d array, both in registers. A
+:class:`StridedView` is an array in memory, seen with an offset and strides: taking a view costs nothing. A
+:class:`Thunk` array has no memory: its elements are computed where they are wanted. What a place or a lazy array looks
+at may be overwritten later; who writes first makes sure that nobody needs what was there.
 """
 
 from __future__ import annotations

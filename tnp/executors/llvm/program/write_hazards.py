@@ -1,8 +1,9 @@
 """Storing values that look at the memory that they are stored to.
 
-The elements of an array are stored in the order of memory. That is right if each is computed before what it reads is overwritten
-(``row[1:-1] = row[2:]``). If only some rows or columns are read at other places (``a[:] = np.minimum(a, np.add.outer(a[:, k], a[k]))``),
-copies of those are read instead. Otherwise the whole value is computed first, to a temporary.
+The elements of an array are stored in the order of memory. That is right if each is computed before what it reads is
+overwritten (``row[1:-1] = row[2:]``). If only some rows or columns are read at other places (``a[:] = np.minimum(a,
+np.add.outer(a[:, k], a[k]))``), copies of those are read instead. Otherwise the whole value is computed first, to a
+temporary.
 """
 
 from __future__ import annotations

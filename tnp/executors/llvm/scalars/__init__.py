@@ -1,8 +1,8 @@
 """Elementwise prims on registers: for each prim and dtype, the IR that computes what NumPy's loop does.
 
-The rules are in tables by family (:mod:`integers`, :mod:`floats`, :mod:`complexes`), keyed by the prim's name and written with
-:class:`~tnp.executors.llvm.scalars.registers.Register`'s operators. float16 and bfloat16 are computed in float32 and
-rounded after each operation.
+The rules are in tables by family (:mod:`integers`, :mod:`floats`, :mod:`complexes`), keyed by the prim's name and
+written with :class:`~tnp.executors.llvm.scalars.registers.Register`'s operators. float16 and bfloat16 are computed in
+float32 and rounded after each operation.
 
 >>> from tnp.core import dtypes
 >>> from tnp.executors.llvm.code import Code

@@ -1,13 +1,14 @@
 """From one dtype to another, to memory and back.
 
-Floating numbers become integers as C compilers for x86 do it, which is what NumPy's ``astype`` gives there: through the signed
-32- or 64-bit conversion instructions, whose result for NaN and for what does not fit is the least integer, and then the low bits.
-NumPy on other processors gives other integers for those values.
+Floating numbers become integers as C compilers for x86 do it, which is what NumPy's ``astype`` gives there: through the
+signed 32- or 64-bit conversion instructions, whose result for NaN and for what does not fit is the least integer, and
+then the low bits. NumPy on other processors gives other integers for those values.
 
-bfloat16 is not LLVM's ``bfloat``, for which code generators lack operations, but 16 bits which are shifted to float32 and rounded back.
+bfloat16 is not LLVM's ``bfloat``, for which code generators lack operations, but 16 bits which are shifted to float32
+and rounded back.
 
-float16 is converted by the processor where it does that (x86-64-v3, ARM). Elsewhere LLVM would call functions of a compiler's library, which a process
-need not have, so it is converted by integer arithmetic on the bits.
+float16 is converted by the processor where it does that (x86-64-v3, ARM). Elsewhere LLVM would call functions of a
+compiler's library, which a process need not have, so it is converted by integer arithmetic on the bits.
 """
 
 from __future__ import annotations

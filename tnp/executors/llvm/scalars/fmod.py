@@ -1,11 +1,12 @@
 """C's ``fmod``, several elements at a time.
 
-No vector library has it, and libm's takes 20 ns. Where the quotient fits a float's fraction, the remainder is ``a - trunc(a / b) * b``
-in one fused operation, without error: the product is exact inside it, and the remainder is representable. The rounded
-quotient may be one too large, which shows in the remainder's sign. If a lane's quotient is larger, or infinite or NaN, all lanes take the slow way.
+No vector library has it, and libm's takes 20 ns. Where the quotient fits a float's fraction, the remainder is ``a -
+trunc(a / b) * b`` in one fused operation, without error: the product is exact inside it, and the remainder is
+representable. The rounded quotient may be one too large, which shows in the remainder's sign. If a lane's quotient is
+larger, or infinite or NaN, all lanes take the slow way.
 
-A straight line of instructions could not branch like this, so it is a function of the module with vector forms of its own, which
-the loop vectoriser finds by the attribute that names libmvec's (see :mod:`tnp.executors.llvm.vectormath`).
+A straight line of instructions could not branch like this, so it is a function of the module with vector forms of its
+own, which the loop vectoriser finds by the attribute that names libmvec's (see :mod:`tnp.executors.llvm.vectormath`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What reductions accumulate with, in forms that LLVM's loop vectoriser takes.
 
-The accumulator's dtype is the reduction's own, except that float16 and bfloat16 accumulate in float32, as in NumPy, and that ``any`` and ``all``
-accumulate bools. An element is converted to it before it is combined.
+The accumulator's dtype is the reduction's own, except that float16 and bfloat16 accumulate in float32, as in NumPy, and
+that ``any`` and ``all`` accumulate bools. An element is converted to it before it is combined.
 """
 
 from __future__ import annotations

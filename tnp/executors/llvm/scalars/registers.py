@@ -1,6 +1,7 @@
 """Values in registers, with Python's operators standing for instructions.
 
-Operations are then written as what they compute: ``select(a > 0, a, -a)`` appends a ``fcmp``, a ``fneg`` and a ``select``.
+Operations are then written as what they compute: ``select(a > 0, a, -a)`` appends a ``fcmp``, a ``fneg`` and a
+``select``.
 
 >>> from tnp.core import dtypes
 >>> from tnp.executors.llvm.code import Code

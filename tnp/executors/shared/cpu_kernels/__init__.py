@@ -1,1 +1,3 @@
-"""Kernels for the CPU that libraries have in a slower form, as native code of tnp's own; executors call them by name."""
+"""Kernels for the CPU that libraries have in a slower form, as native code of tnp's own; executors call them by
+name.
+"""

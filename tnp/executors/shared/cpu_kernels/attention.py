@@ -1,12 +1,13 @@
 """Attention in float32 on processors with vectors of 512 bits: ``softmax(q kᵀ · scale) v``, a few queries at a time.
 
-A tile is as many rows of queries as leave, with the numbers of one head, 24 sums in registers. Its scores are a product with the transposed
-keys, which are packed once a head; then their maxima and exponentials; then a product with the values, divided by the sums of
-exponentials in registers. The scores of a tile stay in the cache, and of a causal mask only tiles below the diagonal are computed,
-as wide as their last row sees.
-torch's kernel calls BLAS for blocks of 32 to 256 rows, whose scores go through memory three times.
+A tile is as many rows of queries as leave, with the numbers of one head, 24 sums in registers. Its scores are a product
+with the transposed keys, which are packed once a head; then their maxima and exponentials; then a product with the
+values, divided by the sums of exponentials in registers. The scores of a tile stay in the cache, and of a causal mask
+only tiles below the diagonal are computed, as wide as their last row sees. torch's kernel calls BLAS for blocks of 32
+to 256 rows, whose scores go through memory three times.
 
-One thread, batch 8, 6 heads of 64, length 256, causal: 7 ms, torch's kernel 12; 4 heads, length 128, without a mask: 2.1 and 2.5.
+One thread, batch 8, 6 heads of 64, length 256, causal: 7 ms, torch's kernel 12; 4 heads, length 128, without a mask:
+2.1 and 2.5.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """The backward through attention in float32 on processors with vectors of 512 bits.
 
-With ``p`` the weights, ``g`` the cotangent of the result and ``d`` the sums of ``g * out`` over a row's numbers, the scores' cotangent is
-``s = p * (g vᵀ - d) * scale``, and those of queries, keys and values are ``s k``, ``sᵀ q`` and ``pᵀ g``. The weights are computed again, from
-the logarithms of their sums: five products in all.
+With ``p`` the weights, ``g`` the cotangent of the result and ``d`` the sums of ``g * out`` over a row's numbers, the
+scores' cotangent is ``s = p * (g vᵀ - d) * scale``, and those of queries, keys and values are ``s k``, ``sᵀ q`` and
+``pᵀ g``. The weights are computed again, from the logarithms of their sums: five products in all.
 
-They go block by block, :data:`KEYS` keys and, of these, :data:`BLOCK` queries at a time, all in tiles of 24 sums in registers. A block's keys
-and values are packed as columns, for tiles of :data:`TILE` queries and :data:`BLOCK` keys of ``q kᵀ`` and ``g vᵀ``. These become ``p`` and ``s``,
-which stay in the cache with the sums for the block's keys, and the other three products read them there. Of a causal mask only what is on and
-below the diagonal is computed: tiles are as wide as their last row sees, and sums begin or end at it.
+They go block by block, :data:`KEYS` keys and, of these, :data:`BLOCK` queries at a time, all in tiles of 24 sums in
+registers. A block's keys and values are packed as columns, for tiles of :data:`TILE` queries and :data:`BLOCK` keys of
+``q kᵀ`` and ``g vᵀ``. These become ``p`` and ``s``, which stay in the cache with the sums for the block's keys, and the
+other three products read them there. Of a causal mask only what is on and below the diagonal is computed: tiles are as
+wide as their last row sees, and sums begin or end at it.
 
-One thread, batch 8, 6 heads of 64, length 256, causal: 11.8 ms, torch's kernel 26.1; 4 heads, length 128, without a mask: 3.7 and 4.5.
+One thread, batch 8, 6 heads of 64, length 256, causal: 11.8 ms, torch's kernel 26.1; 4 heads, length 128, without a
+mask: 3.7 and 4.5.
 """
 
 from __future__ import annotations

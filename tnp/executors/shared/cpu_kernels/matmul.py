@@ -1,12 +1,13 @@
 """Products of matrices: ``start + a b``, in float32 on processors with vectors of 512 bits.
 
-The right operand is copied to strips of 32 columns, row behind row; a piece of the left one to tiles of 12 rows, column behind column. So the
-loop that multiplies reads both from end to end, and has the 24 vectors of a tile's sums in registers. The inner dimension is cut so that
-tiles are near, and the sums of each part are added to what is there, which at first is ``start``: one row for all, zeros or a bias.
+The right operand is copied to strips of 32 columns, row behind row; a piece of the left one to tiles of 12 rows, column
+behind column. So the loop that multiplies reads both from end to end, and has the 24 vectors of a tile's sums in
+registers. The inner dimension is cut so that tiles are near, and the sums of each part are added to what is there,
+which at first is ``start``: one row for all, zeros or a bias.
 
-How work is cut to fit registers and caches is that of K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication",
-ACM Transactions on Mathematical Software 34 (2008). How often sums are added up depends on the length of the inner dimension alone: results
-are the same for any number of threads.
+How work is cut to fit registers and caches is that of K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix
+Multiplication", ACM Transactions on Mathematical Software 34 (2008). How often sums are added up depends on the length
+of the inner dimension alone: results are the same for any number of threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decompositions and eigenvalues.
 
-``eig`` and ``eigvals`` have no definition: whether the eigenvalues of a real matrix are real, and so their dtype, is known only at
-run time. They run as opaque calls, whose results are compared with a dry run's.
+``eig`` and ``eigvals`` have no definition: whether the eigenvalues of a real matrix are real, and so their dtype, is
+known only at run time. They run as opaque calls, whose results are compared with a dry run's.
 """
 
 from __future__ import annotations

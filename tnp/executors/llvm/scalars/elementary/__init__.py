@@ -1,13 +1,15 @@
-"""Elementary functions of our own, as straight lines of instructions: loops over them vectorise whatever libraries there are.
+"""Elementary functions of our own, as straight lines of instructions: loops over them vectorise whatever libraries
+there are.
 
-Each becomes an internal function of the module, which LLVM puts in place of its calls before it optimises. So what is said
-about an element holds wherever it stands: in a vector or in what remains after the vectors, on one thread or on many, the bits
-are the same. A vector function of a library, besides, would make its caller keep all constants on the stack around the call.
+Each becomes an internal function of the module, which LLVM puts in place of its calls before it optimises. So what is
+said about an element holds wherever it stands: in a vector or in what remains after the vectors, on one thread or on
+many, the bits are the same. A vector function of a library, besides, would make its caller keep all constants on the
+stack around the call.
 
 ``OWN`` says for each function where it is used although libmvec has the function (where it is faster), and its
-largest error in ulp, as measured against functions of wider types: all exponents at random, and densely where the results are
-neither 0 nor infinite. Where there is no libmvec, all are used, except those that need fused products on processors
-without. ``tests/executors/llvm/test_elementary.py`` holds them to the errors.
+largest error in ulp, as measured against functions of wider types: all exponents at random, and densely where the
+results are neither 0 nor infinite. Where there is no libmvec, all are used, except those that need fused products on
+processors without. ``tests/executors/llvm/test_elementary.py`` holds them to the errors.
 
 Polynomials are ``tools/minimax.py``'s; the methods are described in the modules.
 """

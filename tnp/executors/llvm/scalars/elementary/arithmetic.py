@@ -1,6 +1,8 @@
-"""What the elementary functions are written with: fused products where the processor has them, powers of two, polynomials.
+"""What the elementary functions are written with: fused products where the processor has them, powers of two,
+polynomials.
 
-All of it is exact or rounded once in the way that is said, so it must not be rearranged: the functions' code is never ``fast``.
+All of it is exact or rounded once in the way that is said, so it must not be rearranged: the functions' code is never
+``fast``.
 """
 
 from __future__ import annotations

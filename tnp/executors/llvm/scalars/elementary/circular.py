@@ -1,11 +1,13 @@
 """sin, cos and tan, for processors with fused products.
 
-x = q π/2 + r, with r between -π/4 and π/4; the quadrant q says which of ±sin(r) and ±cos(r) is meant, and both are computed. The
-multiple is subtracted in three parts of π/2. With fused products the first difference is exact however large the multiple, and the
-others are rounded once each, so that r has an error of about an ulp wherever the multiple itself is known.
+x = q π/2 + r, with r between -π/4 and π/4; the quadrant q says which of ±sin(r) and ±cos(r) is meant, and both are
+computed. The multiple is subtracted in three parts of π/2. With fused products the first difference is exact however
+large the multiple, and the others are rounded once each, so that r has an error of about an ulp wherever the multiple
+itself is known.
 
-From some size on it is not. If an element is that far out, libm computes it. A straight line of instructions cannot branch, so
-that is a small function of the module with vector forms of its own, as in :mod:`tnp.executors.llvm.scalars.fmod`.
+From some size on it is not. If an element is that far out, libm computes it. A straight line of instructions cannot
+branch, so that is a small function of the module with vector forms of its own, as in
+:mod:`tnp.executors.llvm.scalars.fmod`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """exp, exp2, expm1, sinh, cosh and tanh.
 
-exp(x) = 2**n · exp(r): n is the whole number nearest to x / log(2), and r what remains, subtracted in two parts of which the
-first times n is exact (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980).
+exp(x) = 2**n · exp(r): n is the whole number nearest to x / log(2), and r what remains, subtracted in two parts of
+which the first times n is exact (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980).
 """
 
 from __future__ import annotations

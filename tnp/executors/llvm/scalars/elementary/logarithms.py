@@ -1,7 +1,8 @@
 """log, log2, log10 and log1p.
 
-log(x) = k · log(2) + log(1 + f): x is 2**k · (1 + f), with 1 + f between the square roots of 1/2 and 2. log(1 + f) = f + f**2 · P(f) is a
-polynomial of some length rather than the usual series of f / (2 + f): a loop over the elements has no division then.
+log(x) = k · log(2) + log(1 + f): x is 2**k · (1 + f), with 1 + f between the square roots of 1/2 and 2. log(1 + f) = f
++ f**2 · P(f) is a polynomial of some length rather than the usual series of f / (2 + f): a loop over the elements has
+no division then.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ pow is 2**(b · log2(a)), the logarithm with 12 bits more than a float64 has, fo
 
 float32 goes through float64, which has these bits already.
 
-hypot is the root of the sum of squares, of numbers that a power of two has moved to where no square overflows or loses digits.
+hypot is the root of the sum of squares, of numbers that a power of two has moved to where no square overflows or loses
+digits.
 """
 
 from __future__ import annotations

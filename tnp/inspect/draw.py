@@ -1,4 +1,6 @@
-"""Traces as graphs, in graphviz's language: operations as nodes, values as edges, fusions, loops and branches as boxes."""
+"""Traces as graphs, in graphviz's language: operations as nodes, values as edges, fusions, loops and branches as
+boxes.
+"""
 
 from __future__ import annotations
 

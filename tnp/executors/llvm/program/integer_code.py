@@ -1,4 +1,6 @@
-"""Arithmetic on the integers of a loop, sizes and indices, as instructions: each expression is computed once a scope."""
+"""Arithmetic on the integers of a loop, sizes and indices, as instructions: each expression is computed once a
+scope.
+"""
 
 from __future__ import annotations
 

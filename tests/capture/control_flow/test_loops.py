@@ -502,3 +502,33 @@ def test_a_comprehension_of_many_operations_is_not_written_out():
         return [x[0] * i for i in range(int(n[0]))][-1]
 
     eager_with_a_warning(f, lambda: (np.ones(2), np.array([60_000])), "more than 50,000 operations")
+
+
+def test_integers_to_negative_powers_in_a_loop():
+    def arrays(x, n):
+        total = x
+        for _ in range(n):
+            total = total + x**x
+        return total
+
+    def dead(x, n):
+        while True:
+            n += 1
+            if n > 2:
+                break
+            np.add.reduce(x**x)
+
+    def elements(x, n):
+        for i in range(n):
+            x[0] = x[1] ** x[2]
+        return x
+
+    def of_a_number(x, n):
+        for i in range(12):
+            x = x ** (n - i)
+        return x
+
+    values = [lambda v=v, n=n: (np.array(v), n) for v in ([2, 1, 0], [2, 3, -1], [-1, 2, 3]) for n in (0, 11, 12)]
+    for f in (arrays, dead, elements, of_a_number):
+        same_as_eager(f, *values)
+        same_as_eager(f, lambda: (np.zeros(0, np.int64), 3) if f is not elements else values[0]())

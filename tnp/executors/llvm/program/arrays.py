@@ -82,11 +82,39 @@ def _rule_of(name: str) -> None:
                 raise Refused("a comparison of uint64 with a number")
             args = tuple(_converted(p, a, dtypes.int64) if _is_array(a) else a for a in args)
             dtype = dtypes.int64
+        if name == "pow" and dtype.kind == "i":
+            _check_power(p, out, *args)
         return _operation(p, name, out, args, dtype)
 
 
 for _name in rows:
     _rule_of(_name)
+
+
+def _negative_power() -> Exception:
+    return ValueError("Integers to negative integer powers are not allowed.")
+
+
+def _check_power(p: Program, out: TensorProxy, base: Any, exponent: Any) -> None:
+    """Raises ``ValueError`` at run time if an integer is raised to a negative power, as NumPy does before it writes anything."""
+    if not _is_array(exponent) and whole(p, exponent).low >= 0:
+        return
+    if out.lang.name != "numpy":
+        raise Refused("integers to powers that may be negative")
+    shape = next((x.shape for x in (base, exponent) if _is_array(x) and x.shape), ())
+    any_negative = p.slot("i1")
+    p.code.line(f"store i1 false, ptr {any_negative}")
+    with p.loops(shape) as at:
+        if _is_array(exponent):
+            element = exponent.element(p, at if exponent.shape else ())
+            text = scalars.convert(p.code, element, exponent.dtype, dtypes.int64)
+        else:
+            text = p.text(whole(p, exponent))
+        before = p.code.op(f"load i1, ptr {any_negative}")
+        negative = p.code.op(f"icmp slt i64 {text}, 0")
+        p.code.line(f"store i1 {p.code.op(f'or i1 {before}, {negative}')}, ptr {any_negative}")
+    found = p.code.op(f"load i1, ptr {any_negative}")
+    p.check(p.code.op(f"xor i1 {found}, true"), _negative_power)
 
 
 @rule("where")

@@ -9,7 +9,7 @@ from typing import Any
 from tnp.core import check, prims
 from tnp.core.array_kinds import USER_KIND
 from tnp.core.proxies import TensorProxy
-from tnp.core.symbol import map_proxies
+from tnp.core.symbol import OpTags, map_proxies
 from tnp.core.trace import Trace, timed_pass
 from tnp.core.trace_check import check_trace
 from tnp.transforms.batch_matvec import batch_matvec
@@ -111,6 +111,23 @@ def _fuse(trace: Trace, backend: Backend) -> Trace:
     return fused if sized is fused else claim(sized, [e for e in backend.executors if not e.is_fusing])
 
 
+def _viewed_by_results(trace: Trace) -> set[str]:
+    """The 0-d arrays of which views are results, too: they are arrays before those are made, so that they share memory."""
+    views: dict[str, str] = {}
+    for bsym in trace.bound_symbols:
+        a = bsym.args[0] if bsym.args and OpTags.VIEW in bsym.operation.tags else None
+        if isinstance(a, TensorProxy) and not a.ndim and not a.scalar:
+            views.update((p.name, a.name) for p in bsym.flat_outputs)
+    roots = set()
+    for p in trace.bound_symbols[-1].flat_inputs:
+        name = p.name
+        while name in views:
+            name = views[name]
+        if name != p.name:
+            roots.add(name)
+    return roots
+
+
 def _finish_results(trace: Trace, backend: Backend) -> Trace:
     """Makes what is 0-d among results and stored attributes NumPy scalars or 0-d arrays, as the language says, and views that
     cannot be written through such."""
@@ -119,6 +136,7 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
         made_right = isinstance(bsym.sym, FusedSymbol) or bsym.sym.executor is backend.whole_functions_of
         if bsym.subsymbols and made_right:
             finished.update(p.name for p in bsym.flat_outputs)  # the library's own function made them
+    viewed = _viewed_by_results(trace) - finished
     new = Trace.like(trace)
     done: dict[str, Any] = {}
 
@@ -138,6 +156,11 @@ def _finish_results(trace: Trace, backend: Backend) -> Trace:
     for bsym in trace.bound_symbols:
         if bsym.operation in (prims.set_attribute, prims.python_return):
             bsym = bsym.replace(args=map_proxies(finish, bsym.args))
+        elif done:
+            bsym = bsym.substitute(done)
         new.bound_symbols.append(bsym)
+        for p in bsym.flat_outputs:
+            if p.name in viewed:
+                finish(p)
     new.output = new.bound_symbols[-1].args[0]
     return new

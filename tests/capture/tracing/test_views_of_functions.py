@@ -413,3 +413,13 @@ def test_scalar_types_of_arrays(kind):
         np.testing.assert_array_equal(result, f(expected)[0])
         np.testing.assert_array_equal(actual, expected)
         assert (result is actual) == same == (kind is np.float64)
+
+
+def test_views_of_an_array_without_dimensions_that_the_program_makes():
+    def f(a):
+        v = a.imag
+        return v, np.transpose(v), v[...]
+
+    results = tnp.jit(f)(np.array(2.0))
+    assert all(type(x) is np.ndarray for x in results)
+    assert np.shares_memory(results[0], results[1]) and np.shares_memory(results[0], results[2])

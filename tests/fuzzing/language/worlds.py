@@ -112,6 +112,8 @@ class World:
                         found.state["Box.shared"] = module.Box.shared if hasattr(module, "Box") else None
             except (Exception, TooLong) as error:
                 found.error = error
+        # What it has written by then, or may have taken from uninitialised memory, is undefined.
+        found.undefined |= "negative integer powers" in str(found.error)
         found.printed = printed.getvalue()
         for w in caught:
             text = str(w.message)
@@ -179,6 +181,8 @@ class _Walk:
         self.found = found
         #: the first place of each mutable object
         self.ids: tuple[dict[int, str], dict[int, str]] = ({}, {})
+        #: what was met, kept for no other object to get its address
+        self.met: list[Any] = []
         self.arrays: list[tuple[str, np.ndarray, np.ndarray]] = []
 
     def add(self, kind: str, where: str, text: str, size: float = math.inf) -> None:
@@ -192,6 +196,7 @@ class _Walk:
         if isinstance(e, ModuleType):  # one of all worlds
             return None if a is e else self.add("identity", where, f"{a!r} instead of {e!r}")
         if isinstance(e, (np.ndarray, list, dict, set, deque, FunctionType)) or hasattr(e, "__dict__"):
+            self.met += (a, e)
             first = [ids.setdefault(id(x), where) for ids, x in zip(self.ids, (a, e))]
             if first[0] != first[1]:
                 self.add("identity", where, f"the same object as {first[0]}, in eager as {first[1]}")

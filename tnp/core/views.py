@@ -329,6 +329,8 @@ def fit(value: TensorProxy, shape: sizes.Shape) -> TensorProxy:
     )
     if not fits and 0 in shape:
         raise NeedsEager("it assigns another shape to no elements, which NumPy refuses in some ways of assigning only")
+    if not fits and any(type(n) is not int for n in value.shape[: max(value.ndim - len(shape), 0)]):
+        raise NeedsEager("it assigns an array of more dimensions, which may be of length 1 when the program runs")
     check(
         fits,
         lambda: f"could not broadcast input array from shape {sizes.show(value.shape)} into shape {sizes.show(shape)}",

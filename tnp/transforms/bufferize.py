@@ -440,17 +440,37 @@ class Pass:
         if memory.name == destination.name:
             return
         (root,) = self.roots[destination.name]
-        for stale in self.live_after(root, i, b.output.name):
+        copies: dict[str, Any] = {}
+        for stale in sorted(self.live_after(root, i, b.output.name), key=lambda n: self.producer.get(n, i)):
             if self.producer.get(stale, i) >= i:
                 continue
             old = self.proxy_of(stale)
             now = self.names.get(stale, old)
             if now.name in self.members[root]:  # it has not been copied yet
                 kept = TensorProxy(self.new.make_name("t"), like=old, lang=old.lang)
-                operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old, self.trace)]
-                self.out.append(operations.clone.bind(now, output=kept))
-                self.names[stale] = kept
+                again = self._views_of_copies(stale, copies)
+                for made in again:
+                    copies[made.output.name] = TensorProxy(self.new.make_name("t"), like=made.output, lang=old.lang)
+                    self.out.append(made.substitute(copies))
+                if again:
+                    kept = copies[stale]
+                else:
+                    operations = self.operations[kind_of(self.bsyms[self.producer[stale]], old, self.trace)]
+                    self.out.append(operations.clone.bind(now, output=kept))
+                self.names[stale] = copies[stale] = kept
         self.out.append(BoundSymbol(b.sym, (memory, destination), {}, None, b.subsymbols, b.location))
+
+    def _views_of_copies(self, name: str, copies: dict[str, Any]) -> list[BoundSymbol]:
+        """The operations that made ``name`` a view of what has been copied, so that both share memory again; none if it is no such view."""
+        chain: list[BoundSymbol] = []
+        while name not in copies:
+            at = self.producer.get(name)
+            made = None if at is None else self.bsyms[at]
+            if made is None or OpTags.VIEW not in made.operation.tags or type(made.args[0]) is not TensorProxy:
+                return []
+            chain.append(made)
+            name = made.args[0].name
+        return chain[::-1]
 
     def _reusing_operand(self, made: BoundSymbol, original: BoundSymbol, i: int) -> BoundSymbol:
         """``made``, computed into an operand of its shape and dtype whose memory nothing reads afterwards, or into memory

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tnp
+from tnp.testing import assert_same
 
 EXECUTORS = ((), ("numpy[prims]",))
 
@@ -423,3 +424,49 @@ def test_views_of_an_array_without_dimensions_that_the_program_makes():
     results = tnp.jit(f)(np.array(2.0))
     assert all(type(x) is np.ndarray for x in results)
     assert np.shares_memory(results[0], results[1]) and np.shares_memory(results[0], results[2])
+
+
+def test_results_that_share_memory_still_do_if_the_argument_is_written_afterwards():
+    def f(a, b):
+        v = a.reshape(-1)  # a copy: the argument is in columns
+        w = v[::-1].reshape(-1, 1)
+        a -= b
+        return w, v
+
+    results, expected = (g(np.asfortranarray(_matrix()), 1.0) for g in (tnp.jit(f), f))
+    assert_same(results, expected)
+    assert np.shares_memory(*results)
+
+
+@pytest.mark.parametrize("k", (1.0, 0.5, -1.5))
+def test_triangles_whose_diagonal_is_no_integer(k):
+    def f(a, k):
+        return np.triu(a, k), np.tril(a, k), np.tri(3, 4, k)
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="no integer"):
+        assert_same(tnp.jit(f)(_matrix(), k), f(_matrix(), k))
+
+
+def test_in_place_under_an_errstate_that_raises():
+    def f(a, b):
+        with np.errstate(all="raise"):
+            a //= b
+
+    a, b = (np.array([4.0, 6.0, 1.0], np.float32) for _ in range(2))
+    divisor = np.array([2.0, 0.0, 3.0])
+    for g, x in ((f, a), (tnp.jit(f), b)):
+        with pytest.raises(FloatingPointError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+            g(x, divisor)
+    assert_same(b, a)
+
+
+def test_an_array_of_unknown_length_assigned_to_one_element():
+    def f(a):
+        a[...] = np.extract(a, a)
+        return np.tile(np.zeros(0), -1)
+
+    a, b = np.array(3), np.array(3)
+    with pytest.warns(tnp.EagerFallbackWarning, match="more dimensions"):
+        assert_same(tnp.jit(f)(a), f(b))
+    assert_same(a, b)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tnp.core import clang, dtypes, prims, sizes
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
@@ -55,7 +56,14 @@ def identity(n: Any, dtype: Any = None, *, like: Any = None) -> TensorProxy:
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, *, like: Any = None) -> TensorProxy:
     """A matrix with ones on and below the diagonal ``k``, zeros above."""
     rows, columns = _tri_shape(N, M)
-    return clang.convert(_band(rows, columns, k, clang.ge), dtype_or(dtype, dtypes.float64))
+    return clang.convert(_band(rows, columns, _diagonal(k), clang.ge), dtype_or(dtype, dtypes.float64))
+
+
+def _diagonal(k: Any) -> int:
+    """The number of a triangle's diagonal, which may be no integer."""
+    if getattr(k, "python_type", type(k)) is float or (isinstance(k, TensorProxy) and k.dtype.kind == "f"):
+        raise NeedsEager("the diagonal of a triangle is no integer")
+    return static_int(k)
 
 
 def _tri_shape(rows: Any, columns: Any) -> list[Any]:
@@ -68,7 +76,7 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> TensorProxy:
     m = as_array(m)
     check(m.ndim > 0, lambda: "a triangle of a number", TypeError)
     rows, columns = m.shape[-2:] if m.ndim > 1 else (m.shape[0], m.shape[0])
-    below = _band(rows, columns, static_int(k) - (0 if lower else 1), clang.ge)
+    below = _band(rows, columns, _diagonal(k) - (0 if lower else 1), clang.ge)
     mask, m = clang.broadcast(below, m)
     values = (m, clang.full((), 0, dtype=m.dtype))
     return clang.where(mask, *(values if lower else values[::-1]))

@@ -83,6 +83,8 @@ class NumpyLibrary(Operators, Subscripts):
             raise NeedsEager(
                 "it raises integers in place to a power that may be negative, which NumPy refuses half way"
             )
+        if tracer.raising:
+            raise NeedsEager("it computes in place under np.errstate(…='raise'), where NumPy writes before it raises")
         return out.call_with_out(tracer, symbol, takes, args, kwargs, arrays)
 
     def opaque_call(self, tracer: Tracer, symbol: Symbol, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -104,7 +104,7 @@ STEPS = (
     ("an entry's prologue checks its guards", "capture/guards/prologue.py", "Prologue.compile"),
     ("if none holds, the function is captured and compiled", "compile/compiled_function.py", "Jitted._compile"),
     ("**capture**", "compile/driver.py", "capture"),
-    ("· the function runs once, on traced values", "capture/driver.py", "acquire"),
+    ("· the function runs once, on traced values", "capture/driver.py", "capture_trace"),
     ("· what it reads becomes an input of the trace", "capture/guards/lifting.py", "Inputs.lift"),
     ("· so do parameters of PyTorch's modules", "capture/libraries/torch/modules.py", "lift_module"),
     ("· each input gets guards", "capture/guards/prologue.py", "Prologue.guard"),
@@ -120,7 +120,7 @@ STEPS = (
     ("**code**: a trace becomes a Python function", "core/trace.py", "Trace.python_callable"),
     ("· a region of the CPU becomes machine code", "runtime/engine.py", "compile_ir"),
     ("· machine code is kept on disk", "runtime/disk_cache.py", "store"),
-    ("**entry**: the program is put behind its guards", "compile/driver.py", "compile_acquired"),
+    ("**entry**: the program is put behind its guards", "compile/driver.py", "compile_captured"),
     ("· it is kept for calls to come", "compile/compiled_function.py", "Jitted._insert"),
 )
 

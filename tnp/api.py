@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from tnp.capture.driver import acquire
+from tnp.capture.driver import capture_trace
 from tnp.capture.guards.prologue import Prologue
 from tnp.compile import single_operation  # noqa: F401 — compiles symbols that are called outside of tracing
 from tnp.compile.cache_entry import CacheEntry
@@ -149,7 +149,9 @@ def trace() -> Callable[..., Trace]:
         prologue = Prologue(form.parameters)
         try:
             with relaxed_gc():
-                return acquire(jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue).trace
+                return capture_trace(
+                    jitted.__tnp_function__, form.parameters, form.apply, values, prologue=prologue
+                ).trace
         except NeedsEager as reason:
             raise TraceError(f"there is no trace: {reason.reason} ({reason.location})") from None
 
@@ -239,10 +241,10 @@ def programs_of(f: Jitted) -> list[tuple[CacheEntry, list[str]]]:
     """The programs of a jitted function, each with the values on which it is specialized, as lines of an explanation."""
     found: list[tuple[CacheEntry, list[str]]] = []
     for entry in f._entries:
-        if entry.question is None:
+        if entry.guard is None:
             found.append((entry, []))
         else:
-            found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.question.leaves()]
+            found += [(leaf, [f"  for {line}" for line in conditions]) for conditions, leaf in entry.guard.leaves()]
     return found
 
 

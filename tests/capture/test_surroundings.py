@@ -397,9 +397,9 @@ def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards(mo
 
     def acquired(*args, **options):
         seen.append(gc.get_threshold())
-        return driver.acquire(*args, **options)
+        return driver.capture_trace(*args, **options)
 
-    monkeypatch.setattr(tnp.compile.driver, "acquire", acquired)
+    monkeypatch.setattr(tnp.compile.driver, "capture_trace", acquired)
     tnp.jit(lambda x: np.sqrt(x))(np.ones(3))
     assert seen == [tuple(n * gc_tuning.TIMES for n in before)]
     assert gc.get_threshold() == before

@@ -36,7 +36,7 @@ def test_bound_symbols_and_their_subsymbols(trace):
 
 def test_a_trace_prints_as_python(trace):
     lines = trace.python().splitlines()
-    assert lines[0].startswith("# Constructed by Acquisition (took ") and lines[0].endswith(" milliseconds)")
+    assert lines[0].startswith("# Constructed by Capture (took ") and lines[0].endswith(" milliseconds)")
     assert lines[1:] == [
         "import tnp.lang.numpy as lnp",
         "",
@@ -61,7 +61,7 @@ def test_every_stage_is_kept_with_its_provenance():
     f = tnp.jit(fun)
     f(np.ones((2, 2)), np.ones((2, 1)))
     names = [t.provenance.name for t in tnp.last_traces(f)]
-    assert names[0] == "Acquisition" and names[-1] == "Delete Last Used"
+    assert names[0] == "Capture" and names[-1] == "Delete Last Used"
     assert "Transform for execution" in names
 
 

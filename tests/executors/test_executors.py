@@ -50,7 +50,7 @@ def counting(name, symbol, function, **options):
 @pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
 def test_the_order_of_executors_is_their_priority(order):
     opener = OperatorExecutor("opener")
-    opener.implementations["numpy.add"] = Implementation(opens=True)
+    opener.implementations["numpy.add"] = Implementation(decomposes=True)
     made = {name: counting(name, prims.add, np.add) for name in order}
     f = tnp.jit(lambda x: x + 1, executors=[opener, *(made[name][0] for name in order)])
     assert_same(f(X), X + 1)

@@ -382,7 +382,7 @@ class Adding(extend.FusionExecutor):
     "methods, said",
     [
         ({}, r"can_fuse of the executor wrong raised NotImplementedError\(\) for\n  t0 = lnp.add\(x, 1\)"),
-        ({"can_fuse": lambda self, bsym: False, "opens": lambda self, bsym: 1 / 0}, r"opens of the executor wrong raised ZeroDivisionError"),
+        ({"can_fuse": lambda self, bsym: False, "decomposes": lambda self, bsym: 1 / 0}, r"decomposes of the executor wrong raised ZeroDivisionError"),
         ({"can_fuse": lambda self, bsym: 1 / 0}, r"can_fuse of the executor wrong raised ZeroDivisionError(.|\n)*at .*test_extend"),
         ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: {}[name]}, r"fuse of the executor wrong raised KeyError"),
         ({"can_fuse": lambda self, bsym: True, "fuse": lambda self, region, name: 5}, r"fuse of the executor wrong returns 5 for wrong_fusion0"),

@@ -203,7 +203,7 @@ def test_errors_that_only_tracing_meets_are_found_once(monkeypatch):
         traced.append(args)
         raise KeyError("first")
 
-    monkeypatch.setattr(tnp.compile.driver, "acquire", fail)
+    monkeypatch.setattr(tnp.compile.driver, "capture_trace", fail)
     with pytest.raises(tnp.InternalError, match="tracing raised KeyError"):
         tnp.jit(lambda x: x + 1)(1)
     monkeypatch.setenv("TNP_CHECK", "0")

@@ -30,7 +30,7 @@ from tnp.capture.objects.shadows import (
     stored_attributes,
 )
 from tnp.capture.objects.twins import class_of
-from tnp.capture.speculation.value_specialization import Answers
+from tnp.capture.speculation.value_specialization import GuardEvaluator
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
@@ -46,14 +46,14 @@ from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies
 from tnp.core.trace import Provenance, Trace, tracing
 from tnp.runtime.quiet import quiet
 
-__all__ = ["Acquired", "Differentiate", "acquire"]
+__all__ = ["Captured", "Differentiate", "capture_trace"]
 
 #: makes something of a trace and the names of its arguments that require gradients
 Differentiate = Callable[[Trace, set[str]], Any]
 
 
 @dataclasses.dataclass
-class Acquired:
+class Captured:
     """A trace, the prologue that guards it, and what fetches each of its arguments."""
 
     trace: Trace
@@ -83,31 +83,31 @@ MOST_FOR_A_VALUE = 400
 MOST_OPERATIONS = 50_000
 
 
-def acquire(
+def capture_trace(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None, answers: Answers | None = None,
-) -> Acquired:  # fmt: skip
+    prologue: Prologue, strict: bool = False, differentiate: Differentiate | None = None, evaluator: GuardEvaluator | None = None,
+) -> Captured:  # fmt: skip
     """Traces ``function`` for the arguments ``values`` of ``parameters``.
 
     If arguments require gradients, ``differentiate`` gets the trace and their names while what it makes may still depend on
     the values of numbers.
 
     ``call(function, handles)`` applies a function to values of the parameters. Whatever the program raises while it is
-    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``answers`` computes values
+    traced comes out of here, :class:`NeedsEager` among it; the arguments are untouched then. ``evaluator`` computes values
     that tracing specializes on; without it, a program that needs one runs eagerly.
     """
 
-    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Acquired:
+    def attempt(*, asks: bool, rolls: bool = True, says_compiling: bool = False, postpones: bool = False) -> Captured:
         prologue.clear()
-        if answers is not None:
-            answers.begin()
+        if evaluator is not None:
+            evaluator.begin()
         trace = Trace()
         trace.most_names = MOST_OPERATIONS
-        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, answers=answers if asks else None))
+        tracers.append(Tracer(trace, Inputs(trace, prologue), strict=strict, evaluator=evaluator if asks else None))
         tracers[-1].rolls, tracers[-1].says_compiling = rolls, says_compiling
         if postpones:
-            tracers[-1].asking.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
-        return _acquire(function, parameters, call, values, tracers[-1], differentiate)
+            tracers[-1].specializer.postponed = lambda: may_write_out(tracers[-1]) or may_say(tracers[-1])
+        return _capture_trace(function, parameters, call, values, tracers[-1], differentiate)
 
     def may_write_out(tracer: Tracer) -> bool:
         return tracer.rolled and tracer.rolled_iterations <= ITERATIONS_AGAIN
@@ -126,24 +126,24 @@ def acquire(
         reason = needed
     # Numbers that a loop computes are not known as long as it is one operation, and what is whose memory is known less well.
     try:
-        acquired = attempt(asks=bool(tracers[-1].asking.answered), rolls=rolls, says_compiling=says_compiling)
-        if rolls or not tracers[-1].asking.answered or len(acquired.trace.bound_symbols) <= MOST_FOR_A_VALUE:
-            return acquired
+        captured = attempt(asks=bool(tracers[-1].specializer.specialized), rolls=rolls, says_compiling=says_compiling)
+        if rolls or not tracers[-1].specializer.specialized or len(captured.trace.bound_symbols) <= MOST_FOR_A_VALUE:
+            return captured
         raise reason  # so long a program is not compiled for one value
     except NeedsEager:
-        if answers is None or not isinstance(reason, NeedsValue):
+        if evaluator is None or not isinstance(reason, NeedsValue):
             raise reason from None  # what is in the way of the program as it is written
     return attempt(asks=True, says_compiling=says_compiling)
 
 
-def _acquire(
+def _capture_trace(
     function: Callable[..., Any],
     parameters: list[str],
     call: Callable[..., Any],
     values: tuple[Any, ...],
     tracer: Tracer,
     differentiate: Differentiate | None,
-) -> Acquired:
+) -> Captured:
     start = time.perf_counter()
     trace, inputs, prologue = tracer.trace, tracer.inputs, tracer.inputs.prologue
     before = active.set_current(tracer)
@@ -174,11 +174,11 @@ def _acquire(
         languages.set_current(language)
         active.set_current(before)
         inputs.release()
-        tracer.asking.answers = None  # it has the caller's arguments
+        tracer.specializer.evaluator = None  # it has the caller's arguments
     trace.most_names = sys.maxsize
-    trace.provenance = Provenance("Acquisition", time.perf_counter() - start)
+    trace.provenance = Provenance("Capture", time.perf_counter() - start)
     requires = tracer.gradients is not None and bool(tracer.gradients.roots)
-    return Acquired(trace, prologue, inputs, requires, differentiated)
+    return Captured(trace, prologue, inputs, requires, differentiated)
 
 
 #: warnings that NumPy gives because of values

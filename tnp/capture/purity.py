@@ -159,7 +159,7 @@ def check_on_trial(f: Any) -> None:
     """Refuses a library's function where it is called in some calls of the program only, or in a loop or a branch that is only
     tried, unless it does nothing but give a result, or all that it does can be undone."""
     tracer = active.running()
-    if tracer is None or not (tracer.regions or tracer.asking.answered):
+    if tracer is None or not (tracer.regions or tracer.specializer.specialized):
         return
     if _is_users_class(f):
         return

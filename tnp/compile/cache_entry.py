@@ -11,7 +11,7 @@ from tnp.core.trace import Trace
 
 if TYPE_CHECKING:
     from tnp.compile.aot_autograd import Training
-    from tnp.compile.specialization import Question
+    from tnp.compile.specialization import ValueGuard
 
 __all__ = ["CacheEntry", "CallSignature"]
 
@@ -32,7 +32,7 @@ class CallSignature:
 
 @dataclass
 class CacheEntry:
-    """One compiled program, or a record that such calls run eagerly, or (``question``) a value guard with its programs."""
+    """One compiled program, or a record that such calls run eagerly, or (``guard``) a value guard with its programs."""
 
     form: CallSignature
     prologue: Prologue
@@ -42,6 +42,6 @@ class CacheEntry:
     seconds: float = 0.0
     #: of a program whose results are differentiated, that
     training: Training | None = None
-    question: Question | None = None
+    guard: ValueGuard | None = None
     #: its CUDA graphs, the forward program's and those of backward programs
     graphs: list[Any] = field(default_factory=list)

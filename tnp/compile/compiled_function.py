@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from tnp.capture import active
-from tnp.capture.driver import Acquired
+from tnp.capture.driver import Captured
 from tnp.capture.guards.prologue import MISS, Prologue
 from tnp.capture.libraries.base import left_alone, tell_dynamo
-from tnp.capture.speculation.value_specialization import Asked
+from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.compile.by_name import for_cloudpickle, is_found_by_name
 from tnp.compile.cache_entry import CacheEntry, CallSignature
 from tnp.compile.call_signature import binder, check_compilable, signature_of
-from tnp.compile.driver import capture, compile_acquired
+from tnp.compile.driver import capture, compile_captured
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.compile.faults import REPORT, is_certain, located, passed_on, passed_through, text_of, while_compiling
-from tnp.compile.specialization import SPECIALISATIONS, Answered, Family, Question, repeatable
+from tnp.compile.specialization import SPECIALISATIONS, CallGuards, Family, ValueGuard, repeatable
 from tnp.core import check
 from tnp.core.context import registrations
 from tnp.core.effects import acts_on_the_outside
@@ -182,7 +182,7 @@ class Jitted:
             return form.apply(self.__tnp_function__, values)
         with self._lock:
             for entry in self._entries:
-                if entry.form is form and entry.question is None and entry.prologue.first_failure(values) is None:
+                if entry.form is form and entry.guard is None and entry.prologue.first_failure(values) is None:
                     break
             else:
                 if self._is_settled(form):
@@ -203,17 +203,17 @@ class Jitted:
         while True:
             fits = (e for e in programs if e.form is form and e.prologue.first_failure(values) is None)
             entry = next(fits, None)
-            if entry is None or entry.question is None:
+            if entry is None or entry.guard is None:
                 return entry
-            value = entry.question.answer(values)
+            value = entry.guard.evaluate(values)
             if value is MISS:
                 return None
-            programs = entry.question.programs_for(value)
+            programs = entry.guard.programs_for(value)
 
     def traced(self, form: CallSignature, values: tuple[Any, ...]) -> tuple[Trace, Trace]:
         """The captured trace for a call, and the program that would run. Raises :class:`NeedsEager` if there is no trace."""
-        acquired = self._captured(form, values, Prologue(form.parameters), self._answers(form, values))
-        return acquired.trace, compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs).traces[-1]
+        captured = self._captured(form, values, Prologue(form.parameters), self._guard_evaluator(form, values))
+        return captured.trace, compile_captured(captured, self._executors, cudagraphs=self._cudagraphs).traces[-1]
 
     def _set_entries(self, entries: tuple[CacheEntry, ...]) -> None:
         self._entries = entries
@@ -322,12 +322,12 @@ class Jitted:
             self._failed[_without_values(failure or "other arguments")] += 1
         prologue = Prologue(form.parameters)
         prologue.moves_arrays = "cupy" in (self._executors.listed or ())
-        answers = self._answers(form, values)
+        evaluator = self._guard_evaluator(form, values)
         try:
             with relaxed_gc(), signals.heard():
-                acquired = self._captured(form, values, prologue, answers)
+                captured = self._captured(form, values, prologue, evaluator)
                 with while_compiling():
-                    made = compile_acquired(acquired, self._executors, cudagraphs=self._cudagraphs)
+                    made = compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
             entry = CacheEntry(
                 form, prologue, made.run, made.traces, seconds=time.perf_counter() - start, training=made.training,
                 graphs=made.graphs,
@@ -335,7 +335,7 @@ class Jitted:
         except RaisedWhenAsked as reason:
             return self._once_eagerly(form, prologue, reason.error, keeps=False)  # it depends on values
         except RaisedWhileTracing as reason:
-            return self._once_eagerly(form, prologue, reason.error, reason, keeps=not answers.steps)
+            return self._once_eagerly(form, prologue, reason.error, reason, keeps=not evaluator.steps)
         except NeedsEager as reason:
             entry = self._eager_entry(form, prologue, reason)
         except (NoExecutorError, ExtensionError) as error:
@@ -354,13 +354,13 @@ class Jitted:
             needed = _needs_eager_behind(error)
             if needed is None:
                 # The program's own error, or one that only tracing meets: eager says which, and has eager's effects.
-                return self._once_eagerly(form, prologue, error, keeps=not answers.steps)
+                return self._once_eagerly(form, prologue, error, keeps=not evaluator.steps)
             entry = self._eager_entry(form, prologue, needed)
         form.found_eager += entry.eager_reason is not None
         self._last = entry
         with _keeping:
             if self._forgotten == forgotten:
-                self._insert(entry, answers.steps)
+                self._insert(entry, evaluator.steps)
         self._tell(entry, time.perf_counter() - start, again)
         return entry
 
@@ -375,42 +375,45 @@ class Jitted:
             for guard in entry.prologue.guards:
                 logs.guards.debug("%s is valid for: %s", name, guard.description)
 
-    def _answers(self, form: CallSignature, values: tuple[Any, ...]) -> Answered:
+    def _guard_evaluator(self, form: CallSignature, values: tuple[Any, ...]) -> CallGuards:
         """The source of values on which tracing specializes in this call."""
         mine = [e for e in self._entries if e.form is form]
-        return Answered(mine, values, functools.partial(self._question, form))
+        return CallGuards(mine, values, functools.partial(self._value_guard, form))
 
     def _captured(
-        self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, answers: Answered
-    ) -> Acquired:
+        self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
+    ) -> Captured:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
         return capture(
             self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
-            answers=answers if self._specialisations else None, strict=self._strict,
+            evaluator=evaluator if self._specialisations else None, strict=self._strict,
         )  # fmt: skip
 
-    def _question(self, form: CallSignature, asked: Asked, family: Family | None) -> Question:
+    def _value_guard(self, form: CallSignature, wanted: ValueProgram, family: Family | None) -> ValueGuard:
         """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it."""
-        compute = compile_acquired(
-            asked, self._executors, cudagraphs=self._cudagraphs, around=functools.partial(repeatable, draws=asked.draws)
+        compute = compile_captured(
+            wanted,
+            self._executors,
+            cudagraphs=self._cudagraphs,
+            around=functools.partial(repeatable, draws=wanted.draws),
         ).run
         family = family or Family(self._specialisations, functools.partial(self._past_cache_limit, form))
-        return Question(asked, compute, family)
+        return ValueGuard(wanted, compute, family)
 
-    def _insert(self, entry: CacheEntry, steps: Sequence[tuple[Question, Any]] = ()) -> None:
+    def _insert(self, entry: CacheEntry, steps: Sequence[tuple[ValueGuard, Any]] = ()) -> None:
         """Puts a program first among those that are kept; ``steps`` are the values that it is for."""
-        questions = [q for q, _ in steps]
-        is_new = not any(e.question is questions[0] for e in self._entries) if steps else True
+        guards = [q for q, _ in steps]
+        is_new = not any(e.guard is guards[0] for e in self._entries) if steps else True
         if is_new and entry.eager_reason is not None:
             steps = []  # nothing has been compiled for any value, so there is no need to compute one
-        for at, (question, value) in reversed(list(enumerate(steps))):
-            question.add(value, entry)
+        for at, (guard, value) in reversed(list(enumerate(steps))):
+            guard.add(value, entry)
             around = self._entries if at == 0 else steps[at - 1][0].programs_for(steps[at - 1][1])
-            entry = next((e for e in around if e.question is question), None) or CacheEntry(
-                entry.form, question.prologue, question.run, question=question
+            entry = next((e for e in around if e.guard is guard), None) or CacheEntry(
+                entry.form, guard.prologue, guard.run, guard=guard
             )
         if steps:
-            questions[0].family.count += 1
+            guards[0].family.count += 1
         self._set_entries((entry, *[e for e in self._entries if e is not entry][: RECOMPILE_LIMIT - 1]))
 
     def _past_cache_limit(self, form: CallSignature, *values: Any) -> Any:

@@ -1,6 +1,6 @@
 """The driver: from a call to a program behind guards.
 
-:func:`capture` traces the function. :func:`compile_acquired` runs the transforms (including claiming, fusion and code
+:func:`capture` traces the function. :func:`compile_captured` runs the transforms (including claiming, fusion and code
 generation) on the trace, and puts the program behind the guards of its prologue.
 """
 
@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tnp.capture.driver import Acquired, acquire
+from tnp.capture.driver import Captured, capture_trace
 from tnp.capture.guards.prologue import Prologue
 from tnp.capture.libraries.base import loaded_libraries
-from tnp.capture.speculation.value_specialization import Answers, Asked
+from tnp.capture.speculation.value_specialization import GuardEvaluator, ValueProgram
 from tnp.compile.aot_autograd import Training, in_inference_mode, without_autocast, without_gradients
 from tnp.compile.executor_selection import ExecutorSelection
 from tnp.core.symbol import OpTags
@@ -28,7 +28,7 @@ from tnp.transforms.bufferize import MemoryOperations
 from tnp.transforms.partition_fw_bw import partition
 from tnp.transforms.pipeline import Backend, compile_trace
 
-__all__ = ["Compiled", "backend_of", "capture", "compile_acquired"]
+__all__ = ["Compiled", "backend_of", "capture", "compile_captured"]
 
 
 class Compiled(NamedTuple):
@@ -43,12 +43,12 @@ class Compiled(NamedTuple):
 
 def capture(
     function: Callable[..., Any], parameters: list[str], call: Callable[..., Any], values: tuple[Any, ...], *,
-    prologue: Prologue, executors: ExecutorSelection, answers: Answers | None, strict: bool,
-) -> Acquired:  # fmt: skip
+    prologue: Prologue, executors: ExecutorSelection, evaluator: GuardEvaluator | None, strict: bool,
+) -> Captured:  # fmt: skip
     """The function traced for a call. Raises :class:`~tnp.core.errors.NeedsEager` if there is no trace."""
     behind = executors.behind(loaded_libraries())  # a program's values are of no other languages
     with grad_transforms_of([*executors.named(), *behind]):
-        return acquire(
+        return capture_trace(
             function,
             parameters,
             call,
@@ -56,37 +56,37 @@ def capture(
             prologue=prologue,
             strict=strict,
             differentiate=partition,
-            answers=answers,
+            evaluator=evaluator,
         )
 
 
-def compile_acquired(
-    acquired: Acquired | Asked, selection: ExecutorSelection, *, cudagraphs: bool,
+def compile_captured(
+    captured: Captured | ValueProgram, selection: ExecutorSelection, *, cudagraphs: bool,
     around: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None,
 ) -> Compiled:  # fmt: skip
     """The program of a trace; ``around`` makes another function of what it computes."""
-    executors = selection.for_trace(acquired.trace)
-    if isinstance(acquired, Asked) and acquired.is_light:
+    executors = selection.for_trace(captured.trace)
+    if isinstance(captured, ValueProgram) and captured.is_light:
         executors = [e for e in executors if not e.is_fusing]
-    known = len(acquired.trace.value_guards)
+    known = len(captured.trace.value_guards)
     graphs: list[Any] = []
     generate = functools.partial(_captured, graphs) if cudagraphs else Trace.python_callable
     training = None
     program: Callable[..., Any]
-    if isinstance(acquired, Acquired) and acquired.differentiated is not None:
-        training = Training(acquired.differentiated, lambda t: backend_of(selection.for_trace(t)), generate)
+    if isinstance(captured, Captured) and captured.differentiated is not None:
+        training = Training(captured.differentiated, lambda t: backend_of(selection.for_trace(t)), generate)
         traces, program = training.traces, training.run
     else:
-        traces = compile_trace(acquired.trace, backend_of(executors))
+        traces = compile_trace(captured.trace, backend_of(executors))
         program = generate(traces[-1])
-    acquired.guard_numbers(known)
-    program = _in_modes(program, acquired, is_differentiated=training is not None)
+    captured.guard_numbers(known)
+    program = _in_modes(program, captured, is_differentiated=training is not None)
     if around is not None:
         program = around(program)
     elif any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in traces[-1].bound_symbols):
         program = _keeping_errstate(program)
-    inputs = [acquired.expressions[p.name] for p in traces[-1].args]
-    run = acquired.prologue.compile(inputs, program, executors[0].check_arrays)
+    inputs = [captured.expressions[p.name] for p in traces[-1].args]
+    run = captured.prologue.compile(inputs, program, executors[0].check_arrays)
     return Compiled(run, traces, training, graphs)
 
 
@@ -104,16 +104,16 @@ def backend_of(executors: Iterable[Any]) -> Backend:
 
 
 def _in_modes(
-    program: Callable[..., Any], acquired: Acquired | Asked, *, is_differentiated: bool
+    program: Callable[..., Any], captured: Captured | ValueProgram, *, is_differentiated: bool
 ) -> Callable[..., Any]:
     """``program`` in the modes of PyTorch's that its operations were traced in."""
     if not is_differentiated:
-        if acquired.requires_gradients:
+        if captured.requires_gradients:
             program = without_gradients(program)
-        gradients = acquired.inputs.tracer.gradients
+        gradients = captured.inputs.tracer.gradients
         if gradients is not None and gradients.infers:
             program = in_inference_mode(program)
-    casts = acquired.inputs.tracer.casts
+    casts = captured.inputs.tracer.casts
     return without_autocast(program) if casts is not None and casts.began_dtype is not None else program
 
 

@@ -1,7 +1,7 @@
 """Value guards and the programs behind them, in the cache of a jitted function
 (:mod:`tnp.capture.speculation.value_specialization`).
 
-A :class:`Question` is a value guard: the program that computes a value, with the programs compiled for its results, which
+A :class:`ValueGuard` is a value guard: the program that computes a value, with the programs compiled for its results, which
 may begin with further value guards. It has no side effects, so a call has done nothing before its program is selected: a
 program for the value runs, or is compiled, or, if there are too many, the function runs eagerly.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tnp.capture.guards.prologue import MISS, Prologue
-from tnp.capture.speculation.value_specialization import Asked
+from tnp.capture.speculation.value_specialization import ValueProgram
 from tnp.core.errors import LateGuardFailed, NeedsEager, RaisedWhenAsked
 from tnp.lang.numpy import opaque
 from tnp.runtime import signals
@@ -25,7 +25,7 @@ from tnp.runtime.quiet import quiet
 if TYPE_CHECKING:
     from tnp.compile.cache_entry import CacheEntry
 
-__all__ = ["SPECIALISATIONS", "Answered", "Family", "Question"]
+__all__ = ["SPECIALISATIONS", "CallGuards", "Family", "ValueGuard"]
 
 #: the default limit of specialized programs per call signature
 SPECIALISATIONS = 8
@@ -46,24 +46,24 @@ class Family:
     overflowed: int = 0
 
 
-class Question:
+class ValueGuard:
     """A value guard; ``compute`` returns the value for the arguments of a call, or ``MISS``."""
 
-    def __init__(self, asked: Asked, compute: Callable[..., Any], family: Family) -> None:
-        self.name, self.length = asked.name, len(asked.trace.bound_symbols)
-        self.what, self.location = asked.what, asked.location
-        self.prologue: Prologue = asked.prologue
-        self.trace = asked.trace
+    def __init__(self, wanted: ValueProgram, compute: Callable[..., Any], family: Family) -> None:
+        self.name, self.length = wanted.name, len(wanted.trace.bound_symbols)
+        self.what, self.location = wanted.what, wanted.location
+        self.prologue: Prologue = wanted.prologue
+        self.trace = wanted.trace
         self.compute = compute
         #: NumPy's own calls among what computes the value, which may warn: the program makes them again
         self.calls_numpy = any(
-            isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") for b in asked.trace.bound_symbols
+            isinstance(b.sym.id, str) and b.sym.id.startswith("opaque.") for b in wanted.trace.bound_symbols
         )
         self.family = family
         #: by a value, as :func:`key_of` writes it, the programs for it
         self.programs: dict[str, list[CacheEntry]] = {}
 
-    def answer(self, values: tuple[Any, ...]) -> Any:
+    def evaluate(self, values: tuple[Any, ...]) -> Any:
         """The value for these arguments, as a Python number; ``MISS`` if the value guard is not valid for them."""
         with quiet() if self.calls_numpy else contextlib.nullcontext():
             value = self.compute(*values)
@@ -75,7 +75,7 @@ class Question:
         if family.in_vain >= PATIENCE:
             return MISS if self.prologue.first_failure(values) is not None else self._eagerly(values)
         try:
-            value = self.answer(values)
+            value = self.evaluate(values)
         except LateGuardFailed:
             raise
         except Exception as error:  # the program's own error, which is raised where it stands
@@ -96,9 +96,9 @@ class Question:
         self.family.overflowed += 1
         return self.family.run_eagerly(*values)
 
-    def is_for(self, asked: Asked, values: tuple[Any, ...]) -> bool:
-        """Whether it asks the same as ``asked``, for a call with these arguments."""
-        same = self.name == asked.name and self.length == len(asked.trace.bound_symbols)
+    def is_for(self, wanted: ValueProgram, values: tuple[Any, ...]) -> bool:
+        """Whether it asks the same as ``wanted``, for a call with these arguments."""
+        same = self.name == wanted.name and self.length == len(wanted.trace.bound_symbols)
         return same and self.prologue.first_failure(values) is None
 
     def programs_for(self, value: Any) -> Sequence[CacheEntry]:
@@ -115,42 +115,45 @@ class Question:
         for key, entries in self.programs.items():
             condition = f"the value {key} that {self.what} needs ({self.location})"
             for entry in entries:
-                if entry.question is None:
+                if entry.guard is None:
                     yield (condition,), entry
                 else:
-                    yield from (((condition, *others), leaf) for others, leaf in entry.question.leaves())
+                    yield from (((condition, *others), leaf) for others, leaf in entry.guard.leaves())
 
 
-class Answered:
+class CallGuards:
     """The value guards in the tracing of one call, and their results: new ones, or those in the cache.
 
     ``entries`` are the cache entries, and ``make`` makes a value guard.
     """
 
     def __init__(
-        self, entries: Sequence[CacheEntry], values: tuple[Any, ...], make: Callable[[Asked, Family | None], Question]
+        self,
+        entries: Sequence[CacheEntry],
+        values: tuple[Any, ...],
+        make: Callable[[ValueProgram, Family | None], ValueGuard],
     ) -> None:
         self.entries, self.values, self.make = entries, values, make
         self.begin()
 
     def begin(self) -> None:
-        self.steps: list[tuple[Question, Any]] = []
+        self.steps: list[tuple[ValueGuard, Any]] = []
 
-    def __call__(self, asked: Asked) -> Any:
+    def __call__(self, wanted: ValueProgram) -> Any:
         entries = self.entries
         if self.steps:
-            question, value = self.steps[-1]
-            entries = question.programs_for(value)
-        known = (e.question for e in entries if e.question is not None and e.question.is_for(asked, self.values))
-        found = next(known, None) or self.make(asked, self.steps[0][0].family if self.steps else None)
+            guard, value = self.steps[-1]
+            entries = guard.programs_for(value)
+        known = (e.guard for e in entries if e.guard is not None and e.guard.is_for(wanted, self.values))
+        found = next(known, None) or self.make(wanted, self.steps[0][0].family if self.steps else None)
         try:
-            value = found.answer(self.values)
+            value = found.evaluate(self.values)
         except LateGuardFailed as failure:
             raise NeedsEager(str(failure)) from None
         except Exception as error:
             raise RaisedWhenAsked(error) from None
         if value is MISS:
-            raise NeedsEager(f"{asked.what} needs a value that the program does not compute")
+            raise NeedsEager(f"{wanted.what} needs a value that the program does not compute")
         self.steps.append((found, value))
         return value
 

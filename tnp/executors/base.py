@@ -58,7 +58,7 @@ class Implementation:
     grad_transform: Callable[..., Any] | None = None
     in_place: Symbol | None = None
     #: the executor wants the symbol decomposed, to run its parts
-    opens: bool = False
+    decomposes: bool = False
 
 
 def value_of(x: Any) -> Any:
@@ -404,7 +404,7 @@ class Region:
     """A part of a program for a fusing executor: its ``bound_symbols`` in order, the proxies that they read
     (``inputs``), and those of their results that are read outside (``outputs``).
 
-    ``stores``, ``run_singly`` and ``whole`` are for executors whose regions write to their inputs: the destination of
+    ``stores``, ``run_unfused`` and ``whole`` are for executors whose regions write to their inputs: the destination of
     an output, the unfused fallback, and whether the region is the whole program. An example is at
     :class:`FusionExecutor`.
     """
@@ -416,7 +416,7 @@ class Region:
     stores: Mapping[int, int] | None = None
     #: makes a callable like a :class:`Fused` one out of single operations of other executors, for arguments that the fuser
     #: cannot take. It takes the outputs that are updates of inputs.
-    run_singly: Callable[[Mapping[int, int]], Callable[..., Any]] | None = None
+    run_unfused: Callable[[Mapping[int, int]], Callable[..., Any]] | None = None
     #: it is all that the program does
     whole: bool = False
 
@@ -499,7 +499,7 @@ class FusionExecutor(Executor):
         """
         raise NotImplementedError
 
-    def opens(self, bsym: BoundSymbol) -> bool:
+    def decomposes(self, bsym: BoundSymbol) -> bool:
         """Whether the operation ``bsym``, which the executor cannot compile, should be decomposed into parts that it can compile,
         instead of being left whole to the next executors."""
         return False

@@ -59,9 +59,9 @@ def explain(f: Any) -> Explanation:
         lines.append("  guards:")
         lines += [f"    {g.description}" for g in entry.prologue.guards]
     for entry in f._entries:
-        if entry.question is not None and (n := entry.question.family.overflowed):
+        if entry.guard is not None and (n := entry.guard.family.overflowed):
             lines.append(
-                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.question.family.count} that there are programs for"
+                f"{_count(n, 'call')} ran eagerly, for other values than the {entry.guard.family.count} that there are programs for"
             )
     lines += [f"recompiled because {reason}" for reason in f._recompiled]
     if any(form.last_resort is not None for form in f.forms()):

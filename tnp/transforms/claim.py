@@ -91,7 +91,7 @@ def claim(trace: Trace, executors: Sequence[Any], outer: Trace | None = None) ->
         is_dead = not dead.isdisjoint(p.name for p in bsym.flat_outputs)
         if is_dead and may_raise(bsym) and not is_control_flow(bsym):
             # A region computes what is read.
-            asked = [e for e in asked if not e.is_fusing or opens(e, bsym)]
+            asked = [e for e in asked if not e.is_fusing or decomposes(e, bsym)]
         claims.take(bsym, asked)
     if claims.renamed:
         new.output = map_proxies(lambda p: claims.renamed.get(p.name, p), new.output)
@@ -188,7 +188,7 @@ class _Claims:
                     self._claimed(bsym, executor, unsupported)
                     self.new.bound_symbols.append(_fusable(bsym, executor))
                     return
-                if opens(executor, bsym):
+                if decomposes(executor, bsym):
                     self.decomposed = True
                     break
                 unsupported.add(executor, answer)
@@ -202,7 +202,7 @@ class _Claims:
             if not answer:
                 unsupported.add(executor, answer)
                 continue
-            if found.opens:
+            if found.decomposes:
                 break
             if found.execution_transform is not None:
                 self._claimed(bsym, executor, unsupported)
@@ -249,7 +249,7 @@ class _Claims:
         if key is None or key in self.running:
             return found
         spoken = executor.implementations.get(key)
-        return None if spoken is None or spoken.opens else spoken
+        return None if spoken is None or spoken.decomposes else spoken
 
     def _accepts(self, executor: Any, implementation: Any, bsym: BoundSymbol) -> Any:
         if implementation.checker is None:
@@ -277,7 +277,7 @@ class _Claims:
         if found is None:
             return self._runs_parts(executor, bsym)
         runs = found.op or found.execution_transform or found.in_place
-        return bool(runs) and not found.opens and bool(self._accepts(executor, found, bsym))
+        return bool(runs) and not found.decomposes and bool(self._accepts(executor, found, bsym))
 
     def _scratch(self) -> Trace:
         scratch = Trace.like(self.new)
@@ -344,14 +344,14 @@ def fuses(fuser: Any, bsym: BoundSymbol) -> Any:
         blame_extension(fuser, "can_fuse", bsym, error)
 
 
-def opens(fuser: Any, bsym: BoundSymbol) -> bool:
+def decomposes(fuser: Any, bsym: BoundSymbol) -> bool:
     """Whether a fusing executor wants an operation decomposed. Raises :class:`ExtensionError` where an extension's raises."""
     if not bsym.subsymbols:
         return False
     try:
-        return bool(fuser.opens(bsym))
+        return bool(fuser.decomposes(bsym))
     except Exception as error:
-        blame_extension(fuser, "opens", bsym, error)
+        blame_extension(fuser, "decomposes", bsym, error)
 
 
 def blame_extension(executor: Any, method: str, bsym: BoundSymbol, error: Exception) -> NoReturn:

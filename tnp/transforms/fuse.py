@@ -24,21 +24,21 @@ from tnp.transforms.subtraces import in_bodies
 __all__ = ["fuse"]
 
 
-def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
+def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
     """The trace with each region replaced by one call.
 
-    Regions that a fuser declines go to the next fusers, and to all executors of single operations. ``run_singly``
+    Regions that a fuser declines go to the next fusers, and to all executors of single operations. ``run_unfused``
     compiles a trace for those alone.
     """
-    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_singly), trace)
+    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_unfused), trace)
     if any(isinstance(b, Fusable) for b in trace.bound_symbols):
         trace = _views_outside(trace, executors)
     while any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        trace = _fuse_once(trace, executors, make_region, run_singly)
+        trace = _fuse_once(trace, executors, make_region, run_unfused)
     return trace
 
 
-def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_singly: Any) -> Trace:
+def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
     """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
     groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
@@ -60,7 +60,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_sin
             stores = _over_products(group, inputs, outputs, products)
         taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
         name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
-        alone = partial(_unfused, trace, group, inputs, outputs, run_singly)
+        alone = partial(_unfused, trace, group, inputs, outputs, run_unfused)
         whole = len(working) == 1
         region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
         function = _compiled(first.fuser, region, name, first)
@@ -222,7 +222,7 @@ def _plain(group: Sequence[BoundSymbol]) -> list[BoundSymbol]:
 
 
 def _unfused(
-    trace: Trace, group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], run_singly: Any,
+    trace: Trace, group: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy], run_unfused: Any,
     updates: Mapping[int, int],
 ) -> Any:  # fmt: skip
     """A region as a program of its own, of single operations: takes the inputs, writes the updates, returns the rest."""
@@ -252,7 +252,7 @@ def _unfused(
             prims.copy_(made[k], given[inputs[j].name])
         alone.output = fresh[0] if len(fresh) == 1 else fresh if fresh else None
         prims.python_return(alone.output)
-    return run_singly(alone)
+    return run_unfused(alone)
 
 
 def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:

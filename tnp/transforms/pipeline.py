@@ -52,7 +52,7 @@ class Backend:
         #: the executor that runs functions of the language as they are
         self.whole_functions_of = whole_functions_of
 
-    def run_singly(self, trace: Trace) -> Callable[..., Any]:
+    def run_unfused(self, trace: Trace) -> Callable[..., Any]:
         """``trace`` compiled for the executors of single operations alone."""
         alone = copy(self)
         alone.executors = tuple(e for e in self.executors if not e.is_fusing)
@@ -106,7 +106,7 @@ def _claim(trace: Trace, executors: Sequence[Any]) -> Trace:
 
 def _fuse(trace: Trace, backend: Backend) -> Trace:
     """The trace with its regions fused, with definitions of the sizes that declined regions had inside."""
-    fused = fuse(trace, backend.executors, backend.make_region, backend.run_singly)
+    fused = fuse(trace, backend.executors, backend.make_region, backend.run_unfused)
     sized = define_sizes(fused)
     return fused if sized is fused else claim(sized, [e for e in backend.executors if not e.is_fusing])
 

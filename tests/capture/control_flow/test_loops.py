@@ -519,7 +519,7 @@ def test_integers_to_negative_powers_in_a_loop():
             np.add.reduce(x**x)
 
     def elements(x, n):
-        for i in range(n):
+        for _ in range(n):
             x[0] = x[1] ** x[2]
         return x
 

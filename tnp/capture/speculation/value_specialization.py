@@ -32,11 +32,11 @@ from tnp.core.trace import Trace, detached
 if TYPE_CHECKING:
     from tnp.capture.tracing.tracer import Tracer
 
-__all__ = ["Answers", "Asked", "Asking"]
+__all__ = ["GuardEvaluator", "Specializer", "ValueProgram"]
 
 
 @dataclasses.dataclass
-class Asked:
+class ValueProgram:
     """A value that tracing specializes on: the program that computes it, with guards and inputs like a captured program."""
 
     name: str
@@ -77,54 +77,54 @@ class Asked:
         return large <= 1
 
 
-class Answers(Protocol):
+class GuardEvaluator(Protocol):
     """Computes the values that traces specialize on, for the arguments of one call."""
 
     def begin(self) -> None:
         """Called when a trace is begun, maybe another time."""
 
-    def __call__(self, asked: Asked) -> Any:
+    def __call__(self, wanted: ValueProgram) -> Any:
         """The value, as a Python number."""
 
 
-class Asking:
-    """The values that one trace specializes on. Without ``answers`` there are none."""
+class Specializer:
+    """The values that one trace specializes on. Without ``evaluator`` there are none."""
 
     #: value guards of one trace; a function that needs more runs eagerly
     LIMIT = 16
 
-    def __init__(self, tracer: Tracer, answers: Answers | None) -> None:
+    def __init__(self, tracer: Tracer, evaluator: GuardEvaluator | None) -> None:
         self.tracer = tracer
-        self.answers = answers
+        self.evaluator = evaluator
         #: the value of each proxy, by name, on which the trace is specialized
-        self.answered: dict[str, Any] = {}
+        self.specialized: dict[str, Any] = {}
         #: whether it is too early to specialize: unrolling loops might make the value known
         self.postponed: Callable[[], bool] = lambda: False
 
     def value(self, proxy: Proxy, what: str) -> Any:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
-        if proxy.name in self.answered:
-            return self.answered[proxy.name]
+        if proxy.name in self.specialized:
+            return self.specialized[proxy.name]
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
-        if self.answers is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
+        if self.evaluator is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
             raise needed
-        if len(self.answered) >= self.LIMIT:
+        if len(self.specialized) >= self.LIMIT:
             raise NeedsValue(
                 f"{what} needs the value of {proxy.name}, and the program has {self.LIMIT} value guards already"
             )
-        asked = self._question(proxy, what)
-        if asked is None:
+        wanted = self._value_guard(proxy, what)
+        if wanted is None:
             raise needed
         with _outside(self.tracer):
-            found = self.answers(asked)
-        self.answered[proxy.name] = found
+            found = self.evaluator(wanted)
+        self.specialized[proxy.name] = found
         return found
 
     def known(self, x: Any) -> Any:
         """``x``, or its value if the trace specializes on it."""
-        return self.answered.get(x.proxy.name, x) if type(x) is TracedNumber else x
+        return self.specialized.get(x.proxy.name, x) if type(x) is TracedNumber else x
 
-    def _question(self, proxy: Proxy, what: str) -> Asked | None:
+    def _value_guard(self, proxy: Proxy, what: str) -> ValueProgram | None:
         tracer = self.tracer
         body, names = _without_writes(tracer.trace.bound_symbols)
         wanted = names.get(proxy.name, proxy)
@@ -150,7 +150,7 @@ class Asking:
         trace.bound_symbols.append(prims.python_return.bind(wanted, output=None))
         trace.output = wanted
         requires = tracer.gradients is not None and bool(tracer.gradients.roots)
-        return Asked(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
+        return ValueProgram(proxy.name, trace, prologue, tracer.inputs, requires, draws, what, user_location())
 
     def _on_copies(self, body: list[BoundSymbol], wanted: Proxy) -> tuple[list[BoundSymbol], Proxy]:
         """A program in which copies stand for the caller's arrays that it writes: what loops and branches carry, they may write to."""

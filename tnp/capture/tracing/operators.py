@@ -48,7 +48,7 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
             args = (args[0], tracer.call(prims.item, (args[1],), {}))
             kinds = set(map(type, args))
     if kinds <= _NUMBERS:
-        args = tuple(map(tracer.asking.known, args))
+        args = tuple(map(tracer.specializer.known, args))
         if not any(type(x) is TracedNumber for x in args):
             return _PYTHON_OPERATORS[method](*args)
         numbers = [x.proxy if type(x) is TracedNumber else x for x in args]

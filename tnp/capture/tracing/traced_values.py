@@ -251,7 +251,7 @@ class TracedArray:
         n = sizes.product(self.shape_)
         if type(n) is not int or n != 1:
             raise self._needs_value(what)
-        return _tracer.current().asking.value(self.__tnp_value__(), what)
+        return _tracer.current().specializer.value(self.__tnp_value__(), what)
 
     def known_scalar(self, what: str = "Python") -> Any:
         """What the library has in place of a 0-d array, with the value that the trace is for."""

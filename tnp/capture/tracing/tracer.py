@@ -20,7 +20,7 @@ from tnp.capture.libraries.numpy.operations import as_array
 from tnp.capture.objects.choices import Choices
 from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import holds_others
-from tnp.capture.speculation.value_specialization import Answers, Asking
+from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
 from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
@@ -51,11 +51,13 @@ class Tracer:
     It has many methods: one for each use of a traced value in a program, called by traced values and hooks.
     """
 
-    def __init__(self, trace: Trace, inputs: Inputs, *, strict: bool = False, answers: Answers | None = None) -> None:
+    def __init__(
+        self, trace: Trace, inputs: Inputs, *, strict: bool = False, evaluator: GuardEvaluator | None = None
+    ) -> None:
         self.trace = trace
         #: the values that Python has to know
-        self.asking = Asking(self, answers)
-        ASK.put(trace, lambda number: self.asking.value(number, "Python"))
+        self.specializer = Specializer(self, evaluator)
+        ASK.put(trace, lambda number: self.specializer.value(number, "Python"))
         #: how many functions are being differentiated: a value guard's result would be a constant to them
         self.differentiating = 0
         self.inputs = inputs
@@ -258,10 +260,10 @@ class Tracer:
         """``symbol`` called with integer scalars among its arguments as numbers, since it needs to know one of them: those that are
         inputs, and then those that the program computes, one by one."""
         known = {name: scalar for name, h in seen.items() if (scalar := self._known_value(h)) is not None}
-        asked = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
+        wanted = [h for n, h in seen.items() if n not in known and not h.shape_ and h._element_type.kind in "iu"]
         if needed.array is not None:
             known[needed.array.name] = self._known_elements(needed, needed.array, flat_proxies((args, kwargs)), seen)
-        if not known and not asked:
+        if not known and not wanted:
             raise needed
         while True:
             try:
@@ -272,9 +274,9 @@ class Tracer:
                 if array is not None and array.name not in known:
                     known[array.name] = self._known_elements(another, array, flat_proxies((args, kwargs)), seen)
                     continue
-                if not asked:
+                if not wanted:
                     raise
-                a = asked.pop(0)
+                a = wanted.pop(0)
                 value = a._asked(f"{symbol.name}()")
             known[a.__tnp_value__().name] = a.library.element(a, value)
 
@@ -299,7 +301,7 @@ class Tracer:
         for name, a in seen.items():
             if not sizes.is_known(a.shape_):
                 shape = tuple(
-                    self.asking.value(n, f"{symbol.name}()") if isinstance(n, NumberProxy) else n for n in a.shape_
+                    self.specializer.value(n, f"{symbol.name}()") if isinstance(n, NumberProxy) else n for n in a.shape_
                 )
                 with languages.language_context(a.library.language):
                     sized[name] = prims.reshape(a.__tnp_value__(), shape)

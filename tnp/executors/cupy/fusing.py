@@ -212,8 +212,8 @@ class _Fusion:
     def _run_singly(self, *args: Any) -> Any:
         """By the operations of other executors."""
         if self._alone is None:
-            assert self.region.run_singly is not None
-            self._alone = self.region.run_singly({})
+            assert self.region.run_unfused is not None
+            self._alone = self.region.run_unfused({})
         found = self._alone(*(cupy.asnumpy(a) if isinstance(a, cupy.ndarray) else a for a in args))
         return tuple(cupy.asarray(np.asarray(x)) for x in (found if isinstance(found, tuple) else (found,)))
 

@@ -64,7 +64,7 @@ class LLVMExecutor(FusionExecutor):
             return is_available() and program.takes(bsym, self.everything, self.fast)
         return is_available() and takes(bsym)
 
-    def opens(self, bsym: BoundSymbol) -> bool:
+    def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
         if OpTags.BETTER_OPENED not in bsym.sym.tags or not is_available():
             return False

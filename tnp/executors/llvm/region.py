@@ -116,8 +116,8 @@ class NativeRegion:
 
     def _run_singly(self, *args: Any) -> Any:
         if self._alone is None:
-            assert self.region.run_singly is not None
-            self._alone = self.region.run_singly(self.updates)
+            assert self.region.run_unfused is not None
+            self._alone = self.region.run_unfused(self.updates)
         with np.errstate(
             all="ignore"
         ):  # native code gives no warnings either; and some elements are computed for nothing

@@ -82,11 +82,11 @@ class NumpyExecutor(OperatorExecutor):
         elif found is None and isinstance(sym.id, str):
             kind, _, name = sym.id.partition(".")
             if kind == "numpy" and not self._whole_functions:
-                found = Implementation(opens=True)
+                found = Implementation(decomposes=True)
             elif kind == "numpy":
                 found = _method(sym, name) if name.startswith("ndarray.") else _function(sym, name)
             elif kind == "ufunc" and not self._whole_functions:
-                found = Implementation(opens=True)
+                found = Implementation(decomposes=True)
             elif kind in ("ufunc", "ufunc_call"):
                 found = _ufunc_method(sym)
             elif kind == "opaque":

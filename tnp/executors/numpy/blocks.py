@@ -219,8 +219,8 @@ class BlockRegion:
 
     def _run_singly(self, inputs: Any, out: Any) -> Any:
         if self._alone is None:
-            assert self.region.run_singly is not None
-            self._alone = self.region.run_singly({})
+            assert self.region.run_unfused is not None
+            self._alone = self.region.run_unfused({})
         result = self._alone(*inputs)
         if out is None:
             return result

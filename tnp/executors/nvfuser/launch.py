@@ -18,7 +18,7 @@ from tnp.executors.nvfuser.library import MODULE, load
 from tnp.executors.nvfuser.writer import Definition
 from tnp.executors.shared.device_errors import raise_if_device_failed
 from tnp.executors.shared.diagnostics import report_failure, written
-from tnp.executors.shared.unfused_fallback import Singly
+from tnp.executors.shared.unfused_fallback import UnfusedFallback
 from tnp.runtime import locks
 
 __all__ = ["CupyRegion", "FusedRegion"]
@@ -63,7 +63,7 @@ class FusedRegion:
         self.definition = definition
         self.sources: dict[Any, str] = {}
         self._failed: set[Any] = set()
-        self._run_unfused = Singly(region, lambda: str(self._device))
+        self._run_unfused = UnfusedFallback(region, lambda: str(self._device))
         self._device = next((p.device for p in region.outputs if isinstance(p, TensorProxy)), None)
 
     def __call__(self, *args: Any) -> Any:

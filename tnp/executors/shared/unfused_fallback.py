@@ -11,10 +11,10 @@ import torch
 from tnp.core.proxies import TensorProxy
 from tnp.executors.base import Region
 
-__all__ = ["Singly"]
+__all__ = ["UnfusedFallback"]
 
 
-class Singly:
+class UnfusedFallback:
     """``region`` operation by operation: a call takes tensors on any device, and numbers, and gives tensors, whatever language the values are
     of. It raises what there is to raise. Results are on the device of the arguments, or where there are no tensors among them on ``device()``.
     """
@@ -26,8 +26,8 @@ class Singly:
 
     def __call__(self, *args: Any) -> tuple[torch.Tensor, ...]:
         if self._program is None:
-            assert self.region.run_singly is not None
-            self._program = self.region.run_singly({})
+            assert self.region.run_unfused is not None
+            self._program = self.region.run_unfused({})
         arrays = [a.cpu().numpy() if _is_ndarray(p) else a for p, a in zip(self.region.inputs, args)]
         with np.errstate(all="ignore"):
             result = self._program(*arrays)

@@ -84,7 +84,7 @@ class TorchExecutor(OperatorExecutor):
     def implementation_of(self, sym: Symbol) -> Implementation | None:
         found = self.implementations.get(sym.id)
         if found is None and isinstance(sym.id, str) and sym.id.startswith(("numpy.", "ufunc.")):
-            found = self.implementations[sym.id] = Implementation(opens=True)
+            found = self.implementations[sym.id] = Implementation(decomposes=True)
         return found
 
 

@@ -66,12 +66,12 @@ class OwnTorchExecutor(TorchExecutor):
         if kind == "torch_effect":
             return Implementation(_effect(sym))
         if kind == "torch" and sym.language is not None:
-            opens = self._decomposes or sym.id == _TO_NUMPY or not _is_torchs(sym)
-            return Implementation(opens=True) if opens else _function(sym)
+            decomposes = self._decomposes or sym.id == _TO_NUMPY or not _is_torchs(sym)
+            return Implementation(decomposes=True) if decomposes else _function(sym)
         if sym.id == "core.update" and not self._decomposes:
             return Implementation(in_place=_UPDATE, checker=_expressible)
         prim = executor.implementations.get(sym.id)
-        if prim is None or prim.opens:
+        if prim is None or prim.decomposes:
             return None
         checker = prim.checker
         crosses = sym.id == prims.as_language.id  # what it is for

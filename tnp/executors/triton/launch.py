@@ -18,7 +18,7 @@ import torch
 from tnp.core.proxies import NumberProxy
 from tnp.executors.base import Region
 from tnp.executors.shared.diagnostics import report_failure, written
-from tnp.executors.shared.unfused_fallback import Singly
+from tnp.executors.shared.unfused_fallback import UnfusedFallback
 from tnp.executors.triton import tuning
 from tnp.executors.triton.emit import Launch, generate
 from tnp.executors.triton.graph import Graph, Node
@@ -75,7 +75,7 @@ class FusedRegion:
         self.sources: dict[Any, str] = {}
         self._programs: dict[Any, Callable[..., Any]] = {}
         self._lock = locks.lock()
-        self._run_unfused = Singly(region, _device)
+        self._run_unfused = UnfusedFallback(region, _device)
         self._has_failed = False
         #: whether a call waits for the device, to look at what its kernels found
         self.reads_host = graph.looks_up

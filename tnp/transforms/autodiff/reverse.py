@@ -5,7 +5,7 @@ cotangents to the same trace. So a gradient is a program like any other: a gradi
 may use all values of the primal computation.
 
 Inner values of a composition (the difference from the mean in a variance) are defined only inside it. If a cotangent
-needs one, the composition is decomposed afterwards (:func:`opened`).
+needs one, the composition is decomposed afterwards (:func:`decomposed`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tnp.core.errors import GradientError
 from tnp.core.gradient_marks import DETACHED
 from tnp.core.proxies import ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, device_of
-from tnp.transforms.autodiff.opening import opened
+from tnp.transforms.autodiff.decomposing import decomposed
 from tnp.transforms.autodiff.replay import live
 from tnp.transforms.autodiff.rules import (
     Interleaved,
@@ -537,7 +537,7 @@ class Program:
         if wanted is not None:
             _keep_live(before, found)
         needed = [p for b in trace.statements[before:] for p in b.flat_inputs]
-        shown = opened(program, [*needed, *found], reverse.replaced)
+        shown = decomposed(program, [*needed, *found], reverse.replaced)
         self.statements[self.start : self.stop] = shown
         self.stop = self.start + len(shown)
 

@@ -179,7 +179,7 @@ def rule_of(bsym: BoundSymbol) -> Rule | Interleaved | None:
     return grad_rules.get(bsym.sym.id)
 
 
-class Asked(threading.local):
+class Requested(threading.local):
     """The cotangents that an active interleaved rule has got and set."""
 
     reverse: Reverse | None = None
@@ -187,10 +187,10 @@ class Asked(threading.local):
     given: list[tuple[Any, Any]]
 
 
-asked = Asked()
+asked = Requested()
 
 
-def _at_work() -> Asked:
+def _at_work() -> Requested:
     if asked.reverse is None:
         raise RuntimeError("get_grad and put_grad are for gradient rules: see tnp.register_grad")
     return asked
@@ -230,14 +230,14 @@ def put_grads(ps: Any, cotangents: Any) -> None:
         put_grad(p, cotangent)
 
 
-def call_interleaved(function: Rule, bsym: Any, reverse: Reverse) -> tuple[list[Proxy], Asked]:
+def call_interleaved(function: Rule, bsym: Any, reverse: Reverse) -> tuple[list[Proxy], Requested]:
     """Calls such a rule, with the cotangents that it gets and sets kept separate."""
     before = asked.__dict__.copy()
     asked.reverse, asked.cotangents, asked.given = reverse, {}, []
     try:
         results = function(*bsym.args, **bsym.kwargs)
         _check_rule(bsym, flat_proxies(results), reverse)
-        found = Asked()
+        found = Requested()
         found.cotangents, found.given = asked.cotangents, asked.given
     finally:
         asked.__dict__.clear()

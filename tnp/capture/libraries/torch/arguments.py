@@ -47,7 +47,7 @@ def sized(tracer: Tracer, x: Any, name: str) -> Any:
     """Arguments of a function that needs to know lengths: those that are known at run time only are what they are in this call."""
     kind = type(x)
     if kind is TracedArray and not sizes.is_known(x.shape_):
-        shape = tuple(n if type(n) is int else tracer.asking.value(n, f"torch.{name}()") for n in x.shape_)
+        shape = tuple(n if type(n) is int else tracer.specializer.value(n, f"torch.{name}()") for n in x.shape_)
         with languages.language_context(language):
             return tracer.handle(prims.reshape(x.__tnp_value__(), shape), {}, 0)
     if kind in (tuple, list):

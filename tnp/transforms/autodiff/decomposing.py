@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from tnp.core.proxies import Proxy
 from tnp.core.symbol import BoundSymbol
 
-__all__ = ["opened"]
+__all__ = ["decomposed"]
 
 
-def opened(
+def decomposed(
     program: Sequence[BoundSymbol], needed: Iterable[Proxy], replaced: dict[int, list[BoundSymbol]]
 ) -> list[BoundSymbol]:
     """The program with compositions decomposed until all ``needed`` values are defined outside of any."""

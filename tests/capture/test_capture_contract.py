@@ -43,3 +43,18 @@ def test_what_is_captured_is_compiled(name, tmp_path):
 def test_the_page_has_the_table():
     page = (Path(__file__).parents[2] / "docs" / "capture.md").read_text()
     assert "\n".join(f"| {row.what} | {row.policy} |" for row in ROWS) in page
+
+
+SCALAR = np.int64(3)
+
+
+def test_a_scalar_of_the_outside_is_one_object_however_often_it_is_read():
+    def f(a):
+        x = SCALAR
+        if SCALAR is not SCALAR:
+            a = a + 1
+        return a, x is SCALAR
+
+    result, same = tnp.jit(f)(np.ones(2))
+    assert same
+    np.testing.assert_array_equal(result, np.ones(2))

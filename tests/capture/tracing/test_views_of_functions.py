@@ -470,3 +470,10 @@ def test_an_array_of_unknown_length_assigned_to_one_element():
     with pytest.warns(tnp.EagerFallbackWarning, match="more dimensions"):
         assert_same(tnp.jit(f)(a), f(b))
     assert_same(a, b)
+
+
+def test_a_product_of_lengths_of_which_one_is_unknown():
+    def f(a, b):
+        return np.einsum("i,i->", a, b.compress([True]))
+
+    assert_same(tnp.jit(f)(np.arange(7.0), np.arange(7.0) + 1), f(np.arange(7.0), np.arange(7.0) + 1))

@@ -87,6 +87,8 @@ class Inputs:
         #: copies that the program made of those
         self.copies: list[Any] = []
         self._by_identity: dict[int, tuple[Any, Any, str]] = {}
+        #: NumPy scalars and what stands for them, by the expressions that fetch them
+        self.scalars: dict[str, tuple[Any, TracedArray]] = {}
         #: the numbers that come from globals and closure variables, by name
         self.settings: set[str] = set()
         #: by the name of its value, an array: its memory, its storage, and the expression of the memory
@@ -485,6 +487,7 @@ class Inputs:
     def release(self) -> None:
         """Lets go of the caller's arrays and objects, which parts of the trace that refer to one another would keep alive."""
         self._by_identity.clear()
+        self.scalars.clear()
         self._arrays.clear()
         self.same.clear()
         self._defaults.clear()

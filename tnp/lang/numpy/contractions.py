@@ -449,6 +449,8 @@ def _lengths(terms: Sequence[_Term]) -> dict[Label, sizes.Dim]:
     for term in terms:
         for label, n in zip(term.labels, term.array.shape):
             known = lengths.get(label, 1)
+            if not (_is_one(known) or _is_one(n) or sizes.equal(known, n)):  # a length of 1 gives way
+                sizes.concrete((known, n), "einsum()")
             check(
                 _is_one(known) or _is_one(n) or sizes.equal(known, n) is not False,
                 lambda: f"operands could not be broadcast together: {label!r} is {known} and {n}",

@@ -72,10 +72,15 @@ def _as_plain_array(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def lift_scalar(inputs: Inputs, value: np.generic, source: Source) -> TracedArray:
-    """A scalar, under a guard of its class."""
-    source = inputs.prologue.let(source)
+    """A scalar, under a guard of its class. Read again, it is the same object."""
+    known = inputs.scalars.get(source.expression)
+    if known is not None and known[0] is value:
+        return known[1]
+    expression, source = source.expression, inputs.prologue.let(source)
     dtype = to_dtype(value.dtype)
     inputs.guard_type(value, source)
     proxy = TensorProxy(inputs.name_of(source), shape=(), dtype=dtype, lang=language, scalar=True)
     HOST_ARRAYS.of(inputs.trace).add(proxy.name)
-    return inputs.add_scalar(value, source, proxy)
+    made = inputs.add_scalar(value, source, proxy)
+    inputs.scalars[expression] = (value, made)
+    return made

@@ -4,8 +4,10 @@ import itertools
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tnp
 from tests.capture_programs import PLACES, check_way
 from tests.capture_states import WAYS
 from tnp.capture.contract import ROWS

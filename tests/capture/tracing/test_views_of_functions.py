@@ -478,3 +478,18 @@ def test_a_product_of_lengths_of_which_one_is_unknown():
 
     with pytest.warns(tnp.EagerFallbackWarning, match="einsum"):
         assert_same(tnp.jit(f)(np.arange(7.0), np.arange(7.0) + 1), f(np.arange(7.0), np.arange(7.0) + 1))
+
+
+def test_a_wrong_index_raises_before_a_number_that_does_not_fit():
+    def f(a, b, value):
+        a[np.argmax(b)] = value
+
+    jitted = tnp.jit(f)
+    for value, error in ((2.5, None), (np.inf, OverflowError), (np.inf, IndexError)):
+        a, b = np.zeros(3, np.int64), np.arange(9 if error is IndexError else 3)
+        for g in (f, jitted):
+            if error is None:
+                g(a, b, value)
+            else:
+                with pytest.raises(error):
+                    g(a, b, value)

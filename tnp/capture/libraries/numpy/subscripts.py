@@ -12,7 +12,7 @@ from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import clang, intervals, languages, prims
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
-from tnp.core.proxies import NumberProxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Step
 from tnp.lang import numpy as lnp
 from tnp.lang.numpy.dtypes import to_numpy_dtype
@@ -62,10 +62,12 @@ class Subscripts(Library):
                 raise ValueError("setting an array element with a sequence.")
             parts = key_value if type(key_value) is tuple else (key_value,)
             _check_depth(value, len(a.shape_) + sum((p is None) - (not _keeps_dimension(p)) for p in parts))
+            _read_first(a, key_value, value)
             tracer.store(a, value, Step(lnp.getitem, (key_value,)))
             return
         tracer.before_raising()
         key_value = tracer.value(key, {})
+        _read_first(a, key_value, value)
         new_value = self.converted(tracer, tracer.value(value, {}), a, by_element=False)
         updated = lnp.setitem(a.__tnp_value__(), key_value, new_value)
         tracer.store_updated(a, updated)
@@ -98,6 +100,14 @@ class Subscripts(Library):
             tracer.before_raising()
         with languages.language_context(lnp.language):
             return as_item(value, dtype) if by_element else lnp.as_array(value, dtype)
+
+
+def _read_first(a: TracedArray, key: Any, value: Any) -> None:
+    """Reads the elements that a number is about to be stored to, if it may not fit: a wrong index raises before that, as in NumPy."""
+    may_not_fit = type(value) is TracedNumber and a._element_type.kind in "iu"
+    if may_not_fit and not (value.proxy.python_type is int and a._element_type.itemsize == 8):
+        if any(isinstance(k, Proxy) for k in (key if type(key) is tuple else (key,))):
+            lnp.getitem(a.__tnp_value__(), key)
 
 
 def _static_key(tracer: Tracer, key: Any) -> Any:

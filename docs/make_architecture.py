@@ -7,6 +7,7 @@ that there are.
 from __future__ import annotations
 
 import ast
+import functools
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -133,24 +134,39 @@ def room_of(module: str) -> str:
 
 def imports(*, for_types: bool = False) -> Iterator[tuple[str, str]]:
     """Each import of one module of tnp's by another, in functions, too: those that run, or those for type checkers alone."""
+    return ((importer, imported) for importer, imported, is_for_types in _imports() if is_for_types is for_types)
+
+
+@functools.cache
+def _imports() -> list[tuple[str, str, bool]]:
+    """Importer and imported module, and whether the import is for type checkers alone."""
     modules = {_name(path) for path in PACKAGE.rglob("*.py")}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        typing = {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            for inner in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.level == 0 and (id(node) in typing) is for_types:
+    found: list[tuple[str, str, bool]] = []
+
+    def visit(importer: str, nodes: list[ast.AST], is_for_types: bool) -> None:
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
                 for alias in node.names:
                     full = f"{node.module}.{alias.name}"
                     target = full if full in modules else str(node.module)
                     if target in modules:
-                        yield _name(path), target
-            elif isinstance(node, ast.Import) and (id(node) in typing) is for_types:
-                yield from ((_name(path), a.name) for a in node.names if a.name in modules)
+                        found.append((importer, target, is_for_types))
+            elif isinstance(node, ast.Import):
+                found.extend((importer, a.name, is_for_types) for a in node.names if a.name in modules)
+            elif isinstance(node, ast.stmt):
+                guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+                inner = [n for n in ast.iter_child_nodes(node) if isinstance(n, _BLOCKS)]
+                visit(importer, inner, is_for_types or guarded)
+            else:
+                visit(importer, [n for n in ast.iter_child_nodes(node) if isinstance(n, _BLOCKS)], is_for_types)
+
+    for path in sorted(PACKAGE.rglob("*.py")):
+        visit(_name(path), list(ast.parse(path.read_text()).body), False)
+    return found
+
+
+#: what statements stand in
+_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
 def _name(path: Path) -> str:

@@ -49,7 +49,7 @@ def test_while_a_call_is_compiled(handler, place, monkeypatch):
             send()
         return original(*args)
 
-    name = {"tracing": "Tracer.getitem", "in a loop": "Tracer.operate"}.get(place)
+    name = {"tracing": "Tracer.call", "in a loop": "Tracer.operate"}.get(place)
     if name is not None:
         from tnp.capture.tracing.tracer import Tracer as owner
 

@@ -7,7 +7,7 @@ import pytest
 
 import tnp
 
-cupy = pytest.importorskip("test_cupy").cupy  # which finds the stand-in
+cupy = pytest.importorskip("tests.executors.cupy.test_cupy").cupy  # which finds the stand-in
 
 from tnp.capture.guards.prologue import disjoint  # noqa: E402
 from tnp.capture.libraries.cupy import memory_of  # noqa: E402

@@ -9,7 +9,7 @@ import tnp
 from tnp.core import dtypes
 from tnp.testing import assert_same
 
-cupy = pytest.importorskip("test_cupy").cupy  # which finds the stand-in
+cupy = pytest.importorskip("tests.executors.cupy.test_cupy").cupy  # which finds the stand-in
 
 from tnp.executors.cupy import scalars  # noqa: E402
 

@@ -347,6 +347,7 @@ def tile(A: Any, reps: Any) -> TensorProxy:
     a = clang.expand_dims(a, range(len(counts) - a.ndim)) if a.ndim < len(counts) else a
     counts = [1] * (a.ndim - len(counts)) + counts
     if min(counts, default=1) < 0:
+        check(not sizes.is_known(a.shape) or 0 in a.shape, lambda: "negative dimensions are not allowed")
         raise NeedsEager("np.tile repeats less than no times, which NumPy allows for some arrays without elements")
     if all(c == 1 for c in counts):
         return a

@@ -456,6 +456,7 @@ def _is_known_namespace(x: Any) -> bool:
     return not isinstance(x, type) or is_library_class(x) or x.__module__ == "builtins"
 
 
+@functools.lru_cache(maxsize=1024)
 def _compares_objects(code: types.CodeType) -> bool:
     """Whether ``code`` tells objects apart by ``is``, other than from ``None``, or by their classes."""
     instructions = list(dis.get_instructions(code))
@@ -467,6 +468,7 @@ def _compares_objects(code: types.CodeType) -> bool:
     return any(_compares_objects(c) for c in code.co_consts if isinstance(c, types.CodeType))
 
 
+@functools.lru_cache(maxsize=1024)
 def _handles_errors(code: types.CodeType) -> bool:
     """Whether ``code`` has a ``try`` or a ``with`` statement."""
     if any(i.opname in ("PUSH_EXC_INFO", "SETUP_FINALLY", "SETUP_WITH") for i in dis.get_instructions(code)):
@@ -474,6 +476,7 @@ def _handles_errors(code: types.CodeType) -> bool:
     return any(_handles_errors(c) for c in code.co_consts if isinstance(c, types.CodeType))
 
 
+@functools.lru_cache(maxsize=1024)
 def _outside_names(code: types.CodeType) -> set[tuple[str, str]]:
     """The operations by which ``code`` reads or assigns global and closure names, and attributes called ``random``."""
     found = {

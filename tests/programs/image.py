@@ -18,7 +18,7 @@ def sobel(img):
     gy[1:-1, 1:-1] = (a[2:, :-2] + 2 * a[2:, 1:-1] + a[2:, 2:]) - (a[:-2, :-2] + 2 * a[:-2, 1:-1] + a[:-2, 2:])
     magnitude = np.hypot(gx, gy)
     magnitude *= 255.0 / magnitude.max()
-    return magnitude.astype(np.uint8), np.arctan2(gy, gx)
+    return np.rint(magnitude).astype(np.uint8), np.arctan2(gy, gx)
 
 
 @program(lambda rng: call(rng.random((9, 9)), 1.2))

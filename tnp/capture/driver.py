@@ -31,9 +31,9 @@ from tnp.capture.objects.shadows import (
 )
 from tnp.capture.objects.twins import class_of
 from tnp.capture.speculation.value_specialization import GuardEvaluator
-from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.hooks import Runtime
 from tnp.capture.tracing.output_aliasing import is_sealed, view_of_all
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject
 from tnp.capture.tracing.tracer import Tracer

@@ -22,7 +22,7 @@ from tnp.capture.objects.foreign import holds_foreign, refuse
 from tnp.capture.objects.shadows import is_shadow
 from tnp.capture.objects.twins import traced_members
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import NeedsEager
 
 __all__ = ["check_library_call", "check_on_trial", "is_impure", "looks_at_values", "takes_functions"]

@@ -14,7 +14,7 @@ from tnp.capture.guards.prologue import Source
 from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.twins import MISSING, class_attribute, is_twin, user_method
 from tnp.capture.rewrite.code_origin import is_followed, is_library_module, is_user_function
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager
 

@@ -18,7 +18,7 @@ import numpy as np
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import copy_of, python_call
 from tnp.capture.objects.foreign import Foreign, real_value
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core.errors import NeedsEager

@@ -35,7 +35,7 @@ from tnp.capture.rewrite.code_origin import is_followed, is_library_class, is_us
 from tnp.capture.rewrite.rewriter import has_hooks, rewrite
 from tnp.capture.tracing.context_managers import MayCatch
 from tnp.capture.tracing.effects import call_effect, is_effect, resolved, text, text_by
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.python_builtins import ALWAYS, BUILTINS
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager

@@ -18,7 +18,7 @@ from tnp.capture.libraries.numpy.operations import select
 from tnp.capture.objects.identity import id_, is_, is_not, isinstance_, type_
 from tnp.capture.objects.namespaces import delete_attribute, get_attribute, has_attribute, set_attribute
 from tnp.capture.speculation.trials import is_unknown
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.scalar_kind import condition_of, larger_or_smaller
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, prims

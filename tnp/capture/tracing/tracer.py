@@ -22,9 +22,15 @@ from tnp.capture.objects.foreign import Foreign, refuse
 from tnp.capture.objects.shadows import holds_others
 from tnp.capture.speculation.value_specialization import GuardEvaluator, Specializer
 from tnp.capture.tracing import operators, scalar_kind, stores
-from tnp.capture.tracing.handles import is_traced
 from tnp.capture.tracing.output_aliasing import another_handle, fresh_handle, repeated, sealed, view_handle
-from tnp.capture.tracing.refusals import PLAIN, is_by_zero, is_list_of_scalars, is_negative_power, may_fail_by_size
+from tnp.capture.tracing.predicates import (
+    PLAIN,
+    is_by_zero,
+    is_list_of_scalars,
+    is_negative_power,
+    is_traced,
+    may_fail_by_size,
+)
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
 from tnp.core import languages, prims, sizes

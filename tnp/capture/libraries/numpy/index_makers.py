@@ -8,7 +8,7 @@ import numpy as np
 
 from tnp.capture import active
 from tnp.capture.libraries.numpy.operations import as_array, fresh
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.capture.tracing.traced_values import TracedNumber
 from tnp.core.errors import NeedsEager
 from tnp.lang import numpy as lnp

@@ -17,8 +17,7 @@ from tnp.capture.libraries.numpy.opaque_calls import run_opaquely
 from tnp.capture.libraries.numpy.operations import as_array, copy_of, scalar_of
 from tnp.capture.libraries.numpy.operators import Operators
 from tnp.capture.libraries.numpy.subscripts import Subscripts
-from tnp.capture.tracing.handles import is_traced
-from tnp.capture.tracing.refusals import PLAIN, is_negative_power
+from tnp.capture.tracing.predicates import PLAIN, is_negative_power, is_traced
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
 from tnp.core import languages, sizes
 from tnp.core.array_kinds import USER_KIND

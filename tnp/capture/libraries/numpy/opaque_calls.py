@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tnp.capture.libraries.numpy.arguments import check_plain
 from tnp.capture.libraries.numpy.dtype_queries import ANSWERS
 from tnp.capture.rewrite.rewriter import RUNTIME
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.predicates import is_traced
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.symbol import OpTags
 from tnp.lang.numpy import opaque

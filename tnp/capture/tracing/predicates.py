@@ -1,20 +1,37 @@
-"""Predicates for operations that may raise at run time, by their arguments."""
+"""Predicates on arguments: whether they hold traced values, and whether an operation on them may raise at run time."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tnp.capture.tracing.handles import is_traced
+from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber, TracedObject, shapes_in
 from tnp.core import sizes
 from tnp.core.symbol import OpTags, Symbol
 
-__all__ = ["PLAIN", "is_by_zero", "is_list_of_scalars", "is_negative_power", "may_fail_by_size"]
+__all__ = ["PLAIN", "is_by_zero", "is_list_of_scalars", "is_negative_power", "is_traced", "may_fail_by_size"]
 
 #: kinds of values that are surely no array library's
 PLAIN = frozenset(
     (bool, int, float, complex, str, bytes, type(None), type(...), type, slice, TracedNumber, TracedObject)
 )
+
+
+_TRACED = (TracedArray, TracedNumber, TracedObject, TracedEither)
+
+
+def is_traced(x: Any) -> bool:
+    """Whether ``x`` is a traced value, or a list, tuple, dict or slice that holds one."""
+    kind = type(x)
+    if kind in _TRACED:
+        return True
+    if kind in (list, tuple) or isinstance(x, (list, tuple)):
+        return any(is_traced(y) for y in x)
+    if kind is dict:
+        return any(is_traced(y) for y in x.values())
+    if kind is slice:
+        return is_traced((x.start, x.stop, x.step))
+    return False
 
 
 def may_fail_by_size(symbol: Symbol, args: Any) -> bool:

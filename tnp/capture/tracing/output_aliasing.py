@@ -55,9 +55,9 @@ def fresh_handle(result: TensorProxy, seen: dict[str, TracedArray], row_major: b
     """A result in memory of its own, in row-major order if the operation lays it out so and the axes of its arguments stand so (or
     ``"always"``)."""
     strides: Strides = ROW_MAJOR if row_major or len(result.shape) < 2 else None
-    ordered = all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values())
-    if len(result.shape) > 1 and row_major != "always" and not ordered:
-        strides = None
+    if len(result.shape) > 1 and strides is not None and row_major != "always":
+        if not all(type(h._strides) is not Later and is_row_ordered(h) for h in seen.values()):
+            strides = None
     return TracedArray(Storage(result, writable=not result.scalar), _WHOLE, result, strides)
 
 

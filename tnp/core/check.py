@@ -1,5 +1,6 @@
-"""The trace checker: the invariants of a trace after every pass (under ``TNP_CHECK=1``, and in the tests), and checks
-of the results of operations (always for extensions).
+"""Whether checks are on (``TNP_CHECK=1``, and in the tests), and the check of what operations return (extensions' always).
+
+:mod:`tnp.core.trace_check` checks traces.
 """
 
 from __future__ import annotations

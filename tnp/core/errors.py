@@ -141,7 +141,7 @@ class InternalError(RuntimeError):
 
 
 class TraceCheckError(InternalError):
-    """A trace violates an invariant of :mod:`tnp.core.check` after a pass, or an operation's result does not match its meta: a
+    """A trace violates an invariant of :mod:`tnp.core.trace_check` after a pass, or an operation's result does not match its meta: a
     bug in tnp or in an extension."""
 
 

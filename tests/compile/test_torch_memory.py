@@ -36,8 +36,8 @@ def test_what_is_computed_again_is_part_of_the_region_that_reads_it():
     torch.testing.assert_close(gradients(jitted, args), gradients(perceptrons, args))
     body = tnp.last_backward_traces(jitted)[-1].body
     again = [b for b in body if [p.shape for p in b.flat_outputs[:1]] == [(40, 1200)] and "fusion" in b.sym.name]
-    # Each makes what the second product was of, for the weight's gradient, and the cotangent of the first, over that of the second; nothing
-    # else goes through memory.
+    # Each region recomputes the second product's operand for the weight's gradient. It writes the first cotangent over
+    # the second one. Nothing else goes through memory.
     assert [(len(b.flat_outputs), len(b.sym.updates)) for b in again] == [(1, 1)] * 2, body
     first = body.index(again[0])
     assert "matmul" in {b.sym.name for b in body[:first]}, "not before the cotangent is there"

@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["Tally"]
 
-#: the least number of programs for which a share is reported
+#: a share is reported from this number of programs on
 ENOUGH = 20
 
 

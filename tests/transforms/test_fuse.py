@@ -10,7 +10,9 @@ from tnp.executors import llvm
 from tnp.testing import assert_same
 
 pytestmark = [
-    pytest.mark.skipif(not llvm.is_available(), reason="no native code here"),
+    pytest.mark.skipif(
+        not llvm.is_available(), reason="regions over products need the llvm executor, which this platform lacks"
+    ),
     pytest.mark.filterwarnings("error::tnp.EagerFallbackWarning"),
 ]
 
@@ -107,7 +109,9 @@ def test_a_stack_of_products_keeps_its_order_in_memory():
     check(lambda a, b: np.tanh(a @ b), (a, b), 0)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="its programs are PyTorch's, which is an optional dependency"
+)
 def test_products_of_tensors():
     import torch
     import torch.nn.functional as F

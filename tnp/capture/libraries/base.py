@@ -59,7 +59,7 @@ class Library:
     #: whether a function that ``returns`` "argument" gives the very argument where the two show the same; where not, its functions say
     #: themselves what they give
     gives_arguments = False
-    #: whether an array that repeats elements may be written to all the same, of which the library only warns
+    #: whether writes to an array with repeated elements are allowed, with a warning
     repeats_writably = False
     #: whether arrays may be given attributes of any name
     has_dict = False
@@ -74,7 +74,7 @@ class Library:
     # Functions
 
     def is_ufunc(self, info: Any) -> bool:
-        """Whether a symbol of which :attr:`functions` has ``info`` is a ufunc, to which numbers and scalars of equal values are alike."""
+        """Whether the symbol with this ``info`` in :attr:`functions` is a ufunc. Ufuncs treat numbers and scalars of equal value alike."""
         return False
 
     def has_out(self, info: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -109,7 +109,7 @@ class Library:
         raise NotImplementedError
 
     def ufunc(self, tracer: Tracer, ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """``__array_ufunc__``: a ufunc of NumPy's, or a method of one, called for arrays of which one is the library's."""
+        """``__array_ufunc__``: a NumPy ufunc, or a method of one, is called with an array of the library."""
         raise NotImplementedError
 
     def capture(self, tracer: Tracer) -> AbstractContextManager[Any]:
@@ -166,7 +166,7 @@ class Library:
         raise NotImplementedError
 
     def in_place(self, tracer: Tracer, method: str, a: TracedArray, other: Any) -> Any:
-        """``a += other`` and its like, of what :func:`~tnp.capture.tracing.operators.is_operand`."""
+        """In-place operators such as ``a += other``; ``other`` is an operand (:func:`~tnp.capture.tracing.operators.is_operand`)."""
         raise NotImplementedError
 
     def getitem(self, tracer: Tracer, a: TracedArray, key: Any) -> Any:

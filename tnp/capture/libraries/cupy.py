@@ -40,7 +40,7 @@ def memory_of(a: Any) -> Extent:
 
 
 class CupyLibrary(NumpyLibrary):
-    """CuPy: it differs from NumPy by what becomes an input, and how."""
+    """CuPy: NumPy's library with another lifting of arguments."""
 
     def lift(self, inputs: Inputs, value: Any, source: Source) -> Any:
         """A CuPy array as an input, under guards of its dtype, shape, strides and device."""

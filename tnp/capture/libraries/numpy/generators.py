@@ -33,7 +33,7 @@ def example_of(p: ObjectProxy) -> Any:
 
 
 def call_random(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of what :func:`is_random`; a generator may be one that the program did not get as an input."""
+    """Calls a random function (:func:`is_random`). Its generator need not be an input of the program."""
     owner = getattr(f, "__self__", None)
     if is_generator(owner) and owner is not opaque.global_generator():
         inputs = active.current().inputs

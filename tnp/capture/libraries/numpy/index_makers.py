@@ -24,7 +24,7 @@ def is_index_maker(x: Any) -> bool:
 
 
 def made_by(owner: Any, key: Any) -> Any:
-    """``owner[key]`` of what :func:`is_index_maker`."""
+    """``owner[key]`` for an index maker, such as ``np.r_``."""
     if isinstance(key, str):
         raise NeedsEager("it makes an array of names, which NumPy looks up in the caller")
     key = active.current().known(key)

@@ -173,7 +173,7 @@ class NumpyLibrary(Operators, Subscripts):
         return np.errstate(all="ignore")  # what tracing itself computes is none of the program's
 
     def constructed(self, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An object of a class that may be one of NumPy's; ``NotImplemented`` for other classes, and where it is made of what is known."""
+        """Constructs an object of a NumPy class; ``NotImplemented`` for other classes, and if all arguments are known."""
         if not issubclass(cls, (np.generic, np.dtype, np.ndarray)):
             return NotImplemented
         traced = is_traced((args, tuple(kwargs.values())))

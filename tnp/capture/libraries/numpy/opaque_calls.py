@@ -1,4 +1,4 @@
-"""Calls of NumPy's functions that the language does not define: answered from what the handles are, or run as themselves."""
+"""Calls of NumPy functions that the language does not define: evaluated from metadata, or opaque calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EMPTY = types.CellType()
 
 
 def run_opaquely(tracer: Tracer, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A NumPy function that the language lacks: answered from what the handles are, or run as itself."""
+    """A NumPy function that the language lacks: evaluated from metadata, or an opaque call."""
     answer = ANSWERS.get(function)
     if answer is not None:
         return answer(*args, **kwargs)

@@ -33,7 +33,7 @@ def copy_of(x: Any, **keywords: Any) -> Any:
 
 
 def fresh(x: Any) -> Any:
-    """Arrays that NumPy made while tracing, out of what is known, as arrays that each call makes: copies of them."""
+    """Copies of arrays that NumPy computed from constants while tracing, so that each call returns arrays of its own."""
     if type(x) is TracedArray:  # what a function of the program's has given
         return x
     if isinstance(x, np.ndarray):

@@ -58,8 +58,8 @@ def _check_one(bsym: BoundSymbol, defined: dict[str, str], trace: Trace) -> None
 
 def _define_sizes(p: Proxy, defined: dict[str, str]) -> None:
     for d in p.shape if isinstance(p, TensorProxy) else ():
-        if type(d) is not int:
-            defined.setdefault(d.name, _SIZE)  # type: ignore[union-attr]  # a size that is no int is a NumberProxy
+        if isinstance(d, Proxy):
+            defined.setdefault(d.name, _SIZE)
 
 
 def _check_body(body: Body, defined: dict[str, str], trace: Trace) -> None:

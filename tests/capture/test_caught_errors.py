@@ -21,6 +21,7 @@ VALUES = [
     "x.astype(int) ** -1", "np.power(x.astype(int), -1)", "x.astype(int) ** (x.astype(int) - 5)", "1 / float(x[3])", "float(x[3]) ** -1",
     "x[[0, 9]]", "x[..., [9]]", "x.flat[[9]]", "np.take(x, x.astype(int))", "np.uint8(int(x[1] * 100))", "np.linalg.inv(m[:2, :2] * 0)",
     "x.astype(int).__setitem__(0, float('nan'))", "x.__setitem__(0, complex(x[1]))",
+    "x.astype(int).flat.__setitem__(0, float(x[1] / x[3]))", "x.astype('i1').flat.__setitem__(1, int(x[1] * 100))",
 ]  # fmt: skip
 
 #: what raises while it is traced, because of shapes, dtypes or arguments: in other words than NumPy's, or as another class
@@ -29,6 +30,7 @@ TRACED = [
     "np.add(x, x, out=m)", "np.add(x, 1, out=np.zeros(4, int))", "np.add(x)", "np.zeros(2.5)", "np.fft.fft(x, axis=2)", "x + None",
     "x ** 'a'", "np.percentile(x, -1)", "np.vander(x, -1)", "math.sqrt(x)", "[1, 2][x[0]]", "range(x[0])", "x(3)", "next(x)",
     "x.astype(int).__iadd__(0.5)", "setattr(x, 'dtype', 'i1')", "setattr(x, 'name', 1)", "pow(x, 2, 3)", "x.flat[10]", "x.fill('a')",
+    "x.astype(int).flat.__setitem__(0, 1e300)", "x.astype('u1').flat.__setitem__(0, 300)", "np.diag(np.zeros(2**40))",
 ]  # fmt: skip
 
 

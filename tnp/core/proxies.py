@@ -13,7 +13,7 @@ from tnp.core import devices, languages, sizes
 from tnp.core.context import current_trace
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
-from tnp.core.errors import NeedsValue
+from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.metadata import Metadata
 from tnp.core.sizes import Shape
 
@@ -174,7 +174,8 @@ class TensorProxy(Proxy):
     ``TensorProxy(like=a, shape=…)`` takes from ``a`` what is not given of ``shape`` (integers), ``dtype`` and ``device`` (tnp's own,
     ``tnp.extend.dtypes.float32``). A ``name`` is made up where none is given; ``lang`` is by default that of the operation being traced.
 
-    Raises ``TypeError`` without a shape or a dtype, for a shape that is no tuple, and for a dtype that is not one of tnp's.
+    Raises ``TypeError`` without a shape or a dtype, for a shape that is no tuple, and for a dtype that is not one of tnp's;
+    :class:`NeedsEager` for a shape of more elements than NumPy counts.
 
     >>> from tnp.extend import TensorProxy, dtypes
     >>> a = TensorProxy("a", shape=(2, 3), dtype=dtypes.float32)
@@ -204,6 +205,8 @@ class TensorProxy(Proxy):
             raise TypeError(_what_is_missing(shape, dtype))
         if isinstance(shape, int):
             raise TypeError(f"a TensorProxy's shape is a tuple of integers, not {shape}")
+        if sizes.is_too_large(shape):
+            raise NeedsEager(f"it makes an array of shape {tuple(shape)}, which has too many elements")
         self.shape: Shape = tuple(shape)
         self.dtype: DType = dtype
         self.device: Device = devices.cpu if device is None else device

@@ -33,6 +33,7 @@ __all__ = [
     "equal",
     "fits",
     "is_known",
+    "is_too_large",
     "most",
     "normalize_shape",
     "product",
@@ -61,6 +62,15 @@ def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:
     if not is_known(shape):
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
     return cast("tuple[int, ...]", tuple(shape))
+
+
+def is_too_large(shape: Sequence[Dim]) -> bool:
+    """Whether an array of ``shape`` has more elements than an index can name. Sizes that are known only at run time do not count."""
+    count = 1
+    for d in shape:
+        if type(d) is int:
+            count *= d
+    return count >= 1 << 63
 
 
 def bound(d: Dim) -> int:

@@ -82,8 +82,19 @@ class TracedFlat:
             if isinstance(key, int) and value.scalar:
                 raise NeedsEager("it stores a scalar to an element of .flat, which may not hold it")
             value = value.astype(self.base.dtype)
+        elif type(value) in (TracedNumber, float, int) and self._may_refuse(value) and type(key) in (int, TracedNumber):
+            raise NeedsEager("it stores a number to an element of .flat, which may not hold it")
         elements[key] = value
         tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
+
+    def _may_refuse(self, value: Any) -> bool:
+        """Whether an element of the array may not hold a number. NumPy's error is then another than that of an array."""
+        dtype = self.base._element_type
+        if dtype.kind not in "iu":
+            return False
+        if type(value) is int:
+            return not np.iinfo(self.base.dtype).min <= value <= np.iinfo(self.base.dtype).max
+        return type(value) is float or value.proxy.python_type is float or dtype.itemsize < 8 or dtype.kind == "u"
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(np.flatiter, name):

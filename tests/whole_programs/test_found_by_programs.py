@@ -136,6 +136,8 @@ def test_values_that_an_array_does_not_hold(function):
         lambda a: np.subtract.at(a, 1, 0.1),
         lambda a: a.__setitem__(slice(None), np.complex64(1)),
         lambda a: np.insert(a, 0, 1j),
+        lambda a: np.insert(a, 0, np.ones((1, 1), a.dtype)),
+        lambda a: np.insert(a, [0, 1], np.ones((1, 1, 2), a.dtype)),
         lambda a: (a > 0).__setitem__(0, [1.0]),
     ],
 )
@@ -566,6 +568,19 @@ def test_views_of_all_of_an_array_are_objects_of_their_own(function, a):
         pairs = list(itertools.combinations(range(len(expected)), 2))
         assert [got[i] is got[j] for i, j in pairs] == [expected[i] is expected[j] for i, j in pairs]
         assert [x is a for x in got] == [x is a for x in expected]
+
+
+def test_a_branch_gives_a_view_of_a_view_as_a_view():
+    def f(a):
+        turned = np.fliplr(a[::-1])
+        more = turned + 1
+        return turned if a.sum() else more
+
+    for executors in EXECUTORS:
+        a = X.copy().reshape(1, 5)
+        result = tnp.jit(f, executors=executors)(a)
+        assert_same(result, f(a))
+        assert np.shares_memory(result, a)
 
 
 def test_views_that_an_object_keeps_are_objects_of_their_own():

@@ -279,6 +279,7 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
         isinstance(b, Fusable) and not (is_control_flow(b) and any(p.name in returned for p in b.flat_outputs))
         for b in trace.bound_symbols
     ]
+    outside = [not x for x in inside]  # a view that is taken twice is read from in both places
     for i in reversed(range(len(new))):
         b = trace.bound_symbols[i]
         if not isinstance(b, Fusable) or not is_view(b):
@@ -286,8 +287,9 @@ def _views_outside(trace: Trace, executors: Sequence[Any]) -> Trace:
         came = {p.name for p in b.flat_inputs}
         results = [p for p in b.flat_outputs if p.name not in came]  # the others are arguments, returned as they came
         using = [j for p in results for j in readers.get(p.name, ())]
-        if all(inside[j] for j in using):
+        if not any(outside[j] for j in using):
             continue
+        outside[i] = True
         plain = claim(Trace.like(trace, _plain([b])), rest).bound_symbols
         if any(inside[j] for j in using):
             for p in results:

@@ -319,6 +319,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
         count = len(np.arange(length)[at]) if isinstance(at, slice) else len(at)
         if count == 1:  # a sequence of one index takes as many values as are there
             (count,) = sizes.concrete(new.shape[dim : dim + 1], "np.insert")
+    extra = max(new.ndim - a.ndim, 0)
+    if extra and all(n == 1 for n in sizes.concrete(new.shape[:extra], "np.insert")):  # as assignments drop them
+        new = clang.reshape(new, new.shape[extra:])
     new = clang.broadcast_to(new, tuple(count if d == dim else n for d, n in enumerate(a.shape)))
     # Inserting positions instead of values shows where each comes from: below 0 from what is inserted.
     order = np.insert(np.arange(length), at, -1 - np.arange(count)).tolist()

@@ -150,6 +150,36 @@ def test_numbers_compared_with_scalars_that_do_not_hold_them():
     check(lambda k: (k > np.uint8(2), np.int8(1) == k, np.uint16(7) != k), (-1,), (300,), (2,))
 
 
+def test_a_scalar_of_float64_is_a_float_to_complex_numbers():
+    scalar = np.float64(1.5)
+    check(lambda z: [z + scalar, z - scalar, z * scalar, z / scalar, z**scalar, scalar + z], (2 - 1j,))
+
+
+@pytest.mark.parametrize("default", [-1, 300, 2.5, True])
+def test_a_number_as_the_default_of_select_is_cast(default):
+    condition = np.array([True, False, True])
+    for dtype in ("uint8", "int8", "uint64", "float32"):
+        check(lambda a: np.select([condition], [a], default=default), (np.arange(3).astype(dtype),))
+        check(lambda a: np.select([condition], [default], default=a), (np.arange(3).astype(dtype),))
+
+
+def test_an_array_that_warns_when_it_is_written_to():
+    jitted = tnp.jit(lambda a: a.cumsum())
+    for a in (np.arange(2), np.broadcast_arrays(np.arange(2), 3)[1], np.arange(2)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert_same(jitted(a), a.cumsum())
+        assert not any(w.category is FutureWarning for w in caught)
+
+
+def test_what_raises_comes_before_a_store_that_a_region_could_make_earlier():
+    def f(a, b, c):
+        int(a.flat[0])
+        c[c > b] += 4
+
+    check(f, (X + np.nan, X, X[::-1].copy()), (X, X, X[::-1].copy()))
+
+
 def test_what_an_array_does_not_hold_comes_after_the_writes_before_it():
     def f(a, x, y):
         y[...] = 3

@@ -47,6 +47,8 @@ class _Regions:
         self.before: list[set[int]] = []
         #: operations that are in no group yet, in order
         self.waiting: dict[int, None] = {}
+        #: the values that are stored into arguments: the region that makes one may write it there
+        self.stored = {b.args[0].name for b in bsyms if b.operation is prims.copy_}
         self.written_since: list[int] = []
         self.last_raising: int | None = None
         self.last_effect: int | None = None
@@ -82,8 +84,13 @@ class _Regions:
     def _can_wait(self, b: BoundSymbol) -> bool:
         if not isinstance(b, Fusable) or is_control_flow(b) or may_raise(b):
             return False
+        if self.last_raising is not None and self._is_stored(b):
+            return False
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         return not _has(b, *_STAYING) and all(i is None or i in self.waiting for i in makers)
+
+    def _is_stored(self, b: BoundSymbol) -> bool:
+        return any(p.name in self.stored for p in b.flat_outputs)
 
     def _readers_waiting(self, values: Sequence[Proxy]) -> list[int]:
         """The operations that wait and depend on ``values``."""
@@ -125,7 +132,7 @@ class _Regions:
         needs = self._needs(b, is_effect, orders)
         # When an operation raises, the updates before it have happened, and none after it.
         raises = not isinstance(b, Fusable) and may_raise(b)
-        updates = b.has_tag_inside(OpTags.UPDATE)
+        updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
         if updates and self.last_raising is not None:
             needs.add(self.group_of[self.last_raising])
         if raises:

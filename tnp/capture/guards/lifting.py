@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Inputs"]
 
+#: bits of ``ndarray.flags.num``
+WRITEABLE, WARN_ON_WRITE = 0x400, 0x80000000
+
 #: callables that are made of others, and the attributes that say of which
 _CALLABLE_PARTS = {types.MethodType: ("__func__", "__self__"), functools.partial: ("func", "args", "keywords")}
 
@@ -456,8 +459,11 @@ class Inputs:
         if not written:
             return
         memory = {name: expression for name, (_, _, expression) in self._arrays.items()}
-        for name, _ in written:
-            self.prologue.guard(f"{memory[name]}.flags.writeable", f"{name} is writable")
+        for name, a in written:
+            is_writable = f"{memory[name]}.flags.writeable"
+            if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own
+                is_writable = f"{memory[name]}.flags.num & {WRITEABLE | WARN_ON_WRITE} == {WRITEABLE}"
+            self.prologue.guard(is_writable, f"{name} is writable")
         others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
         done = set()
         for name, a in written:

@@ -43,8 +43,11 @@ def operate(tracer: Tracer, method: str, *args: Any) -> Any:
     kinds = set(map(type, args))
     if TracedEither in kinds:
         return scalar_kind.operate(method, *args)
-    if method in _COMPLEX and _is_complex(args[0]) and type(args[1]) is TracedArray:
-        if args[1].scalar and args[1]._element_type is dtypes.float64:  # a float to Python's complex numbers
+    if method in _COMPLEX and _is_complex(args[0]):  # to Python's complex numbers a scalar of float64 is a float
+        if type(args[1]) is np.float64:
+            args = (args[0], float(args[1]))
+            kinds = set(map(type, args))
+        elif type(args[1]) is TracedArray and args[1].scalar and args[1]._element_type is dtypes.float64:
             args = (args[0], tracer.call(prims.item, (args[1],), {}))
             kinds = set(map(type, args))
     if kinds <= _NUMBERS:

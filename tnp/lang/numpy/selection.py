@@ -108,7 +108,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for i, c in enumerate(conditions):
         if c.dtype.kind != "b":
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
-    *choices, result = promote(*choicelist, default)
+    operands = [normalize_operand(x) for x in (*choicelist, default)]
+    dtype = result_dtype(*operands)
+    # A number is an array of its own then: as the default it is cast without a check, as a choice only to what surely holds it.
+    *choices, result = [clang.convert(as_array(x), dtype) if is_number(x) else as_array(x, dtype) for x in operands]
+    if any(is_number(x) and dtype.kind in "iu" and dtype is not dtypes.int64 for x in choicelist):
+        raise NeedsEager("np.select has a number among its choices, whose type the result's dtype may not hold")
     for condition, choice in reversed(list(zip(conditions, choices))):
         result = clang.where(condition, choice, result)
     return result

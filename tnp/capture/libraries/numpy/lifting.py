@@ -36,6 +36,9 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
     known = inputs.known_array(value, source)
     if known is not None:
         return known
+    if value.flags.num < 0:  # even to ask whether it may be written to gives a warning
+        inputs.prologue.guard(f"{source.expression}.flags.num < 0", f"{source.description} warns when it is written to")
+        raise NeedsEager("it is given an array of np.broadcast_arrays, which warns when it is written to")
     dtype = to_dtype(value.dtype)
     kind = ArrayKind(value.dtype, value.shape, value.strides)
     inputs.prologue.guard_array(source, kind, value.flags.c_contiguous)

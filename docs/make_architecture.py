@@ -82,6 +82,7 @@ _PATHS = sorted((room.path for room in ROOMS), key=len, reverse=True)
 LAYERS_OF_CORE = (
     "context devices dtypes elementwise_table errors graph_utils languages metadata reduction_table rendering",
     "array_kinds gradient_marks intervals",
+    "symbols",
     "sizes",
     "proxies",
     "check symbol",

@@ -51,7 +51,7 @@ class CacheInfo(NamedTuple):
 def jit(
     function: Any = None, *, executors: Iterable[Any] | None = None, always_executors: Iterable[Any] | None = None,
     device: str | None = None, strict: bool = False, fastmath: bool = False, specialisations: int = SPECIALISATIONS,
-    cudagraphs: bool = False,
+    cudagraphs: bool = False, dynamic: bool | None = None,
 ) -> Any:  # fmt: skip
     """Compiles a function: ``@tnp.jit``, ``tnp.jit(f)`` or ``@tnp.jit(executors=[…])``.
 
@@ -75,6 +75,9 @@ def jit(
         cudagraphs: capture programs of CUDA tensors into CUDA graphs at the second call, and replay them: a call costs one launch, a
             copy of the arguments whose memory has moved, and a copy of the results. Programs that cannot be captured run
             without a graph; :func:`tnp.explain` gives the reason.
+        dynamic: with ``True``, the sizes of C-contiguous arrays are symbols from the first call on: one program serves all sizes for
+            which what it relies on of them holds (``x.shape[0] == y.shape[0]``), except 0 and 1. What cannot be compiled for
+            symbolic sizes is compiled for each size. By default, each size has a program of its own.
 
     Raises:
         TraceError: if tnp cannot compile the function (generators, object arrays, …); the arguments are unchanged.
@@ -101,6 +104,7 @@ def jit(
         "fastmath": fastmath,
         "specialisations": specialisations,
         "cudagraphs": cudagraphs,
+        "dynamic": dynamic,
     }
     if type(specialisations) is not int or specialisations < 0:
         raise ValueError(f"specialisations is a count, not {specialisations!r}")

@@ -98,7 +98,7 @@ class Jitted:
 
     def __init__(
         self, function: Callable[..., Any], *, executors: Any = None, always_executors: Any = None, strict: bool = False,
-        fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False,
+        fastmath: bool = False, specialisations: int = SPECIALISATIONS, cudagraphs: bool = False, dynamic: bool | None = None,
     ) -> None:  # fmt: skip
         check_compilable(function)
         tell_dynamo()
@@ -108,6 +108,7 @@ class Jitted:
         self._strict = strict
         self._specialisations = specialisations
         self._cudagraphs = cudagraphs
+        self._dynamic = dynamic
         self._entries: tuple[CacheEntry, ...] = ()
         self._last: CacheEntry | None = None
         self._lock = locks.lock()
@@ -384,10 +385,17 @@ class Jitted:
         self, form: CallSignature, values: tuple[Any, ...], prologue: Prologue, evaluator: CallGuards
     ) -> Captured:
         """The function traced for a call. Raises :class:`NeedsEager` if there is no trace."""
-        return capture(
-            self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
+        trace_it = functools.partial(
+            capture, self.__tnp_function__, form.parameters, form.apply, values, prologue=prologue, executors=self._executors,
             evaluator=evaluator if self._specialisations else None, strict=self._strict,
         )  # fmt: skip
+        if self._dynamic:
+            prologue.is_symbolic = lambda expression, dim: True
+            try:
+                return trace_it()
+            except NeedsEager:  # what needs a size may do with this call's
+                prologue.is_symbolic = lambda expression, dim: False
+        return trace_it()
 
     def _value_guard(self, form: CallSignature, wanted: ValueProgram, family: Family | None) -> ValueGuard:
         """The value guard for a value that tracing specializes on; ``family`` is that of the value guards before it."""
@@ -508,6 +516,7 @@ class Jitted:
             "fastmath": self._executors.fastmath,
             "specialisations": self._specialisations,
             "cudagraphs": self._cudagraphs,
+            "dynamic": self._dynamic,
         }
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:

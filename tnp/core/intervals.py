@@ -72,6 +72,9 @@ def linear(x: int | NumberProxy) -> Linear:
     trace = current_trace()
     known = trace.value_guards if trace is not None else {}
     form = x.form if x.form is not None and x.name not in known else Linear({x.name: (x, 1)}, 0)
+    for _, (number, k) in list(form.terms.items()):
+        if number.form is not None and number.name != x.name:  # found to equal another since
+            form = form.plus(Linear({number.name: (number, 1)}, 0), -k).plus(linear(number), k)
     result = form
     for name, (number, k) in form.terms.items():
         if name in known and number.value is not None:

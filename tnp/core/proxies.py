@@ -20,6 +20,7 @@ from tnp.core.sizes import Shape
 if TYPE_CHECKING:
     from tnp.core.intervals import Linear
     from tnp.core.languages import Language
+    from tnp.core.symbols import Relations
 
 __all__ = ["ASK", "Number", "NumberProxy", "ObjectProxy", "Proxy", "TensorProxy", "is_number", "make_name", "pyval"]
 
@@ -65,10 +66,11 @@ class NumberProxy(Proxy):
 
     ``value`` is the number in the call being traced where it is known (an argument, or arithmetic on arguments),
     else ``None``. ``low`` and ``bound`` are the least and the largest value that an integer can have, as far as they are known
-    (a size always has a least), and ``form`` how it is made of other integers: see :mod:`tnp.core.intervals`.
+    (a size always has a least), and ``form`` how it is made of other integers: see :mod:`tnp.core.intervals`. A number that is
+    computed of symbolic sizes has their ``relations``: see :class:`tnp.core.symbols.Relations`.
     """
 
-    __slots__ = ("bound", "form", "low", "python_type", "value")
+    __slots__ = ("bound", "form", "low", "python_type", "relations", "text", "value")
 
     def __init__(
         self,
@@ -84,6 +86,9 @@ class NumberProxy(Proxy):
         self.bound = bound
         self.low = low
         self.form: Linear | None = None
+        self.relations: Relations | None = None
+        #: the expression of a number with relations, over the prologue's names
+        self.text = ""
 
     def type_string(self) -> str:
         return self.python_type.__name__
@@ -98,6 +103,8 @@ class NumberProxy(Proxy):
         Raises :class:`NeedsValue` if it is known only at run time, and the trace cannot specialize on it.
         """
         trace = current_trace()
+        if self.relations is not None:
+            self.relations.fix(self)
         if self.value is None:
             ask = None if trace is None else ASK.of(trace)
             if ask is not None:

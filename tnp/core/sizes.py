@@ -16,12 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
 
-from tnp.core import intervals
+from tnp.core import intervals, symbols
 from tnp.core.context import state
 from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
+    from tnp.core.symbols import Relations
 
 __all__ = [
     "Dim",
@@ -59,9 +60,11 @@ def is_known(shape: Sequence[Dim]) -> bool:
 
 def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:
     """``shape`` as ints. Raises :class:`NeedsConcreteSize` if one is known only at run time."""
-    if not is_known(shape):
+    if is_known(shape):
+        return tuple(shape)
+    if any(symbols.value_of(d) is None for d in shape):
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
-    return cast("tuple[int, ...]", tuple(shape))
+    return tuple(d if isinstance(d, int) else int(d) for d in shape)  # on which the program depends from now on
 
 
 def is_too_large(shape: Sequence[Dim]) -> bool:
@@ -109,10 +112,20 @@ def equal(a: Dim, b: Dim) -> bool | None:
         return True
     if intervals.differ_by(a, b) == 0:
         return True
+    relations = _relations_of(a, b)
+    if relations is not None:
+        return relations.equal(a, b)
     known, unknown = (a, b) if isinstance(a, int) else (b, a)
     if isinstance(known, int) and not isinstance(unknown, int) and unknown.bound is not None and known > unknown.bound:
         return False
     return None
+
+
+def _relations_of(a: Dim, b: Dim) -> Relations | None:
+    """What answers questions about two dimensions that have values in the call being traced."""
+    if symbols.value_of(a) is None or symbols.value_of(b) is None:
+        return None
+    return b.relations if isinstance(a, int) else a.relations  # type: ignore[union-attr]
 
 
 def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
@@ -136,6 +149,8 @@ def fits(d: Dim, wanted: Dim) -> bool | None:
     if isinstance(d, int) and d == 1:
         return True
     same = equal(d, wanted)
+    if same is False and symbols.value_of(d) is not None:
+        return False  # a symbolic size is never 1
     return None if same is False and not isinstance(d, int) else same
 
 
@@ -159,7 +174,7 @@ def broadcast(*shapes: Sequence[Dim]) -> Shape:
                 continue
             if equal(current, d) is True:
                 continue
-            if isinstance(current, int) and isinstance(d, int):
+            if symbols.value_of(current) is not None and symbols.value_of(d) is not None:
                 described = " ".join(show(x) for x in shapes)
                 raise ValueError(
                     f"operands could not be broadcast together with shapes {described} "
@@ -207,6 +222,21 @@ def product(shape: Sequence[Dim]) -> Dim:
     return result
 
 
+def count(shape: Sequence[Dim]) -> Dim:
+    """:func:`product` to compare with another, and not to compute with: of symbolic sizes, without operations in the trace."""
+    if symbols.relations_of(*shape) is None:
+        return product(shape)
+    result: Dim = 1
+    for d in shape:
+        result = symbols.compute("mul", result, d)
+    return result
+
+
+def total(a: Dim, b: Dim) -> Dim:
+    """The size of two dimensions one after the other."""
+    return symbols.compute("add", a, b) if symbols.relations_of(a, b) is not None else a + b
+
+
 def _multiply(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and a == 1:
         return b
@@ -229,5 +259,5 @@ def normalize_shape(shape: Dim | Sequence[Dim]) -> Shape:
 
 def show(shape: Sequence[Dim]) -> str:
     """``(3,n0)``: the form in which NumPy's messages print shapes."""
-    inner = ",".join(str(d) if isinstance(d, int) else d.name for d in shape)
+    inner = ",".join(d.name if symbols.value_of(d) is None else str(symbols.value_of(d)) for d in shape)  # type: ignore[union-attr]
     return f"({inner},)" if len(shape) == 1 else f"({inner})"

@@ -60,6 +60,8 @@ class Inputs:
         #: the expression that fetches each input proxy
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
+        #: symbolic sizes, which become inputs if the program computes with them
+        self.sizes: list[NumberProxy] = []
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
         self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
@@ -224,6 +226,14 @@ class Inputs:
         if source.description.startswith(("global ", "closure variable ")):
             self.settings.add(proxy.name)
         return TracedNumber(proxy)
+
+    def size(self, source: Source, dim: int, value: int) -> NumberProxy:
+        """A symbolic size: that of a dimension of the array that ``source`` fetches."""
+        text = f"{source.expression}.shape[{dim}]"
+        made = self.prologue.relations.adopt(NumberProxy(self.trace.make_name("n"), int, value), text)
+        self.expressions[made.name] = text
+        self.sizes.append(made)
+        return made
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:
         """The traced array of an array that is an input already, guarded as the same object."""
@@ -462,7 +472,7 @@ class Inputs:
         for name, a in written:
             is_writable = f"{memory[name]}.flags.writeable"
             if isinstance(a, np.ndarray):  # an array that warns when it is written to has a flag of its own
-                is_writable = f"{memory[name]}.flags.num & {WRITEABLE | WARN_ON_WRITE} == {WRITEABLE}"
+                is_writable = f"{memory[name]}.flags.num & {WRITEABLE | WARN_ON_WRITE:#x} == {WRITEABLE:#x}"
             self.prologue.guard(is_writable, f"{name} is writable")
         others = [(n, a) for n, (a, s, _) in self._arrays.items() if n in used or s.dirty]
         done = set()

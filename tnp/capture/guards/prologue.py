@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tnp.core.printing import compile_source
+from tnp.core.symbols import LEAST, Relations
 
 __all__ = ["MISS", "ArrayKind", "Extent", "Guard", "Prologue", "Source", "disjoint"]
 
@@ -129,11 +130,15 @@ class Prologue:
         self.parameters = parameters
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
+        #: whether the dimension of an array, by its expression, is a symbolic size
+        self.is_symbolic: Callable[[str, int], bool] = lambda expression, dim: False
         self.clear()
 
     def clear(self) -> None:
         """Forgets every step, to begin again."""
         self.steps: list[Guard | tuple[str, str]] = []
+        #: of symbolic sizes
+        self.relations = Relations()
         self.context: dict[str, Any] = {
             "ndarray": np.ndarray,
             "MISS": MISS,
@@ -157,6 +162,7 @@ class Prologue:
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
+        made.relations, made.is_symbolic = self.relations, self.is_symbolic
         made.moves_arrays = self.moves_arrays
         return made
 
@@ -175,20 +181,38 @@ class Prologue:
             self._seen.add(condition)
             self.steps.append(Guard(condition, description))
 
-    def guard_array(self, source: Source, kind: ArrayKind, is_c_contiguous: bool) -> None:
-        """Adds what must hold of an array."""
+    def guard_array(self, source: Source, kind: ArrayKind, is_c_contiguous: bool, symbolic: Sequence[int] = ()) -> None:
+        """Adds what must hold of an array, whose dimensions ``symbolic`` may be of any size from :data:`LEAST` on."""
         before = len(self.steps)
         e = source.expression
         dtype = self.constant(kind.dtype, "dtype")
         self.guard(f"type({e}) is ndarray", f"{source.description} is an ndarray")
         same = f"({e}.dtype is {dtype} or same_dtype({e}.dtype, {dtype}))"
         self.guard(same, f"{source.description} has dtype {_text_of(kind.dtype)}")
-        self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
+        if symbolic:
+            self._guard_sizes(source, kind.shape, symbolic)
+        else:
+            self.guard(f"{e}.shape == {kind.shape}", f"{source.description} has shape {kind.shape}")
         if is_c_contiguous:
             self.guard(f"{e}.flags.c_contiguous", f"{source.description} is C-contiguous")
         else:
             self.guard(f"{e}.strides == {kind.strides}", f"{source.description} has strides {kind.strides}")
-        self._arrays[e] = (len(self.steps) - before, kind)
+        if not symbolic:
+            self._arrays[e] = (len(self.steps) - before, kind)
+
+    def _guard_sizes(self, source: Source, shape: Sequence[int], symbolic: Sequence[int]) -> None:
+        e = source.expression
+        self.guard(f"{e}.ndim == {len(shape)}", f"{source.description} has {len(shape)} dimensions")
+        for d, n in enumerate(shape):
+            if d in symbolic:
+                self.guard(f"{e}.shape[{d}] >= {LEAST}", f"dimension {d} of {source.description} >= {LEAST}")
+            else:
+                self.guard(f"{e}.shape[{d}] == {n}", f"dimension {d} of {source.description} == {n}")
+
+    def guard_relations(self) -> None:
+        """Adds what the program has come to rely on of symbolic sizes."""
+        for condition in self.relations:
+            self.guard(condition, condition)
 
     def check_together(self, expression: str, value: Any, since: int, make: Any) -> None:
         """Lets the guards of an array that were added since there were ``since`` steps be checked with those of others, at once

@@ -63,8 +63,10 @@ def guard_numbers(trace: Trace, numbers: Collection[NumberProxy], inputs: Inputs
         b = producers.get(x.name)
         return b is not None and _number_function(b) is not None and all(map(is_known, b.args))
 
+    numbers = [n for n in numbers if n.relations is None]  # what holds of symbolic sizes has been noted
     for number in filter(is_known, numbers) if given_up else numbers:
         inputs.number_guard(expression(number), describe(number), number)
+    inputs.prologue.guard_relations()
 
 
 def _number_function(b: BoundSymbol) -> Callable[..., Any] | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tnp.core import prims, sizes
+from tnp.core import prims, sizes, symbols
+from tnp.core.proxies import NumberProxy
 from tnp.core.symbol import BoundSymbol
 
 __all__ = [
@@ -50,11 +51,12 @@ def settled(array: Any) -> None:
 
 def row_major(shape: tuple[Any, ...]) -> Strides:
     """The strides of a C-contiguous array; ``None`` if a size is known at run time only."""
-    if not sizes.is_known(shape):
+    lengths = symbols.extents(shape)
+    if lengths is None:
         return None
     strides: list[int] = []
     step = 1
-    for n in reversed(shape):
+    for n in reversed(lengths):
         strides.append(step)
         step *= max(n, 1)
     return tuple(reversed(strides))
@@ -82,8 +84,9 @@ def contiguity(shape: tuple[Any, ...], strides: Strides) -> bool | None:
         return True
     step: int | None = 1
     found: bool | None = True
-    for n, s in zip(reversed(shape), reversed(strides)):
-        if type(n) is not int:
+    for d, s in zip(reversed(shape), reversed(strides)):
+        n = d if symbols.value_of(d) is None else symbols.extent(d)
+        if isinstance(n, NumberProxy):
             found = found if s == step else None
             step = None
         elif n != 1:
@@ -102,9 +105,10 @@ def is_row_ordered(a: Any) -> bool:
     if a.contiguous_ or len(a.shape_) < 2:
         return True
     strides = a.strides_
-    if strides is None or not sizes.is_known(a.shape_):
+    lengths = symbols.extents(a.shape_)
+    if strides is None or lengths is None:
         return False
-    steps = [abs(s) for n, s in zip(a.shape_, strides) if n != 1]
+    steps = [abs(s) for n, s in zip(lengths, strides) if n != 1]
     return all(s > t for s, t in zip(steps, [*steps[1:], 0]))
 
 
@@ -224,12 +228,13 @@ def _after(bsym: BoundSymbol, strides: tuple[int, ...]) -> Strides:
         rest = tuple(s for i, s in enumerate(strides) if i not in (dim1, dim2))
         return (*rest, strides[dim1] + strides[dim2])
     if sym is prims.reshape:
-        if not sizes.is_known(a.shape) or not sizes.is_known(bsym.output.shape):
+        lengths, new = symbols.extents(a.shape), symbols.extents(bsym.output.shape)
+        if lengths is None or new is None:
             found = _with_ones(a.shape, strides, bsym.output.shape)
             if found is None and not is_contiguous(a.shape, strides):
                 raise MaybeAView
             return found
-        found = reshape_strides(a.shape, strides, bsym.output.shape)
+        found = reshape_strides(lengths, strides, new)
         if found is None:
             raise NotAView
         return found

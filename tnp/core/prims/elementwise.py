@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tnp.core import dtypes, intervals
+from tnp.core import dtypes, intervals, symbols
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
@@ -82,6 +82,7 @@ def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[An
         value = function(*values)
         result = NumberProxy(None, type(value), value)
         intervals.note_result(result, row.name, args)
+        symbols.note_relations(result, row.name, args)
         return result
     # The result's type by example: arithmetic on Python numbers has a type that depends on their types, but for
     # an integer to a negative power, which is a float only for negative exponents.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tnp.core import dtypes, intervals, sizes
+from tnp.core import dtypes, intervals, sizes, symbols
 from tnp.core.context import current_trace
 from tnp.core.prims.base import check, check_kind, check_same_device, check_same_dtype, check_tensor, prim, size_proxy
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -55,7 +55,10 @@ def dynamic_slice(a: TensorProxy, /, dim: int, start: Any, stop: Any, step: int 
     limit = min((n for n in limits if n is not None), default=None)
     found = intervals.slice_length(a.shape[dim], start, stop) if step == 1 else None
     length: Dim
-    if isinstance(found, int):
+    known = symbols.slice_length(a.shape[dim], start, stop, step) if type(found) is not int else None
+    if known is not None:
+        length = known
+    elif isinstance(found, int):
         length = found
     else:
         length = size_proxy(None if limit is None else (limit + abs(step) - 1) // abs(step))
@@ -138,7 +141,9 @@ def slice_update(
 def size(a: TensorProxy, /, dim: int) -> NumberProxy:
     """The length of ``dim``, as a number of the program."""
     length = a.shape[dim]
-    return NumberProxy(None, int, length) if type(length) is int else size_proxy(sizes.bound(length))
+    if type(length) is int:
+        return NumberProxy(None, int, length)
+    return length if symbols.value_of(length) is not None else size_proxy(sizes.bound(length))  # type: ignore[return-value]
 
 
 @prim()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tnp.core import languages, sizes
+from tnp.core import languages, sizes, symbols
 from tnp.core.devices import Device
 from tnp.core.prims.base import canonicalize_dim, check, check_same_device, check_same_dtype, check_tensor, prim
 from tnp.core.proxies import Number, TensorProxy
@@ -51,7 +51,7 @@ def broadcast_in_dim(a: TensorProxy, /, shape: Sequence[Dim], dims: Sequence[int
 def reshape(a: TensorProxy, /, shape: Sequence[Dim]) -> TensorProxy:
     """The elements in C order, in another shape of as many."""
     check_tensor(a, "reshape")
-    fits = sizes.equal(a.numel, sizes.product(tuple(shape)))
+    fits = sizes.equal(sizes.count(a.shape), sizes.count(tuple(shape)))
     check(fits, lambda: f"cannot reshape {sizes.show(a.shape)} into shape {sizes.show(tuple(shape))}")
     return TensorProxy(like=a, shape=tuple(shape))
 
@@ -188,12 +188,12 @@ def concatenate(arrays: Sequence[TensorProxy], /, dim: int) -> TensorProxy:
         check(a.ndim == first.ndim, lambda: "arrays to concatenate must have one number of dimensions")
         for d in range(first.ndim):
             if d == dim:
-                shape[d] = shape[d] + a.shape[d]
+                shape[d] = sizes.total(shape[d], a.shape[d])
             else:
                 check(
                     sizes.equal(first.shape[d], a.shape[d]),
                     lambda: f"arrays to concatenate differ along dimension {d}: {first.shape[d]} and {a.shape[d]}",
                 )
-    if type(shape[dim]) is not int:
+    if type(shape[dim]) is not int and symbols.value_of(shape[dim]) is None:
         shape[dim].bound = sum(sizes.bound(a.shape[dim]) for a in arrays)
     return TensorProxy(like=first, shape=tuple(shape))

@@ -11,6 +11,7 @@ from tnp.capture.tracing.strides import ROW_MAJOR, Strides
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import NeedsEager, TraceError
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbols import LEAST
 from tnp.lang.numpy import language
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
 
@@ -41,10 +42,16 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
         raise NeedsEager("it is given an array of np.broadcast_arrays, which warns when it is written to")
     dtype = to_dtype(value.dtype)
     kind = ArrayKind(value.dtype, value.shape, value.strides)
-    inputs.prologue.guard_array(source, kind, value.flags.c_contiguous)
+    symbolic = [
+        d for d, n in enumerate(value.shape) if n >= LEAST and inputs.prologue.is_symbolic(source.expression, d)
+    ]
+    if not value.flags.c_contiguous or 0 in value.shape:
+        symbolic = []
+    inputs.prologue.guard_array(source, kind, value.flags.c_contiguous, symbolic)
     if USER_KIND.of(inputs.trace) != "numpy" and not inputs.prologue.moves_arrays:
         raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")
-    proxy = TensorProxy(inputs.name_of(source), shape=value.shape, dtype=dtype, lang=language)
+    shape = tuple(inputs.size(source, d, n) if d in symbolic else n for d, n in enumerate(value.shape))
+    proxy = TensorProxy(inputs.name_of(source), shape=shape, dtype=dtype, lang=language)
     HOST_ARRAYS.of(inputs.trace).add(proxy.name)
     strides: Strides = ROW_MAJOR
     if not value.flags.c_contiguous:

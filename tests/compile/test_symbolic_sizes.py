@@ -1,0 +1,96 @@
+"""Programs for sizes that differ from call to call: one program, the results of eager, and a new program where what it relies on fails."""
+
+import numpy as np
+import pytest
+
+import tnp
+from tnp.api import programs_of
+from tnp.testing import assert_same
+
+#: programs of a matrix with any number of rows and columns, from 2 on; none relies on more than that
+ANY_SIZE = {
+    "elementwise": lambda x: np.where(x > 0, np.sqrt(abs(x)), -x) * 2 + 1,
+    "reductions": lambda x: (x.sum(), x.mean(axis=0), x.max(axis=1), x.std(axis=0), np.var(x), np.prod(x, axis=1), x.argmax()),
+    "slices": lambda x: (x[1:], x[:-1] - x[1:], x[::2], x[:, ::-1], x[-1], x[1:, 1:]),
+    "layout": lambda x: (x.T, x.reshape(-1), x.T.copy(), x.ravel()[1:], x[None], x[:, None] - x[None]),
+    "products": lambda x: (x.T @ x, np.einsum("ij,ik->jk", x, x), np.outer(x[0], x[0])),
+    "made alike": lambda x: (np.zeros_like(x), np.ones_like(x), np.full_like(x, 2), np.empty_like(x).shape),
+    "joined": lambda x: (np.concatenate([x, x]), np.stack([x, x], 1), np.vstack([x, x])),
+    "sorted": lambda x: (np.sort(x, axis=0), np.argsort(x, axis=1), np.cumsum(x), np.cumprod(x, axis=0)),
+    "sizes": lambda x: (len(x), x.shape, x.size, x.shape[0] * 2.5, x.ndim),
+}  # fmt: skip
+
+
+def in_place(x):
+    x[1:] += x[:-1]
+    x *= 2
+    return x[0] + len(x)
+
+
+def loop(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i].sum() * i
+    return total
+
+
+def stencil(x):
+    for _ in range(3):
+        x[1:-1, 1:-1] = (x[:-2, 1:-1] + x[2:, 1:-1]) / 2
+    return x
+
+
+ANY_SIZE |= {f.__name__: f for f in (in_place, loop, stencil)}
+
+
+def matrix(*shape):
+    return np.random.default_rng(shape).normal(size=shape)
+
+
+def check(f, *calls, programs):
+    jitted = tnp.jit(f, dynamic=True, strict=True)
+    for arguments in (*calls, calls[0]):
+        mine, theirs = [a.copy() for a in arguments], [a.copy() for a in arguments]
+        assert_same(jitted(*mine), f(*theirs), what=f"shapes {[a.shape for a in arguments]}")
+        assert_same(mine, theirs, what="the arguments")
+    assert len(programs_of(jitted)) == programs
+    return jitted
+
+
+@pytest.mark.parametrize("name", ANY_SIZE)
+def test_one_program_for_all_sizes(name):
+    check(ANY_SIZE[name], *((matrix(*shape),) for shape in ((7, 5), (4, 9), (20, 6), (33, 64))), programs=1)
+
+
+def test_what_a_program_relies_on_is_a_guard():
+    jitted = check(lambda x, y: x * y, (matrix(3, 4), matrix(3, 4)), (matrix(5, 6), matrix(5, 6)), programs=1)
+    relations = [g for g in tnp.last_prologue_traces(jitted)[0].split(" and ") if "==" in g and g.count("shape") == 2]
+    assert len(relations) == 2
+    with pytest.raises(ValueError, match="broadcast"):
+        jitted(matrix(3, 4), matrix(4, 3))
+
+
+def test_a_branch_on_a_size_is_a_program_for_each_side():
+    check(lambda x: x + 1 if x.shape[0] > 5 else x - 1, *((matrix(n),) for n in (4, 7, 3, 9, 2)), programs=2)
+
+
+def test_sizes_of_0_and_1_have_programs_of_their_own():
+    check(
+        lambda x, y: x + y,
+        *((matrix(n), matrix(4)) for n in (4, 1)),
+        (matrix(6), matrix(6)),
+        (matrix(0), matrix(1)),
+        programs=3,
+    )
+
+
+def test_what_needs_a_size_is_compiled_for_it():
+    check(lambda x: np.fft.fft(x), *((matrix(n),) for n in (4, 6, 8)), programs=3)
+
+
+def test_arrays_that_are_not_contiguous_have_the_sizes_that_they_have():
+    jitted = tnp.jit(lambda x: x * 2, dynamic=True)
+    for n in (4, 6, 4):
+        x = matrix(n, 4)[:, ::2]
+        assert_same(jitted(x), x * 2)
+    assert len(programs_of(jitted)) == 2

@@ -1,0 +1,304 @@
+"""Symbolic sizes: dimensions that may differ from call to call of one program.
+
+A symbolic size is an integer :class:`~tnp.core.proxies.NumberProxy` with the value that it has in the call being traced. Each
+question that tracing or a pass asks (are two sizes equal, is one even) is answered by that value, and the answer becomes a
+:class:`relation <Relations>`: a condition of the program, which its prologue checks. Sizes 0 and 1 are never symbolic, since they
+mean something else where arrays are broadcast.
+
+>>> from tnp.core import sizes, symbols
+>>> from tnp.core.proxies import NumberProxy
+>>> relations = symbols.Relations()
+>>> n = relations.adopt(NumberProxy("n", int, 7), "x.shape[0]")
+>>> m = relations.adopt(NumberProxy("m", int, 7), "y.shape[0]")
+>>> sizes.equal(n, m), sizes.equal(n, 1)
+(True, False)
+>>> list(relations)
+['x.shape[0] == y.shape[0]']
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import intervals
+
+if TYPE_CHECKING:
+    from tnp.core.proxies import NumberProxy
+
+__all__ = [
+    "LEAST",
+    "Extent",
+    "Relations",
+    "compute",
+    "extent",
+    "extents",
+    "note_relations",
+    "relations_of",
+    "slice_length",
+    "value_of",
+]
+
+#: the least value of a symbolic size
+LEAST = 2
+
+
+class Relations:
+    """What a program relies on of the symbolic sizes of one call: conditions, as Python over the prologue's names."""
+
+    def __init__(self) -> None:
+        self._conditions: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._conditions))
+
+    def adopt(self, number: NumberProxy, text: str) -> NumberProxy:
+        """Makes ``number`` a symbolic size, which the expression ``text`` fetches at each call."""
+        number.relations, number.text, number.low = self, text, LEAST
+        return number
+
+    def fix(self, number: NumberProxy) -> None:
+        """The program holds for the present value of a number only."""
+        if number.text in ("True", "False"):
+            return
+        if number.python_type is bool:
+            self._conditions[number.text if number.value else f"not {number.text}"] = None
+        else:
+            self._conditions[f"{number.text} == {number.value!r}"] = None
+
+    def equal(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
+        """Whether two sizes with known values are equal, which the program relies on from now on."""
+        texts = [_text_of(x) for x in (a, b)]
+        if texts[0] == texts[1]:
+            return True
+        is_equal = value_of(a) == value_of(b)
+        low, high = intervals.linear(a).plus(intervals.linear(b), -1).interval()
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            return False
+        self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = None
+        if is_equal:
+            _unify(a, b)
+        return is_equal
+
+    def less(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
+        """Whether ``a < b``, which the program relies on from now on."""
+        low, high = intervals.linear(b).plus(intervals.linear(a), -1).interval()
+        if low is not None and low > 0:
+            return True
+        if high is not None and high <= 0:
+            return False
+        (x, y), is_less = map(_text_of, (a, b)), value_of(a) < value_of(b)  # type: ignore[operator]
+        self._conditions[f"{x} {'<' if is_less else '>='} {y}"] = None
+        return is_less
+
+
+def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
+    """Makes two sizes that are equal the same linear form, where one of them is a symbol of its own."""
+    for x, y in ((b, a), (a, b)):
+        if not isinstance(x, int) and x.form is None:
+            form = intervals.linear(y)
+            if x.name not in form.terms:
+                x.form = form
+                return
+
+
+def value_of(n: int | NumberProxy) -> int | None:
+    """A size in the call being traced; ``None`` for one that only the running program knows."""
+    if isinstance(n, int):
+        return n
+    return n.value if n.relations is not None else None  # type: ignore[return-value]
+
+
+def relations_of(*numbers: Any) -> Relations | None:
+    """The relations of numbers that are all known in the call being traced, and not all constants; ``None`` for others."""
+    found = None
+    for n in numbers:
+        own = getattr(n, "relations", None)
+        if own is None and type(n) is not int:
+            return None
+        found = own or found
+    return found
+
+
+def _text_of(n: int | NumberProxy) -> str:
+    return str(n) if isinstance(n, int) else n.text
+
+
+def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
+    """A number of two whose values are known, without an operation in the trace: for what metas say of shapes."""
+    x, y = value_of(a), value_of(b)
+    assert x is not None and y is not None
+    value: int = _FUNCTIONS[operation](x, y)
+    if isinstance(a, int) and isinstance(b, int):
+        return value
+    if b == _NEUTRAL[operation] and isinstance(b, int):
+        return a if operation != "remainder" else 0
+    if operation == "mul" and isinstance(a, int) and a in (0, 1):
+        return b if a else 0
+    number: Any = b if isinstance(a, int) else a
+    made: NumberProxy = type(number)(None, int, value)  # of the class, which this module cannot import
+    intervals.note_result(made, operation, (a, b))
+    note_relations(made, operation, (a, b))
+    if made.form is not None and made.form.is_constant:
+        return made.form.constant
+    return made
+
+
+def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int | NumberProxy | None:
+    """How many elements ``[start:stop:step]`` of a dimension ``n`` has; ``None`` if only the running program knows."""
+    relations = relations_of(n, *(x for x in (start, stop) if x is not None))
+    if relations is None:
+        return None
+
+    def end(x: Any, least: int, most: Any) -> Any:
+        """Where a bound stands, from the front."""
+        if relations.less(x, 0):
+            x = compute("add", x, n)
+            return least if relations.less(x, 0) else x
+        return most if relations.less(most, x) else x
+
+    if step > 0:
+        first, last = 0 if start is None else end(start, 0, n), n if stop is None else end(stop, 0, n)
+    else:
+        top = compute("sub", n, 1)
+        first, last = -1 if stop is None else end(stop, -1, top), top if start is None else end(start, -1, top)
+    if not relations.less(first, last):
+        return 0
+    length = compute("sub", last, first)
+    return length if abs(step) == 1 else compute("floor_divide", compute("add", length, abs(step) - 1), abs(step))
+
+
+class Extent:
+    """A symbolic size, or arithmetic on such, for computations that are not part of the program: of strides, and of code.
+
+    It behaves as an integer whose comparisons become relations. Nothing takes it for its present value unasked: it has no
+    ``__index__`` or ``__int__``.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: NumberProxy) -> None:
+        self.number = number
+
+    @property
+    def hint(self) -> int:
+        """The present value, on which only choices may depend that are right for any other."""
+        value = value_of(self.number)
+        assert value is not None
+        return value
+
+    def __repr__(self) -> str:
+        return self.number.text
+
+    def __hash__(self) -> int:
+        return hash(self.hint)
+
+    def _relations(self) -> Relations:
+        assert self.number.relations is not None
+        return self.number.relations
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (int, Extent)) and self._relations().equal(self.number, _number(other))
+
+    def __lt__(self, other: Any) -> bool:
+        return self._relations().less(self.number, _number(other))
+
+    def __gt__(self, other: Any) -> bool:
+        return self._relations().less(_number(other), self.number)
+
+    def __le__(self, other: Any) -> bool:
+        return not self > other
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __add__(self, other: Any) -> Any:
+        return extent(compute("add", self.number, _number(other)))
+
+    def __sub__(self, other: Any) -> Any:
+        return extent(compute("sub", self.number, _number(other)))
+
+    def __rsub__(self, other: Any) -> Any:
+        return extent(compute("sub", _number(other), self.number))
+
+    def __mul__(self, other: Any) -> Any:
+        return extent(compute("mul", self.number, _number(other)))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return extent(compute("floor_divide", self.number, _number(other)))
+
+    def __mod__(self, other: Any) -> Any:
+        return extent(compute("remainder", self.number, _number(other)))
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _number(x: Any) -> int | NumberProxy:
+    return x.number if isinstance(x, Extent) else x
+
+
+def extent(n: int | NumberProxy) -> int | Extent:
+    """A size to compute with."""
+    return n if isinstance(n, int) else Extent(n)
+
+
+def extents(shape: Any) -> tuple[Any, ...] | None:
+    """The dimensions of a shape to compute with; ``None`` if only the running program knows one."""
+    if any(value_of(n) is None for n in shape):
+        return None
+    return tuple(map(extent, shape))
+
+
+_FUNCTIONS = {
+    "remainder": operator.mod,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "floor_divide": operator.floordiv,
+}
+
+#: what leaves a number as it is, on the right
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floor_divide": 1, "remainder": 1}
+
+#: comparisons, which bounds may decide: of ``a - b``, from what is known of its least and greatest value
+_DECIDED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+#: those that its least value decides if it is 0
+_WITH_EQUAL = frozenset(("lt", "ge"))
+
+#: how operations on numbers are written
+_WRITTEN = {
+    "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "floor_divide": "({} // {})", "remainder": "({} % {})",
+    "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
+    "lt": "({} < {})", "le": "({} <= {})", "gt": "({} > {})", "ge": "({} >= {})",
+}  # fmt: skip
+
+
+def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> None:
+    """Makes ``result`` a number with relations where ``operation`` makes it of such numbers and of constants alone."""
+    relations = next((r for a in args if (r := getattr(a, "relations", None)) is not None), None)
+    if relations is None or operation not in _WRITTEN:
+        return
+    if all(type(a) is int or getattr(a, "relations", None) is relations for a in args):
+        result.relations, result.text = relations, _WRITTEN[operation].format(*map(_text_of, args))
+        if operation in _DECIDED:
+            low, high = intervals.linear(args[0]).plus(intervals.linear(args[1]), -1).interval()
+            if (
+                (low is not None and low > 0)
+                or (high is not None and high < 0)
+                or (operation in _WITH_EQUAL and low == 0)
+                or low == high == 0
+            ):
+                result.text = str(result.value)
+        elif operation == "mul" and result.form is None:
+            lows = [low for a in args if (low := intervals.bounds(a)[0]) is not None and low >= 0]
+            result.low = lows[0] * lows[1] if len(lows) == 2 else None

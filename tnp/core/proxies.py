@@ -70,7 +70,7 @@ class NumberProxy(Proxy):
     computed of symbolic sizes has their ``relations``: see :class:`tnp.core.symbols.Relations`.
     """
 
-    __slots__ = ("bound", "form", "low", "python_type", "relations", "text", "value")
+    __slots__ = ("bound", "form", "low", "origin", "python_type", "relations", "text", "value")
 
     def __init__(
         self,
@@ -87,8 +87,9 @@ class NumberProxy(Proxy):
         self.low = low
         self.form: Linear | None = None
         self.relations: Relations | None = None
-        #: the expression of a number with relations, over the prologue's names
+        #: the expression of a number with relations, over the prologue's names; and the operation and its arguments, if it is computed
         self.text = ""
+        self.origin: tuple[str, tuple[Any, ...]] | None = None
 
     def type_string(self) -> str:
         return self.python_type.__name__

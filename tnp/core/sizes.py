@@ -34,6 +34,7 @@ __all__ = [
     "equal",
     "fits",
     "is_known",
+    "is_never_empty",
     "is_too_large",
     "most",
     "normalize_shape",
@@ -65,6 +66,11 @@ def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:
     if any(symbols.value_of(d) is None for d in shape):
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
     return tuple(d if isinstance(d, int) else int(d) for d in shape)  # on which the program depends from now on
+
+
+def is_never_empty(shape: Sequence[Dim]) -> bool:
+    """Whether an array of ``shape`` surely has an element."""
+    return all((low := intervals.bounds(d)[0]) is not None and low > 0 for d in shape)
 
 
 def is_too_large(shape: Sequence[Dim]) -> bool:

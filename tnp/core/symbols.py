@@ -132,7 +132,7 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
     value: int = _FUNCTIONS[operation](x, y)
     if isinstance(a, int) and isinstance(b, int):
         return value
-    if b == _NEUTRAL[operation] and isinstance(b, int):
+    if isinstance(b, int) and b == _NEUTRAL[operation]:
         return a if operation != "remainder" else 0
     if operation == "mul" and isinstance(a, int) and a in (0, 1):
         return b if a else 0
@@ -147,6 +147,12 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
 
 def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int | NumberProxy | None:
     """How many elements ``[start:stop:step]`` of a dimension ``n`` has; ``None`` if only the running program knows."""
+    found = slice_bounds(n, start, stop, step)
+    return None if found is None else found[1]
+
+
+def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tuple[Any, int | NumberProxy] | None:
+    """Where ``[start:stop:step]`` of a dimension ``n`` begins, and how many elements it has; ``None`` if only the running program knows."""
     relations = relations_of(n, *(x for x in (start, stop) if x is not None))
     if relations is None:
         return None
@@ -163,10 +169,13 @@ def slice_length(n: int | NumberProxy, start: Any, stop: Any, step: int) -> int 
     else:
         top = compute("sub", n, 1)
         first, last = -1 if stop is None else end(stop, -1, top), top if start is None else end(start, -1, top)
+    begin = first if step > 0 else last
     if not relations.less(first, last):
-        return 0
+        return begin, 0
     length = compute("sub", last, first)
-    return length if abs(step) == 1 else compute("floor_divide", compute("add", length, abs(step) - 1), abs(step))
+    if abs(step) != 1:
+        length = compute("floor_divide", compute("add", length, abs(step) - 1), abs(step))
+    return begin, length
 
 
 class Extent:
@@ -187,6 +196,10 @@ class Extent:
         value = value_of(self.number)
         assert value is not None
         return value
+
+    def made(self, n: int | NumberProxy) -> Any:
+        """The result of arithmetic."""
+        return n if isinstance(n, int) else type(self)(n)
 
     def __repr__(self) -> str:
         return self.number.text
@@ -217,22 +230,22 @@ class Extent:
         return self != 0
 
     def __add__(self, other: Any) -> Any:
-        return extent(compute("add", self.number, _number(other)))
+        return self.made(compute("add", self.number, _number(other)))
 
     def __sub__(self, other: Any) -> Any:
-        return extent(compute("sub", self.number, _number(other)))
+        return self.made(compute("sub", self.number, _number(other)))
 
     def __rsub__(self, other: Any) -> Any:
-        return extent(compute("sub", _number(other), self.number))
+        return self.made(compute("sub", _number(other), self.number))
 
     def __mul__(self, other: Any) -> Any:
-        return extent(compute("mul", self.number, _number(other)))
+        return self.made(compute("mul", self.number, _number(other)))
 
     def __floordiv__(self, other: Any) -> Any:
-        return extent(compute("floor_divide", self.number, _number(other)))
+        return self.made(compute("floor_divide", self.number, _number(other)))
 
     def __mod__(self, other: Any) -> Any:
-        return extent(compute("remainder", self.number, _number(other)))
+        return self.made(compute("remainder", self.number, _number(other)))
 
     def __neg__(self) -> Any:
         return self * -1
@@ -241,6 +254,46 @@ class Extent:
         return -self if self < 0 else self
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+class Provable(Extent):
+    """An extent for computations that add no relations: two are equal if they surely are, and comparisons that sizes may decide
+    raise :class:`Undecided`."""
+
+    __slots__ = ()
+
+    def _difference(self, other: Any) -> tuple[int | None, int | None]:
+        return intervals.linear(self.number).plus(intervals.linear(_number(other)), -1).interval()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (int, Extent)):
+            return False
+        return self._difference(other) == (0, 0) or (
+            isinstance(other, Extent) and other.number.text == self.number.text
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.hint)
+
+    def __lt__(self, other: Any) -> bool:
+        low, high = self._difference(other)
+        if high is not None and high < 0:
+            return True
+        if low is not None and low >= 0:
+            return False
+        raise Undecided(f"whether {self} < {other}")
+
+    def __gt__(self, other: Any) -> bool:
+        low, high = self._difference(other)
+        if low is not None and low > 0:
+            return True
+        if high is not None and high <= 0:
+            return False
+        raise Undecided(f"whether {self} > {other}")
+
+
+class Undecided(Exception):
+    """Sizes that differ from call to call decide."""
 
 
 def _number(x: Any) -> int | NumberProxy:
@@ -290,6 +343,7 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
         return
     if all(type(a) is int or getattr(a, "relations", None) is relations for a in args):
         result.relations, result.text = relations, _WRITTEN[operation].format(*map(_text_of, args))
+        result.origin = operation, args
         if operation in _DECIDED:
             low, high = intervals.linear(args[0]).plus(intervals.linear(args[1]), -1).interval()
             if (

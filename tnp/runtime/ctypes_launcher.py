@@ -43,7 +43,7 @@ def _call(spec: Spec, kernel: Callable[..., int], slow: Callable[..., Any], owne
     """What the native function does; ``owner`` is only kept."""
     if len(args) != len(spec.inputs) or not all(map(_fits, spec.inputs, args)):
         return slow(*args)
-    data = [a if x.kind == "array" else _number(x, a) for x, a in zip(spec.inputs, args)]
+    data = [a if x.kind in ("array", "dense") else _number(x, a) for x, a in zip(spec.inputs, args)]
     try:
         for x in spec.outputs:
             if x.kind == "input":
@@ -78,8 +78,11 @@ def _fits(x: Input, arg: Any) -> bool:
         return False
     if x.kind == "int":
         return bool(x.low <= arg <= x.high)
-    if x.kind != "array":
+    if x.kind not in ("array", "dense"):
         return True
+    if x.kind == "dense":
+        usable = arg.flags.c_contiguous and arg.flags.aligned and (arg.flags.writeable or not x.writeable)
+        return bool(usable and arg.ndim == len(x.shape) and arg.dtype == x.dtype)
     strides_fit = all(d <= 1 or s == t for d, s, t in zip(x.shape, arg.strides, x.strides))
     usable = arg.flags.aligned and (arg.flags.writeable or not x.writeable)
     same_dtype = arg.dtype is x.dtype or (arg.dtype == x.dtype and not x.exact)

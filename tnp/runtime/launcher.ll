@@ -103,9 +103,12 @@ array.shape:
   %strides = call ptr @pointer(ptr %arg, i64 $strides)
   %shape.expected = call ptr @pointer(ptr %in, i64 3)
   %strides.expected = call ptr @pointer(ptr %in, i64 4)
+  %any.shape = icmp eq ptr %shape.expected, null
+  br i1 %any.shape, label %array.data, label %array.dims
+array.dims:
   br label %dim.head
 dim.head:
-  %k = phi i64 [ 0, %array.shape ], [ %k.next, %dim.next ]
+  %k = phi i64 [ 0, %array.dims ], [ %k.next, %dim.next ]
   %dim.more = icmp ult i64 %k, %dims
   br i1 %dim.more, label %dim.check, label %array.data
 dim.check:

@@ -70,7 +70,7 @@ class Input:
     """What an argument must be.
 
     ``kind``: ``"array"``: exactly an ``ndarray`` of ``shape``, ``strides`` (bytes) and ``dtype``, aligned, and writeable if
-    ``writeable``, with ``exact`` of that very object of a dtype; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
+    ``writeable``, with ``exact`` of that very object of a dtype; ``"dense"``: any C-contiguous one of as many dimensions; ``"int"`` (from ``low`` to ``high``), ``"float"``, ``"bool"``, ``"complex"``: exactly a Python number of
     that type; ``"scalar"``: a NumPy scalar of ``dtype``, whose slot points at a value of that dtype.
     """
 
@@ -154,7 +154,7 @@ ARRAY_TYPE, ABI_VERSION, API_VERSION = 2, 0, 211
 FIELDS = {"type": 1, "data": 2, "nd": 3, "dimensions": 4, "strides": 5, "descr": 7, "flags": 8, "mem_handler": 11}
 
 #: ``NPY_ARRAY_ALIGNED``, ``NPY_ARRAY_WRITEABLE``
-ALIGNED, WRITEABLE = 0x100, 0x400
+ALIGNED, WRITEABLE, C_CONTIGUOUS = 0x100, 0x400, 0x1
 #: ``NPY_ARRAY_CARRAY``, ``NPY_ARRAY_FARRAY``: contiguous, aligned, writeable
 CARRAY, FARRAY = 0x501, 0x502
 
@@ -302,6 +302,7 @@ INPUT_KINDS: dict[str, tuple[int, Any]] = {
     "float": (2, float),
     "complex": (3, complex),
     "scalar": (4, None),
+    "dense": (0, np.ndarray),
 }
 
 #: what an output's record says; ``"pooled"`` are large arrays, from the pool of allocator.py
@@ -325,7 +326,7 @@ _LAUNCH = Template("\n" + Path(__file__).with_suffix(".ll").read_text())
 
 
 def _launch_ir() -> str:
-    kinds = {f"in_{kind}": number for kind, (number, _) in INPUT_KINDS.items()}
+    kinds = {f"in_{kind}": number for kind, (number, _) in INPUT_KINDS.items() if kind != "dense"}
     kinds |= {f"out_{kind}": number for kind, number in OUTPUT_KINDS.items()}
     kinds |= {"declined": "inttoptr (i64 1 to ptr)", "refused": "inttoptr (i64 2 to ptr)"}
     return api_ir(signatures()) + _LAUNCH.substitute(FIELDS, **kinds, header=HEADER, record=RECORD, next=NEXT,
@@ -396,11 +397,11 @@ def check_spec(spec: Spec) -> None:
         ):
             raise ValueError(f"an array of shape {x.shape} does not fill its memory with strides {x.strides}")
     for x in (*spec.inputs, *spec.outputs):
-        if x.kind in ("array", "scalar") and np.dtype(x.dtype).hasobject:
+        if x.kind in ("array", "dense", "scalar") and np.dtype(x.dtype).hasobject:
             raise ValueError(f"kernels do not take {x.dtype}")
         if x.kind == "scalar" and (np.dtype(x.dtype).kind not in SCALAR_KINDS or np.dtype(x.dtype).itemsize > 16):
             raise ValueError(f"kernels do not take scalars of {x.dtype}")
-        if x.kind in ("array", "scalar") and not np.dtype(x.dtype).isnative:
+        if x.kind in ("array", "dense", "scalar") and not np.dtype(x.dtype).isnative:
             raise ValueError(f"kernels do not take {x.dtype} of the other byte order")
 
 
@@ -482,11 +483,11 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
     records: list[list[int]] = []
     for x in spec.inputs:
         number, kind_type = INPUT_KINDS[x.kind]
-        if x.kind == "array":
-            flags = ALIGNED | (WRITEABLE if x.writeable else 0)
+        if x.kind in ("array", "dense"):
+            flags = ALIGNED | (WRITEABLE if x.writeable else 0) | (C_CONTIGUOUS if x.kind == "dense" else 0)
             words = [
                 len(x.shape),
-                integers(x.shape),
+                integers(x.shape) if x.kind == "array" else 0,
                 integers(x.strides),
                 address(np.dtype(x.dtype)),
                 flags,

@@ -42,6 +42,12 @@ def select(a: TensorProxy, /, dim: int, index: int | NumberProxy) -> TensorProxy
             lambda: f"index {index} is out of bounds for axis {dim} with size {limit}",
             IndexError,
         )
+    n = a.shape[dim]
+    relations = symbols.relations_of(n, index)
+    if relations is not None:
+        size = symbols.value_of(n)
+        fits = relations.less(index, n) and not relations.less(index, symbols.compute("mul", n, -1))
+        check(fits, lambda: f"index {index} is out of bounds for axis {dim} with size {size}", IndexError)
     return TensorProxy(like=a, shape=tuple(n for i, n in enumerate(a.shape) if i != dim))
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +22,7 @@ from tnp.core.proxies import TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags
 from tnp.executors.base import Executor, Fused, FusionExecutor, Region
-from tnp.executors.llvm import indexing, lowering_rules, program, views  # noqa: F401 — some register rules
+from tnp.executors.llvm import indexing, loop_ir, lowering_rules, program, views  # noqa: F401 — some register rules
 from tnp.executors.llvm.graph import Graph, Refused, Update, View, lower, needed_for, takes
 from tnp.executors.llvm.matmul import is_one_product
 from tnp.executors.llvm.panels import only_multiplies
@@ -30,7 +30,7 @@ from tnp.executors.llvm.region import FusedRegion
 from tnp.executors.llvm.schedule import memory_of_outputs
 from tnp.executors.llvm.sqrt_elision import compare_squares
 from tnp.executors.registry import register_executor
-from tnp.runtime import engine, launcher
+from tnp.runtime import engine, launcher, logs
 from tnp.runtime.engine import Unavailable
 
 __all__ = ["LLVMExecutor", "executor", "is_available"]
@@ -62,7 +62,12 @@ class LLVMExecutor(FusionExecutor):
     def can_fuse(self, bsym: BoundSymbol) -> bool:
         if is_control_flow(bsym):
             return is_available() and program.takes(bsym, self.everything, self.fast)
+        if loop_ir.is_symbolic(bsym):
+            return is_available() and loop_ir.takes(bsym)
         return is_available() and takes(bsym)
+
+    def region_key(self, bsym: BoundSymbol) -> Hashable:
+        return loop_ir.is_symbolic(bsym)  # of symbolic sizes, with code from the loop IR
 
     def decomposes(self, bsym: BoundSymbol) -> bool:
         """Operations on large arrays that should be decomposed, if all of their parts are compiled: histograms, except checks of the edges."""
@@ -78,6 +83,13 @@ class LLVMExecutor(FusionExecutor):
                 return None  # nobody can make room for them before the call
             loop = program.ProgramRegion(name, region, self.fast)
             return Fused(loop.launcher.function, loop.updates, loop.describe)
+        if any(map(loop_ir.is_symbolic, region.bound_symbols)):
+            try:
+                symbolic = loop_ir.SymbolicRegion(name, region, self.fast)
+            except (Refused, Unavailable) as reason:
+                logs.claims.debug("%s is not compiled for any size: %s", name, reason)
+                return None
+            return Fused(symbolic.function, {}, symbolic.describe)
         try:
             graph = lower(region.bound_symbols, region.inputs, region.outputs, region.stores)
         except Refused:

@@ -99,7 +99,7 @@ class Index:
             return x
         if isinstance(x, Atom):
             return cls(0, {x: 1}) if x.limit != 1 else cls()
-        return cls(int(x))
+        return cls(x)
 
     def __add__(self, other: Any) -> Index:
         other = Index.of(other)

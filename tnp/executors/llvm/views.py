@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
-from tnp.executors.llvm.graph import Indices, Lowering, Node, rule, with_zeros
+from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule, with_zeros
 from tnp.executors.llvm.index import Index
 
 __all__: list[str] = []
@@ -39,6 +40,19 @@ def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops:
     return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
 
 
+@rule("dynamic_slice", checker=lambda b: symbols.slice_bounds(b.args[0].shape[b.args[1]], *b.args[2:]) is not None)
+def _dynamic_slice(
+    lowering: Lowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
+) -> Node:
+    n = a.shape[dim]
+    found = symbols.slice_bounds(n.number if isinstance(n, symbols.Extent) else n, start, stop, step)
+    assert found is not None
+    first = found[0] if isinstance(found[0], int) else symbols.Provable(found[0])
+    return lowering.view(
+        a, output.shape, lambda at: tuple(i * step + Index(first) if d == dim else i for d, i in enumerate(at))
+    )
+
+
 @rule("flip")
 def _flip(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
     return lowering.view(
@@ -49,7 +63,7 @@ def _flip(lowering: Lowering, output: TensorProxy, a: Node, dims: Any) -> Node:
 
 @rule("select", checker=lambda b: type(b.args[2]) is int)
 def _select(lowering: Lowering, output: TensorProxy, a: Node, dim: int, index: int) -> Node:
-    where = Index(index % a.shape[dim])
+    where = Index(index if index >= 0 else a.shape[dim] + index)
     return lowering.view(a, output.shape, lambda at: (*at[:dim], where, *at[dim:]))
 
 
@@ -82,6 +96,8 @@ def _unfold(lowering: Lowering, output: TensorProxy, a: Node, dim: int, size: in
 def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> Node:
     if tuple(output.shape) == a.shape:
         return a
+    if any(isinstance(n, symbols.Extent) for n in (*output.shape, *a.shape)):
+        return _with_ones(lowering, output, a)
     groups = _reshape_groups(output.shape, a.shape)
 
     def where(at: Indices) -> Indices:
@@ -99,6 +115,21 @@ def _reshape(lowering: Lowering, output: TensorProxy, a: Node, shape: Any) -> No
         return tuple(result)
 
     return lowering.view(a, output.shape, where, whole=True)
+
+
+def _with_ones(lowering: Lowering, output: TensorProxy, a: Node) -> Node:
+    """A reshape of symbolic sizes that inserts or drops dimensions of 1. Raises :class:`Refused` for any other."""
+    kept = [d for d, n in enumerate(a.shape) if n != 1]
+    wanted = [d for d, n in enumerate(output.shape) if n != 1]
+    if len(kept) != len(wanted) or any(not (a.shape[d] == output.shape[e]) for d, e in zip(kept, wanted)):
+        raise Refused("a reshape of symbolic sizes")
+    place = dict(zip(kept, wanted))
+    return lowering.view(
+        a,
+        output.shape,
+        lambda at: tuple(at[place[d]] if d in place else Index() for d in range(len(a.shape))),
+        whole=True,
+    )
 
 
 def _reshape_groups(new: Sequence[int], old: Sequence[int]) -> list[tuple[list[int], list[int]]]:

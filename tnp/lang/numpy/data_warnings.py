@@ -103,7 +103,7 @@ def _nanquantile(result: Any, a: Any, q: Any, axis: Any = None, *args: Any, **kw
 
 
 def _is_of_known_size(a: TensorProxy, where: Any) -> bool:
-    return (where is NoValue or where is True) and sizes.is_known(a.shape)
+    return (where is NoValue or where is True) and (sizes.is_known(a.shape) or sizes.is_never_empty(a.shape))
 
 
 def _count(a: TensorProxy, axis: Any, where: Any) -> TensorProxy | int:

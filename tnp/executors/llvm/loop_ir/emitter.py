@@ -1,0 +1,305 @@
+"""From a kernel of the loop IR to LLVM IR.
+
+Each nest becomes one function of a context and a range of its outermost parallel loop, which ``tnp_parallel`` splits among
+threads. The context has the addresses of all buffers and numbers, and the symbolic sizes. Loops that go evenly through all memory
+become one. A reduction with no parallel loop around it goes in blocks, whose results a second function combines; how long blocks
+are depends on the size alone, so that the number of threads changes no bit of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from tnp.core.proxies import NumberProxy
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.index import Index, Var, linear
+from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, product
+from tnp.executors.llvm.loop_ir.nodes import (
+    Apply,
+    Buffer,
+    Kernel,
+    Load,
+    Nest,
+    Position,
+    Reduce,
+    parts_of,
+)
+
+__all__ = ["Module", "NestCode", "emit"]
+
+#: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
+BLOCKS, BLOCK_LENGTH = 1024, 4096
+#: columns that a thread takes of a reduction over rows
+COLUMNS = 256
+
+
+def emit(kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, *, fast: bool = False) -> str:
+    """The module of a kernel. Its arguments are the input buffers, the numbers, the sizes ``roots``, and the output buffers.
+
+    Raises :class:`Refused` for a size that does not follow from ``roots``, and for reductions over loops in other orders than
+    those that have code.
+    """
+    return Module(kernel, name, roots, attributes, fast).emit()
+
+
+def c_strides(shape: Sequence[Any], itemsize: int) -> list[Any]:
+    """Strides in bytes."""
+    strides: list[Any] = []
+    step: Any = itemsize
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step = step * n
+    return strides
+
+
+class Module:
+    def __init__(self, kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, fast: bool) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.attributes = attributes
+        self.code = Code(fast=fast)
+        self.functions: list[str] = []
+        self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
+        #: the word of the context that has the address of a buffer, of a number, or a size
+        given = [
+            *kernel.inputs,
+            *(f"number{i}" for i in range(len(kernel.numbers))),
+            *(n.name for n in roots),
+            *kernel.outputs,
+        ]
+        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *kernel.temporaries])}
+        self.given = len(given)
+        self.roots = {n.name for n in roots}
+        self.partials = 0
+
+    def word(self, key: Any) -> int:
+        """The word of the context for a buffer, a number, a size, or, made here, partial results."""
+        return self.words.setdefault(key, len(self.words))
+
+    def alias(self, buffer: Buffer) -> str:
+        count = len(self.scopes)
+        own = self.scopes[buffer]
+        return f", !alias.scope !{1 + count + own}, !noalias !{1 + 2 * count + own}"
+
+    def emit(self) -> str:
+        calls = [call for nest in self.kernel.nests for call in NestCode(self, nest).calls()]
+        main = self._main(calls)
+        attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
+        return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
+
+    def _main(self, calls: Sequence[Callable[[Function], None]]) -> str:
+        function = Function(self)
+        code = function.code
+        partials = [k for k in self.words if isinstance(k, tuple)]
+        code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
+        for key, i in list(self.words.items())[: self.given]:
+            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+            word = code.op(f"load i64, ptr {place}" if key in self.roots else f"ptrtoint ptr {place} to i64")
+            function.set_word(i, word)
+        for key in partials:
+            place = code.op(f"alloca [{BLOCKS * SLOT_BYTES} x i8], align 64")
+            function.set_word(self.words[key], code.op(f"ptrtoint ptr {place} to i64"))
+        freed = self._make_temporaries(function)
+        for call in calls:
+            call(function)
+        for place in freed:
+            code.line(f"call void @free(ptr {place})")
+        code.line("ret i64 0")
+        if freed:
+            code.block("refused")
+            code.line("ret i64 1")
+        return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _make_temporaries(self, function: Function) -> list[str]:
+        """Takes memory for the temporary buffers; where there is none, the kernel refuses."""
+        code, places = function.code, []
+        for buffer in self.kernel.temporaries:
+            self.code.require("malloc", "declare ptr @malloc(i64)\ndeclare void @free(ptr)")
+            size = function.size(product([*buffer.shape, buffer.dtype.itemsize]))
+            place = code.op(f"call ptr @malloc(i64 {code.op(f'add i64 {size}, 64')})")
+            missing, onward = code.op(f"icmp eq ptr {place}, null"), code.label("onward")
+            lacking = code.label("lacking") if places else "refused"
+            code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
+            if places:
+                code.block(lacking)
+                for earlier in places:
+                    code.line(f"call void @free(ptr {earlier})")
+                code.line("br label %refused")
+            code.block(onward)
+            function.set_word(self.words[buffer], code.op(f"ptrtoint ptr {place} to i64"))
+            places.append(place)
+        return places
+
+    def _scopes(self) -> str:
+        """An alias scope for each buffer, and the list of all others."""
+        count = len(self.scopes)
+        lines = ['!0 = distinct !{!0, !"memory"}']
+        lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
+        lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
+        for i in range(count):
+            others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
+            lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
+        return "\n".join(lines)
+
+
+class NestCode:
+    """The functions of one nest."""
+
+    def __init__(self, module: Module, nest: Nest) -> None:
+        self.module = module
+        self.nest = nest
+        self.offsets: dict[tuple[Buffer, tuple[Index, ...]], Index] = {}
+        #: loops that are one, by the variable of the innermost, with their number of iterations
+        self.runs: list[tuple[Var, Any]] = []
+        self.over = set(nest.reduced)
+        reduced = [v in self.over for v in nest.loops]
+        self.inner: list[Var] = []
+        for var in nest.loops:
+            if (
+                self.runs
+                and reduced[nest.loops.index(var)] == reduced[nest.loops.index(self.runs[-1][0])]
+                and self._is_even(var)
+            ):
+                outer, count = self.runs.pop()
+                self.inner.append(outer)
+                self.runs.append((var, count * var.limit))
+            else:
+                self.runs.append((var, var.limit))
+
+    def offset(self, buffer: Buffer, at: tuple[Index, ...]) -> Index:
+        """How many bytes an element is from the first."""
+        key = (buffer, at)
+        if key not in self.offsets:
+            self.offsets[key] = linear(at, c_strides(buffer.shape, buffer.dtype.itemsize))
+        return self.offsets[key]
+
+    def _accesses(self) -> Iterator[Index]:
+        for s in self.nest.statements:
+            yield self.offset(s.buffer, s.at)
+            for x in parts_of(s.value):
+                if isinstance(x, Load):
+                    yield self.offset(x.buffer, x.at)
+                elif isinstance(x, Position):
+                    yield x.index
+
+    def _is_even(self, var: Var) -> bool:
+        """Whether a loop and the one around it are one loop: every memory is gone through evenly, and no position is asked."""
+        outer = self.runs[-1][0]
+        if any(isinstance(x, Position) for s in self.nest.statements for x in parts_of(s.value)):
+            return False
+        return all(i.terms.get(outer, 0) == i.terms.get(var, 0) * var.limit for i in self._accesses())
+
+    @property
+    def cost(self) -> int:
+        """Additions of one point."""
+        found = {id(x): x for s in self.nest.statements for x in parts_of(s.value)}
+        return 1 + sum(scalars.cost(x.op, x.of) for x in found.values() if isinstance(x, Apply))
+
+    def calls(self) -> Iterator[Callable[[Function], None]]:
+        """The functions, and their calls."""
+        kinds = [var in self.over for var, _ in self.runs]
+        if not any(kinds):
+            yield self._stores()
+        elif all(kinds):
+            yield from self._whole()
+        elif kinds == sorted(kinds):
+            yield self._rows()
+        elif kinds == [True] * kinds.count(True) + [False] * kinds.count(False) and kinds.count(False) == 1:
+            yield self._columns()
+        else:
+            raise Refused("a reduction over loops inside and outside of others")
+
+    def _call(self, body: Body, first: Any, inner: Sequence[Any]) -> Callable[[Function], None]:
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            function.call(name, function.size(first), function.size(product([self.cost, *inner])))
+
+        return call
+
+    def _stores(self) -> Callable[[Function], None]:
+        """All elements, in parallel over the outermost loop."""
+        body = Body(self)
+        if not self.runs:
+            body.run()
+            return self._call(body, 1, [])
+        (first, count), *others = self.runs
+        with body.loop(first, "%begin", "%end"), body.nested(others):
+            body.run()
+        return self._call(body, count, [n for _, n in others])
+
+    def _rows(self) -> Callable[[Function], None]:
+        """Reductions over the inner loops, in parallel over the outermost one."""
+        body = Body(self)
+        outer = [(v, n) for v, n in self.runs if v not in self.over]
+        inner = [(v, n) for v, n in self.runs if v in self.over]
+        (first, count), *others = outer
+        with body.loop(first, "%begin", "%end"), body.nested(others):
+            body.reset()
+            with body.nested(inner):
+                body.accumulate()
+            body.keep()
+        return self._call(body, count, [n for _, n in (*others, *inner)])
+
+    def _whole(self) -> Iterator[Callable[[Function], None]]:
+        """Reductions over all loops: of blocks of the outermost one, in parallel, and then of their results."""
+        (first, count), *others = self.runs
+        body = Body(self)
+        length, blocks = self._blocks(body.head, count, others)
+        with body.plain_loop("%begin", "%end") as block:
+            begin = body.code.op(f"mul nuw nsw i64 {block}, {length}")
+            end = body.smallest(body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
+            body.reset()
+            with body.loop(first, begin, end), body.nested(others):
+                body.accumulate()
+            for i, s in enumerate(self.nest.statements):
+                body.store_partial((self, i), s, block)
+        name = body.finish()
+
+        def call(function: Function) -> None:
+            length, blocks = self._blocks(function, count, others)
+            inner = function.size(product([self.cost, *(n for _, n in others)]))
+            function.call(name, blocks, function.code.op(f"mul i64 {inner}, {length}"))
+
+        yield call
+        ending = Body(self)
+        _, blocks = self._blocks(ending.head, count, others)
+        ending.reset()
+        with ending.plain_loop("0", blocks) as block:
+            for i, s in enumerate(self.nest.statements):
+                ending.add_partial((self, i), s, block)
+        ending.keep()
+        last = ending.finish()
+        yield lambda function: function.code.line(f"call void @{last}(ptr %ctx, i64 0, i64 1)")
+
+    def _blocks(self, function: Function, count: Any, others: Sequence[tuple[Var, Any]]) -> tuple[str, str]:
+        """The iterations of a block, and how many blocks there are."""
+        code = function.code
+        whole = function.size(count)
+        enough = code.op(f"udiv i64 {code.op(f'add i64 {whole}, {BLOCKS - 1}')}, {BLOCKS}")
+        least = BLOCK_LENGTH if not others else 1
+        length = function.largest(enough, str(least))
+        up = code.op(f"sub i64 {length}, 1")
+        return length, code.op(f"udiv i64 {code.op(f'add i64 {whole}, {up}')}, {length}")
+
+    def _columns(self) -> Callable[[Function], None]:
+        """Reductions over the outer loops, row by row into the results' memory, in parallel over tiles of columns."""
+        for s in self.nest.statements:
+            assert isinstance(s, Reduce)
+            if scalars.reducer(s.op, s.buffer.dtype).dtype is not s.buffer.dtype:
+                raise Refused("a reduction in another dtype than its result's")
+        body = Body(self)
+        column, count = self.runs[-1]
+        rows = self.runs[:-1]
+        tiles = (count + (COLUMNS - 1)) // COLUMNS
+        with body.plain_loop("%begin", "%end") as tile:
+            begin = body.code.op(f"mul nuw nsw i64 {tile}, {COLUMNS}")
+            end = body.smallest(body.code.op(f"add nuw nsw i64 {begin}, {COLUMNS}"), body.head.size(count))
+            with body.loop(column, begin, end):
+                body.store_neutral()
+            with body.nested(rows), body.loop(column, begin, end):
+                body.combine_in_place()
+        return self._call(body, tiles, [COLUMNS, *(n for _, n in rows)])

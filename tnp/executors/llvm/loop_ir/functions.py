@@ -1,0 +1,322 @@
+"""The code of functions: sizes and words of the context, loops, memory, and the values of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tnp.core import dtypes, symbols
+from tnp.core.dtypes import DType
+from tnp.core.proxies import NumberProxy
+from tnp.executors.llvm import scalars
+from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.emit.kernel import GRAIN
+from tnp.executors.llvm.graph import Refused
+from tnp.executors.llvm.index import Index, Var
+from tnp.executors.llvm.loop_ir.nodes import (
+    Apply,
+    Buffer,
+    Constant,
+    Convert,
+    Expression,
+    Load,
+    Number,
+    Position,
+    Reduce,
+    Size,
+    Statement,
+)
+
+if TYPE_CHECKING:
+    from tnp.executors.llvm.loop_ir.emitter import Module, NestCode
+
+__all__ = ["SLOT_BYTES", "Body", "Function", "product"]
+
+#: bytes of a number, and of a partial result
+SLOT_BYTES = 16
+
+
+class Function:
+    """The code of one function, and the sizes that it has computed."""
+
+    def __init__(self, module: Module, context: str = "%ctx") -> None:
+        self.module = module
+        self.code = Code(module.code)
+        self.context = context
+        self.known: dict[Any, str] = {}
+
+    def _place(self, i: int) -> str:
+        return self.code.op(f"getelementptr i64, ptr {self.context}, i64 {i}")
+
+    def set_word(self, i: int, value: str) -> None:
+        self.code.line(f"store i64 {value}, ptr {self._place(i)}, align 8")
+
+    def word(self, key: Any) -> str:
+        return self.code.op(f"load i64, ptr {self._place(self.module.word(key))}, align 8")
+
+    def pointer(self, key: Any) -> str:
+        return self.code.op(f"load ptr, ptr {self._place(self.module.word(key))}, align 8")
+
+    def size(self, n: Any) -> str:
+        """The register of a size."""
+        if isinstance(n, int):
+            return str(n)
+        number = n.number if isinstance(n, symbols.Extent) else n
+        if number.text not in self.known:
+            self.known[number.text] = self._computed(number)
+        return self.known[number.text]
+
+    def _computed(self, number: NumberProxy) -> str:
+        if number.name in self.module.roots:
+            return self.word(number.name)
+        if number.origin is None or number.origin[0] not in _OPERATIONS:
+            raise Refused(f"the size {number.text} does not follow from the arguments")
+        operation, args = number.origin
+        a, b = map(self.size, args)
+        return self.code.op(f"{_OPERATIONS[operation]} i64 {a}, {b}")
+
+    def smallest(self, a: str, b: str) -> str:
+        self.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        return self.code.op(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+
+    def largest(self, a: str, b: str) -> str:
+        self.code.require("@llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
+        return self.code.op(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+
+    def call(self, name: str, count: str, cost: str) -> None:
+        """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay."""
+        code = self.code
+        self.module.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
+        grain = self.largest(code.op(f"sdiv i64 {GRAIN}, {self.largest(cost, '1')}"), "1")
+        pays = code.op(f"icmp sge i64 {count}, {code.op(f'shl i64 {grain}, 1')}")
+        together, alone, onward = code.label("together"), code.label("alone"), code.label("onward")
+        code.line(f"br i1 {pays}, label %{together}, label %{alone}")
+        code.block(together)
+        code.line(f"call void @tnp_parallel(ptr @{name}, ptr %ctx, i64 {count}, i64 {grain})")
+        code.line(f"br label %{onward}")
+        code.block(alone)
+        code.line(f"call void @{name}(ptr %ctx, i64 0, i64 {count})")
+        code.line(f"br label %{onward}")
+        code.block(onward)
+
+
+#: sizes are never negative
+_OPERATIONS = {"add": "add nsw", "sub": "sub nsw", "mul": "mul nsw", "floor_divide": "udiv", "remainder": "urem"}
+
+
+def product(sizes: Sequence[Any]) -> Any:
+    result: Any = 1
+    for n in sizes:
+        result = result * n
+    return result
+
+
+class Body:
+    """The function of a nest while it is written: ``head`` comes before its loops.
+
+    It has many methods: loops, addresses, values and accumulators are written by one object, which knows what has been computed.
+    """
+
+    def __init__(self, nest: NestCode) -> None:
+        self.nest = nest
+        self.module = nest.module
+        self.head = Function(self.module)
+        self.code = Code(self.module.code)
+        self.code._count = 1_000_000  # registers of the body and of its head have different names
+        self.values: list[dict[Any, Any]] = [dict.fromkeys(nest.inner, "0")]
+        self.pointers: dict[Any, str] = {}
+        self.slots: dict[Statement, list[str]] = {}
+
+    def finish(self) -> str:
+        """Ends the function; its name."""
+        self.code.line("ret void")
+        name = f"{self.module.name}.nest{len(self.module.functions)}".replace(".", "_")
+        text = "\n".join([self.head.code.text(), "  br label %start", "start:", self.code.text()])
+        self.module.functions.append(
+            f"define internal void @{name}(ptr %ctx, i64 %begin, i64 %end) noinline #0 {{\nentry:\n{text}\n}}"
+        )
+        return name
+
+    def smallest(self, a: str, b: str) -> str:
+        self.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+        return self.code.op(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+
+    # Loops
+
+    @contextmanager
+    def plain_loop(self, begin: str, end: str) -> Iterator[str]:
+        """A loop of one iteration at least; gives the register of its variable."""
+        code = self.code
+        before = code.current if code.current != "entry" else "start"
+        head, leave = code.label("loop"), code.label("done")
+        code.line(f"br label %{head}")
+        code.block(head)
+        at = len(code.lines)
+        variable = code.temp("i")
+        code.line("")
+        self.values.append({})
+        yield variable
+        self.values.pop()
+        following = code.op(f"add nuw nsw i64 {variable}, 1")
+        code.lines[at] = f"  {variable} = phi i64 [ {begin}, %{before} ], [ {following}, %{code.current} ]"
+        code.line(f"br i1 {code.op(f'icmp ne i64 {following}, {end}')}, label %{head}, label %{leave}")
+        code.block(leave)
+
+    @contextmanager
+    def loop(self, var: Var, begin: str, end: str) -> Iterator[None]:
+        with self.plain_loop(begin, end) as i:
+            self.values[-1][var] = i
+            yield
+
+    @contextmanager
+    def nested(self, loops: Sequence[tuple[Var, Any]]) -> Iterator[None]:
+        if not loops:
+            yield
+            return
+        (var, count), *others = loops
+        with self.loop(var, "0", self.head.size(count)), self.nested(others):
+            yield
+
+    def find(self, key: Any) -> Any:
+        for scope in reversed(self.values):
+            if key in scope:
+                return scope[key]
+        return None
+
+    # Memory
+
+    def index(self, index: Index) -> str:
+        """The register of an index's value."""
+        found = self.find(index)
+        if found is not None:
+            return str(found)
+        code, total = self.code, self.head.size(index.constant)
+        for atom, factor in index.terms.items():
+            if not isinstance(atom, Var):
+                raise Refused("an index that is not affine")
+            value = self.find(atom)
+            assert value is not None, f"{atom} has no loop here"
+            if value == "0":
+                continue
+            scale = self.head.size(factor)
+            term = value if scale == "1" else code.op(f"mul nsw i64 {value}, {scale}")
+            total = term if total == "0" else code.op(f"add nsw i64 {total}, {term}")
+        self.values[-1][index] = total
+        return total
+
+    def address(self, buffer: Buffer, at: tuple[Index, ...]) -> str:
+        if buffer not in self.pointers:
+            self.pointers[buffer] = self.head.pointer(buffer)
+        offset = self.index(self.nest.offset(buffer, at))
+        return self.code.op(f"getelementptr i8, ptr {self.pointers[buffer]}, i64 {offset}")
+
+    def load(self, buffer: Buffer, at: tuple[Index, ...]) -> Any:
+        return scalars.load(self.code, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
+
+    def store(self, buffer: Buffer, at: tuple[Index, ...], value: Any) -> None:
+        scalars.store(self.code, value, self.address(buffer, at), buffer.dtype, self.module.alias(buffer))
+        self.values[-1][buffer, at] = value
+
+    # Values
+
+    def value(self, x: Expression) -> Any:
+        """The registers of an element."""
+        if isinstance(x, Constant):
+            return scalars.constant(x.value, x.dtype)
+        key = (x.buffer, x.at) if isinstance(x, Load) else id(x)
+        found = self.find(key)
+        if found is None:
+            found = self._computed(x)
+            self.values[0 if isinstance(x, (Number, Size)) else -1][key] = found
+        return found
+
+    def _computed(self, x: Expression) -> Any:
+        code = self.code
+        if isinstance(x, Load):
+            return self.load(x.buffer, x.at)
+        if isinstance(x, Number):
+            return self._number(x)
+        if isinstance(x, Size):
+            return scalars.convert(self.head.code, self.head.size(x.size), dtypes.int64, x.dtype)
+        if isinstance(x, Position):
+            return scalars.convert(code, self.index(x.index), dtypes.int64, x.dtype)
+        if isinstance(x, Convert):
+            change = scalars.bitcast if x.bits else scalars.convert
+            return change(code, self.value(x.x), x.x.dtype, x.dtype)
+        assert isinstance(x, Apply)
+        return scalars.emit(code, x.op, [self.value(a) for a in x.args], x.of)
+
+    def _number(self, x: Number) -> Any:
+        head = self.head.code
+        pointer = self.head.pointer(f"number{x.index}")
+        if x.python_type is bool:
+            return head.op(f"trunc i64 {head.op(f'load i64, ptr {pointer}, align 8')} to i1")
+        return scalars.load(head, pointer, x.dtype, "")
+
+    # Statements
+
+    def run(self) -> None:
+        for s in self.nest.nest.statements:
+            self.store(s.buffer, s.at, self.value(s.value))
+
+    def _accumulator(self, s: Statement) -> tuple[scalars.Reducer, DType]:
+        assert isinstance(s, Reduce)
+        reducer = scalars.reducer(s.op, s.buffer.dtype)
+        return reducer, reducer.dtype
+
+    def reset(self) -> None:
+        """Sets the accumulators, stack slots that LLVM makes registers of, to the neutral elements."""
+        for s in self.nest.nest.statements:
+            reducer, dtype = self._accumulator(s)
+            if s not in self.slots:
+                parts = reducer.identity if isinstance(reducer.identity, tuple) else (reducer.identity,)
+                type_ = scalars.register_type(dtype)
+                self.slots[s] = [self.head.code.op(f"alloca {type_}, align 16") for _ in parts]
+            self._put(s, reducer.identity)
+
+    def _put(self, s: Statement, value: Any) -> None:
+        type_ = scalars.register_type(self._accumulator(s)[1])
+        for slot, part in zip(self.slots[s], value if isinstance(value, tuple) else (value,)):
+            self.code.line(f"store {type_} {part}, ptr {slot}, align 16")
+
+    def _get(self, s: Statement) -> Any:
+        type_ = scalars.register_type(self._accumulator(s)[1])
+        parts = tuple(self.code.op(f"load {type_}, ptr {slot}, align 16") for slot in self.slots[s])
+        return parts if len(parts) > 1 else parts[0]
+
+    def accumulate(self) -> None:
+        for s in self.nest.nest.statements:
+            reducer, dtype = self._accumulator(s)
+            value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+            self._put(s, reducer.combine(self.code, self._get(s), value))
+
+    def keep(self) -> None:
+        """Stores the accumulators where the results are."""
+        for s in self.nest.nest.statements:
+            value = scalars.convert(self.code, self._get(s), self._accumulator(s)[1], s.buffer.dtype)
+            self.store(s.buffer, s.at, value)
+
+    def _partial(self, key: Any, block: str) -> str:
+        if key not in self.pointers:
+            self.pointers[key] = self.head.pointer(key)
+        return self.code.op(f"getelementptr [{SLOT_BYTES} x i8], ptr {self.pointers[key]}, i64 {block}")
+
+    def store_partial(self, key: Any, s: Statement, block: str) -> None:
+        scalars.store(self.code, self._get(s), self._partial(key, block), self._accumulator(s)[1], "")
+
+    def add_partial(self, key: Any, s: Statement, block: str) -> None:
+        reducer, dtype = self._accumulator(s)
+        value = scalars.load(self.code, self._partial(key, block), dtype, "")
+        self._put(s, reducer.combine(self.code, self._get(s), value))
+
+    def store_neutral(self) -> None:
+        for s in self.nest.nest.statements:
+            self.store(s.buffer, s.at, self._accumulator(s)[0].identity)
+        self.values[-1].clear()
+
+    def combine_in_place(self) -> None:
+        for s in self.nest.nest.statements:
+            reducer, dtype = self._accumulator(s)
+            value = scalars.convert(self.code, self.value(s.value), s.value.dtype, dtype)
+            self.store(s.buffer, s.at, reducer.combine(self.code, self.load(s.buffer, s.at), value))

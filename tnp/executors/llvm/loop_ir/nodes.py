@@ -1,0 +1,225 @@
+"""The loop IR: kernels of loop nests over buffers whose sizes may be symbolic.
+
+A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statements that run at each of their points: a
+:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. Elements are expressions: loads,
+constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
+
+Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables. Sizes are integers or
+:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.interpreter` runs it in NumPy, :mod:`.emitter` writes
+LLVM IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from tnp.core.dtypes import DType
+from tnp.executors.llvm.index import Index, Var
+
+__all__ = [
+    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Size",
+    "Statement", "Store", "loads_in", "parts_of", "show",
+]  # fmt: skip
+
+#: an integer, or an ``Extent``
+SizeOf: TypeAlias = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), or ``"temporary"``."""
+
+    name: str
+    dtype: DType
+    shape: tuple[SizeOf, ...]
+    role: str = "temporary"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number, as ``dtype`` has it."""
+
+    value: Any
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Number:
+    """A Python number that the caller passes, at full width: the input ``index``."""
+
+    index: int
+    python_type: type
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Size:
+    """A symbolic size as an element."""
+
+    size: SizeOf
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Position:
+    """The value of an index as an element."""
+
+    index: Index
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Load:
+    """An element of a buffer."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Apply:
+    """An elementwise prim of operands that have the dtype ``of`` (``where``: the values have)."""
+
+    op: str
+    args: tuple[Expression, ...]
+    of: DType
+    dtype: DType
+
+
+@dataclass(frozen=True, eq=False)
+class Convert:
+    """``x`` as ``dtype``: its value, or with ``bits`` its bytes."""
+
+    x: Expression
+    dtype: DType
+    bits: bool = False
+
+
+Expression: TypeAlias = "Constant | Number | Size | Position | Load | Apply | Convert"
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """``buffer[at] = value``."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    value: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce:
+    """``buffer[at] = op(buffer[at], value)`` over the loops ``over``, from the neutral element on; ``op`` is a row of the table
+    of reductions."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    op: str
+    value: Expression
+    over: tuple[Var, ...]
+
+
+Statement: TypeAlias = "Store | Reduce"
+
+
+@dataclass(eq=False)
+class Nest:
+    """Loops, outermost first, and what runs at each of their points, in order. Loops over which nothing is reduced are parallel."""
+
+    loops: tuple[Var, ...]
+    statements: list[Statement]
+
+    @property
+    def reduced(self) -> tuple[Var, ...]:
+        """The loops over which all statements reduce, or none does."""
+        first = self.statements[0]
+        return first.over if isinstance(first, Reduce) else ()
+
+
+@dataclass(eq=False)
+class Kernel:
+    """The nests, in order. ``numbers`` are the types of the Python numbers that are passed after the input buffers."""
+
+    inputs: list[Buffer] = field(default_factory=list)
+    outputs: list[Buffer] = field(default_factory=list)
+    temporaries: list[Buffer] = field(default_factory=list)
+    numbers: list[type] = field(default_factory=list)
+    nests: list[Nest] = field(default_factory=list)
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        """All memory, the caller's first."""
+        return [*self.inputs, *self.outputs, *self.temporaries]
+
+
+def parts_of(x: Expression) -> Iterator[Expression]:
+    """All parts of an expression, each once."""
+    waiting, seen = [x], set()
+    while waiting:
+        y = waiting.pop()
+        if id(y) in seen:
+            continue
+        seen.add(id(y))
+        yield y
+        waiting += y.args if isinstance(y, Apply) else (y.x,) if isinstance(y, Convert) else ()
+
+
+def loads_in(x: Expression) -> Iterator[Load]:
+    """The loads of an expression."""
+    return (y for y in parts_of(x) if isinstance(y, Load))
+
+
+# Printing
+
+
+def show(kernel: Kernel, name: str = "kernel") -> str:
+    """A kernel as text.
+
+    >>> from tnp.core import dtypes
+    >>> x, y = Buffer("x", dtypes.float64, (3,), "input"), Buffer("y", dtypes.float64, (3,), "output")
+    >>> i = Var("i", 3)
+    >>> at = (Index.of(i),)
+    >>> doubled = Apply("mul", (Load(x, at), Constant(2.0, dtypes.float64)), dtypes.float64, dtypes.float64)
+    >>> print(show(Kernel([x], [y], nests=[Nest((i,), [Store(y, at, doubled)])])))
+    kernel(x: f64[3] input, y: f64[3] output)
+      for i in 0..3 parallel
+        y[i] = mul(x[i], 2.0)
+    """
+    parameters = [f"{b.name}: {b.dtype.shortname}[{_listed(b.shape)}] {b.role}" for b in kernel.buffers]
+    parameters += [f"number{i}: {t.__name__}" for i, t in enumerate(kernel.numbers)]
+    lines = [f"{name}({', '.join(parameters)})"]
+    for nest in kernel.nests:
+        depth = 1
+        for var in nest.loops:
+            kind = "" if var in nest.reduced else " parallel"
+            lines.append(f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}")
+            depth += 1
+        lines += [f"{'  ' * depth}{_statement(s)}" for s in nest.statements]
+    return "\n".join(lines)
+
+
+def _listed(items: Sequence[Any]) -> str:
+    return ", ".join(map(str, items))
+
+
+def _statement(s: Statement) -> str:
+    place = f"{s.buffer.name}[{_listed(s.at)}]"
+    return f"{place} = {_text(s.value)}" if isinstance(s, Store) else f"{place} {s.op}= {_text(s.value)}"
+
+
+def _text(x: Expression) -> str:
+    if isinstance(x, Load):
+        return f"{x.buffer.name}[{_listed(x.at)}]"
+    if isinstance(x, Apply):
+        return f"{x.op}({', '.join(map(_text, x.args))})"
+    if isinstance(x, Convert):
+        return f"{'bitcast' if x.bits else 'convert'}({_text(x.x)}, {x.dtype.shortname})"
+    if isinstance(x, Number):
+        return f"number{x.index}"
+    return str(x.size if isinstance(x, Size) else x.index if isinstance(x, Position) else x.value)

@@ -104,11 +104,21 @@ def _aligned(a: Indices, b: Indices, outer: Sequence[Var]) -> int:
 
 def _conflicts(plan: Plan, a: Statement, b: Statement) -> Iterator[tuple[Indices, Indices]]:
     """The positions of accesses of ``a`` and ``b`` to the same memory, one of them a write."""
+    written = plan.memory_of(a.store.node), plan.memory_of(b.store.node)
+    if written[0] not in _memories(plan, b) and written[1] not in _memories(plan, a):
+        return
     for x in a.accesses():
         memory = plan.memory_of(x.node)
         for y in b.accesses():
             if (x.writes or y.writes) and plan.memory_of(y.node) is memory and not disjoint(x.at, y.at):
                 yield x.at, y.at
+
+
+def _memories(plan: Plan, statement: Statement) -> set[Node]:
+    """The memories that a statement reads or writes, when all that is stored is known."""
+    if statement.memories is None:
+        statement.memories = {plan.memory_of(a.node) for a in statement.accesses()}
+    return statement.memories
 
 
 def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
@@ -153,8 +163,8 @@ def _reduce_alike(a: Statement, b: Statement) -> bool:
 
 def _touch(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Whether a statement uses memory that the nest uses too."""
-    used = {plan.memory_of(a.node) for s in nest.statements() for a in s.accesses()}
-    return any(plan.memory_of(a.node) in used for a in statement.accesses())
+    own = _memories(plan, statement)
+    return any(not own.isdisjoint(_memories(plan, s)) for s in nest.statements())
 
 
 def _inner_bytes(statement: Statement, depth: int) -> int:

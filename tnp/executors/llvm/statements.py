@@ -75,6 +75,8 @@ class Statement:
             store_at = node.where(self.at) if isinstance(node, Update) else self.at
         self.store = Access(node, store_at, True)
         self.loads, self.visits = plan.trace(self.reads())
+        #: the memories of all accesses, once they are asked for
+        self.memories: set[Node] | None = None
 
     @property
     def parallel(self) -> list[Var]:

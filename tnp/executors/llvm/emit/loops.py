@@ -84,7 +84,7 @@ def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var
 def _is_even(offset: Index, outer: Var, inner: Var) -> bool:
     if offset.terms.get(outer, 0) != offset.terms.get(inner, 0) * inner.limit:
         return False
-    return offset.is_affine() or not {outer, inner} & offset.variables() - set(offset.terms)
+    return offset.is_affine or not {outer, inner} & offset.variables() - set(offset.terms)
 
 
 def _reduced_alike(statements: Sequence[Statement], a: Var, b: Var) -> bool:

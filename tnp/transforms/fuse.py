@@ -24,21 +24,24 @@ from tnp.transforms.subtraces import in_bodies
 __all__ = ["fuse"]
 
 
-def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
+def fuse(
+    trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any, *, is_inside: bool = False
+) -> Trace:
     """The trace with each region replaced by one call.
 
     Regions that a fuser declines go to the next fusers, and to all executors of single operations. ``run_unfused``
     compiles a trace for those alone.
     """
-    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_unfused), trace)
+    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_unfused, is_inside=True), trace)
+    length = 0 if is_inside else len(trace.bound_symbols)
     if any(isinstance(b, Fusable) for b in trace.bound_symbols):
         trace = _views_outside(trace, executors)
     while any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        trace = _fuse_once(trace, executors, make_region, run_unfused)
+        trace = _fuse_once(trace, executors, make_region, run_unfused, length)
     return trace
 
 
-def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
+def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any, length: int) -> Trace:
     """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
     groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
@@ -62,7 +65,7 @@ def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unf
         name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
         alone = partial(_unfused, trace, group, inputs, outputs, run_unfused)
         whole = len(working) == 1
-        region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
+        region = make_region(tuple(group), inputs, outputs, stores, alone, whole, length)
         function = _compiled(first.fuser, region, name, first)
         if function is None:
             behind = executors[list(executors).index(first.fuser) + 1 :]

@@ -21,12 +21,17 @@ from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
+__all__ = ["ENTRY", "FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
 #: kinds of strides that one region is compiled for
 SPECIALISATIONS = 8
 #: additions beyond which a kernel runs without Python's lock
 RELEASE_COST = 50_000
+#: the name of a region's function in its module: not that of the region, so that two that do the same share code
+ENTRY = "region"
+#: operations of a program from which on its regions are only translated, without optimisation, where a call spends at most ``QUICK_COST``
+#: additions on an operation: to optimise a line takes milliseconds, and to run it so well takes a microsecond less
+LONG, QUICK_COST = 1_000, 1_000
 
 
 class NativeRegion:
@@ -109,7 +114,7 @@ class NativeRegion:
                 self.refusals[key] = str(reason)
                 return False
         spec, compiled, release = self._specs[key]
-        self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
+        self.launcher.install(spec, compiled.address(ENTRY), release, owner=compiled)
         self._callers.clear()
         self._current = key
         return True
@@ -127,8 +132,6 @@ class NativeRegion:
 class FusedRegion(NativeRegion):
     """A region of straight-line code, as loop nests."""
 
-    level = 1  # in a loop nest there are no branches to learn from
-
     def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
         super().__init__(name, region, updates, fast)
         self.graph = graph
@@ -145,7 +148,8 @@ class FusedRegion(NativeRegion):
 
     def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
         """As for any region; code on the disk is found by what the region does, without its IR."""
-        text = region_text(self.name, self.region, key, self.updates, self.fast, function_attributes())
+        is_long = self.region.length >= LONG
+        text = region_text(self.region, key, self.updates, self.fast, function_attributes(), is_long)
         found = engine.recall(text, self.name) if text is not None else None
         if found is not None:
             compiled, (release, strides) = found
@@ -159,8 +163,13 @@ class FusedRegion(NativeRegion):
         strides = self._strides(key)
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
         plan = schedule(self.graph, strides)
-        ir = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
-        return spec, ir, plan.cost() > RELEASE_COST
+        cost = plan.cost()
+        is_quick = self.region.length >= LONG and cost <= QUICK_COST * len(self.region.bound_symbols)
+        self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
+        ir = emit_kernel(
+            ENTRY, self.graph, plan, strides, function_attributes(), fast=self.fast, is_plain=is_quick
+        )  # fmt: skip
+        return spec, ir, cost > RELEASE_COST
 
     def _fresh(self) -> list[tuple[int, Node]]:
         """The outputs that are not in the memory of inputs, and their numbers."""

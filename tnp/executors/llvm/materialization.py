@@ -38,6 +38,9 @@ class Plan:
         self.owner: dict[Node, Node] = {}
         self.consumers: dict[Node, list[Node]] = {}
         self._costs: dict[Node, float] = {}
+        #: the statements that were made when so many nodes were stored
+        self._built: dict[Node, Statement] = {}
+        self._built_for = 0
         for node in graph.nodes:
             for source in node.sources:
                 self.consumers.setdefault(source, []).append(node)
@@ -85,7 +88,16 @@ class Plan:
             (n for n in self.stored if isinstance(n, kind) and n.op not in ("input", "empty")),
             key=lambda n: n.position,
         )
-        return [Statement(n, self) for n in roots]
+        return [self._statement(n) for n in roots]
+
+    def _statement(self, node: Node) -> Statement:
+        """The statement of a stored node, made again only if more is stored than when it was made."""
+        if self._built_for != len(self.stored):
+            self._built, self._built_for = {}, len(self.stored)
+        made = self._built.get(node)
+        if made is None:
+            made = self._built[node] = Statement(node, self)
+        return made
 
     def store_what_must_be(self) -> None:
         self.stored.update(self.graph.outputs)
@@ -161,6 +173,14 @@ class Plan:
             self.owner[node], node = memory, self.owner[node]
         return memory
 
+    def store_what_is_read_in_places(self) -> None:
+        """Stores values that are read through views and more than once, without weighing what that costs."""
+        for node in self.graph.nodes:
+            readers = self.consumers.get(node, ())
+            if len(readers) > 1 and node.shape and not isinstance(node, View) and node.op not in _FREE:
+                if any(isinstance(r, View) for r in readers):
+                    self.stored.add(node)
+
     def store_what_is_deep(self) -> None:
         """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
         depth: dict[Node, int] = {}
@@ -190,6 +210,7 @@ class Plan:
                 else:
                     paying.pop(node, None)
             if not paying:
+                self._built, self._built_for = {s.node: s for s in statements}, len(self.stored)
                 return
             chosen = max(paying, key=lambda n: (paying[n], n.position))
             self.stored.add(chosen)

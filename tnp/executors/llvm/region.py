@@ -17,6 +17,7 @@ from tnp.executors.llvm.graph import Graph, Node
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
+from tnp.executors.llvm.statements import cost_of
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
@@ -140,7 +141,7 @@ class FusedRegion(NativeRegion):
         """The loops of each kernel, and what they store."""
         lines = []
         for key in self._specs:
-            plan = schedule(self.graph, self._strides(key))
+            plan = schedule(self.graph, self._strides(key), is_quick=self._is_quick())
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
             lines.append(f"kernel for strides {strides} ({plan.cost():.3g} additions)")
             lines += [f"  {line}" for line in plan.describe()]
@@ -162,14 +163,20 @@ class FusedRegion(NativeRegion):
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         strides = self._strides(key)
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
-        plan = schedule(self.graph, strides)
-        cost = plan.cost()
-        is_quick = self.region.length >= LONG and cost <= QUICK_COST * len(self.region.bound_symbols)
+        is_quick = self._is_quick()
+        plan = schedule(self.graph, strides, is_quick=is_quick)
         self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
         ir = emit_kernel(
             ENTRY, self.graph, plan, strides, function_attributes(), fast=self.fast, is_plain=is_quick
         )  # fmt: skip
-        return spec, ir, cost > RELEASE_COST
+        return spec, ir, plan.cost() > RELEASE_COST
+
+    def _is_quick(self) -> bool:
+        """Whether it is a part of a long program that computes little with each operation."""
+        if self.region.length < LONG:
+            return False
+        cost = sum(max([n.size, *(s.size for s in n.sources)]) * (1 + cost_of(n)) for n in self.graph.nodes if n.shape)
+        return cost <= QUICK_COST * len(self.region.bound_symbols)
 
     def _fresh(self) -> list[tuple[int, Node]]:
         """The outputs that are not in the memory of inputs, and their numbers."""

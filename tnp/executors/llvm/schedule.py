@@ -264,14 +264,17 @@ def _plan_memory(plan: Plan, result: Schedule) -> None:
             result.scratch[memory] = (nest, fixed)
 
 
-def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedule:
+def schedule(graph: Graph, strides: dict[Node, Strides] | None = None, *, is_quick: bool = False) -> Schedule:
     """The nests of a graph. Outputs become distinct stored nodes; ``graph.outputs`` is changed where they were not.
 
-    ``strides`` say how values lie in memory, and so in which order loops go; C order where they do not.
+    ``strides`` say how values lie in memory, and so in which order loops go; C order where they do not. A plan that
+    ``is_quick`` is made in less time, and stores more.
     """
     _separate_outputs(graph)
     plan = Plan(graph, strides or {})
     plan.store_what_must_be()
+    if is_quick:
+        plan.store_what_is_read_in_places()
     plan.store_what_is_deep()
     plan.store_what_updates_would_overwrite()
     plan.store_what_is_scattered()

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, told_apart
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
 from tnp.executors.llvm.emit.panels import emit_panels
@@ -310,7 +310,7 @@ class Module:
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
         lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
         for i in range(count):
-            others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
+            others = ", ".join(f"!{1 + j}" for j in told_apart(i, count))
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
         group = 1 + 3 * count
         lines.append(f"!{group} = distinct !{{}}")

@@ -13,7 +13,7 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.llvm.emit import emit_kernel
-from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.graph import Graph, Node, Reduction
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
@@ -33,6 +33,8 @@ ENTRY = "region"
 #: operations of a program from which on its regions are only translated, without optimisation, where a call spends at most ``QUICK_COST``
 #: additions on an operation: to optimise a line takes milliseconds, and to run it so well takes a microsecond less
 LONG, QUICK_COST = 1_000, 1_000
+#: elements that may be added one after the other
+LONG_SUM = 512
 
 
 class NativeRegion:
@@ -173,7 +175,7 @@ class FusedRegion(NativeRegion):
 
     def _is_quick(self) -> bool:
         """Whether it is a part of a long program that computes little with each operation."""
-        if self.region.length < LONG:
+        if self.region.length < LONG or any(isinstance(n, Reduction) and _is_long(n) for n in self.graph.nodes):
             return False
         cost = sum(max([n.size, *(s.size for s in n.sources)]) * (1 + cost_of(n)) for n in self.graph.nodes if n.shape)
         return cost <= QUICK_COST * len(self.region.bound_symbols)
@@ -197,6 +199,11 @@ class FusedRegion(NativeRegion):
         ]
         outputs = [output_of(self.region.outputs[k], s) for (k, _), s in zip(self._fresh(), strides, strict=True)]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
+
+
+def _is_long(n: Reduction) -> bool:
+    """Whether so many elements are added up that one after the other is not accurate enough."""
+    return n.sources[0].size > LONG_SUM * max(1, n.size)
 
 
 def _key(p: Any, x: Any) -> Any:

@@ -31,8 +31,9 @@ RELEASE_COST = 50_000
 #: the name of a region's function in its module: not that of the region, so that two that do the same share code
 ENTRY = "region"
 #: operations of a program from which on its regions are only translated, without optimisation, where a call spends at most ``QUICK_COST``
-#: additions on an operation: to optimise a line takes milliseconds, and to run it so well takes a microsecond less
-LONG, QUICK_COST = 1_000, 1_000
+#: additions on an operation, or in programs so many times as long, ``LONGEST`` times that: to optimise a line takes milliseconds, and to
+#: run it so well takes a microsecond less
+LONG, QUICK_COST, LONGEST = 1_000, 1_000, 3
 #: elements that may be added one after the other
 LONG_SUM = 512
 
@@ -110,12 +111,15 @@ class NativeRegion:
             try:
                 threads.ensure_runtime()
                 start = time.perf_counter()
+                logs.go_on(self.name)
                 with relaxed_gc():
                     self._specs[key] = self.compiled(key)
                 logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)
                 return False
+            finally:
+                logs.end()
         spec, compiled, release = self._specs[key]
         self.launcher.install(spec, compiled.address(ENTRY), release, owner=compiled)
         self._callers.clear()
@@ -178,7 +182,7 @@ class FusedRegion(NativeRegion):
         if self.region.length < LONG or any(isinstance(n, Reduction) and _is_long(n) for n in self.graph.nodes):
             return False
         cost = sum(max([n.size, *(s.size for s in n.sources)]) * (1 + cost_of(n)) for n in self.graph.nodes if n.shape)
-        return cost <= QUICK_COST * len(self.region.bound_symbols)
+        return cost <= QUICK_COST * min(self.region.length / LONG, LONGEST) * len(self.region.bound_symbols)
 
     def _fresh(self) -> list[tuple[int, Node]]:
         """The outputs that are not in the memory of inputs, and their numbers."""

@@ -35,6 +35,9 @@ class Var(Atom):
         return self.name
 
 
+_VARIABLES = frozenset((Var,))
+
+
 class _Part(Atom):
     """``of // by`` or ``of % by``."""
 
@@ -91,7 +94,7 @@ class Index:
         self.constant = constant
         self.terms = {a: c for a, c in terms.items() if c} if terms else {}
         #: whether all atoms are loop variables
-        self.is_affine = all([type(a) is Var for a in self.terms])
+        self.is_affine = _VARIABLES.issuperset(map(type, self.terms))
         self._hash: int | None = None
 
     @classmethod

@@ -53,6 +53,8 @@ class _Regions:
         #: the group of each bit, and for each kind of regions those that are not full
         self.regions: list[int] = []
         self.open: dict[Any, int] = {}
+        #: what is known of operations, by their ``id``
+        self.may_raise: dict[int, bool] = {}
         #: operations that are in no group yet, in order
         self.waiting: dict[int, None] = {}
         self.written_since: list[int] = []
@@ -87,8 +89,14 @@ class _Regions:
             if i in self.waiting:
                 self._place(i)
 
+    def _raises(self, b: BoundSymbol) -> bool:
+        found = self.may_raise.get(id(b))
+        if found is None:
+            found = self.may_raise[id(b)] = may_raise(b)
+        return found
+
     def _can_wait(self, b: BoundSymbol) -> bool:
-        if not isinstance(b, Fusable) or is_control_flow(b) or may_raise(b):
+        if not isinstance(b, Fusable) or is_control_flow(b) or self._raises(b):
             return False
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         return not _has(b, *_STAYING) and all(i is None or i in self.waiting for i in makers)
@@ -132,7 +140,7 @@ class _Regions:
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders)
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and may_raise(b)
+        raises = not isinstance(b, Fusable) and self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE)
         if updates and self.last_raising is not None:
             needs.add(self.group_of[self.last_raising])
@@ -143,7 +151,7 @@ class _Regions:
             self.since_store = {group}
         if is_effect:
             self.last_effect, self.raising = i, []
-        elif may_raise(b):
+        elif self._raises(b):
             self.raising.append(i)
         if is_barrier:
             self.closed = len(self.members)
@@ -158,7 +166,7 @@ class _Regions:
         """The groups that must come before that of ``b``, or be it."""
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         needs = {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
-        if self.last_effect is not None and (is_effect or may_raise(b)):
+        if self.last_effect is not None and (is_effect or self._raises(b)):
             needs.add(self.group_of[self.last_effect])
         if is_effect:
             needs.update(self.group_of[j] for j in self.raising)
@@ -166,7 +174,7 @@ class _Regions:
             # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
             needs |= self.since_store
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
-        if self.last_store is not None and may_raise(b):
+        if self.last_store is not None and self._raises(b):
             needs.add(self.group_of[self.last_store])
         return needs
 

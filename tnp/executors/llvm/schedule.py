@@ -128,6 +128,8 @@ def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
             break
         depth += 1
     for other in nest.statements():
+        if depth == 0:
+            break
         for x, y in _conflicts(plan, other, statement):
             depth = min(depth, _aligned(x, y, nest.outer[:depth]))
     return depth
@@ -142,7 +144,7 @@ def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
     for other in group.statements:
         if not _reduce_alike(other, statement):
             return False
-        if other.node is not statement.node and any(
+        if statement.loops and other.node is not statement.node and any(
             _aligned(x, y, statement.loops) < len(statement.loops) for x, y in _conflicts(plan, other, statement)
         ):
             return False
@@ -154,6 +156,8 @@ def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
 
 def _reduce_alike(a: Statement, b: Statement) -> bool:
     """Whether two statements fit into one body: a reduction over outer loops needs those around it reduced alike."""
+    if a.is_elementwise and b.is_elementwise:
+        return True
     if isinstance(a.node, Scan) or isinstance(b.node, Scan) or a.ordered != b.ordered:
         return False
     if a.reduces_last and b.reduces_last:

@@ -68,6 +68,8 @@ class Statement:
                 self.reduced.add(var)
             if d in ordered:
                 self.ordered.add(var)
+        #: no loop of it is reduced or has an order
+        self.is_elementwise = not self.reduced and not self.ordered
         self.at = tuple(at)
         if isinstance(node, Reduction):
             store_at = tuple(i for d, i in enumerate(at) if d not in dims)

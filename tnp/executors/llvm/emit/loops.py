@@ -355,7 +355,7 @@ def _emit_reduced(
             else:
                 body.run(statement)
 
-    tail = tail_of(group.statements, limit)
+    tail = None if body.module.is_plain else tail_of(group.statements, limit)
     if tail is None or not _takes_tail(body.module, group, accumulators):
         with body.together(run, Part(begin, "", limit), scalar=once and tail is None and limit < FEW):
             add(accumulators)

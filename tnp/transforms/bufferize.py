@@ -11,7 +11,7 @@ not be a view has several roots.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +29,7 @@ from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
 from tnp.transforms.claim import FusedSymbol, Update, claim
 from tnp.transforms.dce import may_raise
+from tnp.transforms.live_names import Members
 
 __all__ = ["MemoryOperations", "bufferize"]
 
@@ -47,32 +48,6 @@ class MemoryOperations:
     clone: Symbol
     empty_like: Symbol
     pooled: Symbol | None = None
-
-
-class _Members:
-    """The names that look at one memory, by where they are read last: of many, only those are looked through that are still read."""
-
-    def __init__(self, *found: tuple[str, int]) -> None:
-        self._names = {name for name, _ in found}
-        self._by_last_use = [(last, name) for name, last in found]
-
-    def add(self, name: str, last_use: int) -> None:
-        if name not in self._names:
-            self._names.add(name)
-            insort(self._by_last_use, (last_use, name))
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._names
-
-    def used_after(self, index: int) -> Iterator[str]:
-        """The names that are read after ``index``."""
-        for last, name in reversed(self._by_last_use):
-            if last <= index:
-                return
-            yield name
-
-    def last_use(self) -> int:
-        return self._by_last_use[-1][0]
 
 
 @dataclass
@@ -126,7 +101,7 @@ class Pass:
             for p in b.flat_outputs:
                 self.producer.setdefault(p.name, i)
         self.roots: dict[str, frozenset[str]] = {p.name: frozenset((p.name,)) for p in trace.args}
-        self.members: dict[str, _Members] = {p.name: _Members((p.name, self._last_use(p.name))) for p in trace.args}
+        self.members: dict[str, Members] = {p.name: Members((p.name, self._last_use(p.name))) for p in trace.args}
         self.inputs = {p.name for p in trace.args}
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
@@ -191,7 +166,7 @@ class Pass:
         """Says whose memory ``name`` looks at."""
         self.roots[name] = roots
         for r in roots:
-            self.members.setdefault(r, _Members()).add(name, self._last_use(name))
+            self.members.setdefault(r, Members()).add(name, self._last_use(name))
 
     def is_own(self, root: str) -> bool:
         """Whether nothing outside of this program looks at the memory of ``root``."""

@@ -188,14 +188,14 @@ class _Regions:
                 behind |= self.above[g]
             possible = self.open.get(kind, 0) & ~behind
             while possible:
-                bit = possible.bit_length() - 1
-                g = self.regions[bit]
+                last = possible.bit_length() - 1
+                g = self.regions[last]
                 if g < self.closed:
                     break
                 if len(self.members[g]) <= limit:
                     chosen = g
                     break
-                possible ^= 1 << bit
+                possible ^= 1 << last
         if chosen is None:
             chosen = self._new_group(kind)
         self.members[chosen] += joining

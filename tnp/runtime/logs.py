@@ -113,7 +113,7 @@ def progress(step: str) -> None:
         if where == "log":
             compile.debug("%s", line)
         else:
-            sys.stderr.write(f"\r\x1b[Ktnp compiles {line[:60]}")
+            sys.stderr.write(f"\r\x1b[Ktnp compiles {line.rpartition('.<locals>.')[2][:60]}")
             sys.stderr.flush()
             _work.has_line = True
 

@@ -70,7 +70,7 @@ def test_four_times_the_lines_are_about_four_times_the_work(program, line):
         return calls_of_first(program(["x = x.copy()", *map(line, range(n))]))
 
     work(2)  # what a process does once
-    few = 120 if "sin" in line(0) else 25  # more than one region each, where all of them are fused
+    few = 90 if "sin" in line(0) else 20  # more than one region each, where all of them are fused
     assert work(4 * few) < 5 * work(few)
 
 

@@ -309,6 +309,13 @@ class Jitted:
 
     def _compile(self, form: CallSignature, values: tuple[Any, ...]) -> CacheEntry:
         start = time.perf_counter()
+        logs.begin(self.called)
+        try:
+            return self._compiled(form, values, start)
+        finally:
+            logs.end()
+
+    def _compiled(self, form: CallSignature, values: tuple[Any, ...], start: float) -> CacheEntry:
         self._misses += 1
         form.traced += 1
         forgotten, again, self._changed = self._forgotten, self._changed, ""

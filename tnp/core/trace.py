@@ -21,8 +21,13 @@ from tnp.core.metadata import Metadata
 from tnp.core.printing import compile_source, trace_source
 from tnp.core.proxies import NumberProxy, Proxy
 from tnp.core.symbol import BoundSymbol, OpTags
+from tnp.runtime import logs
 
 __all__ = ["Provenance", "Trace", "current_trace", "detached", "tracing"]
+
+
+#: a trace shows how long it is each time that it has so many names more
+LOOK_EVERY = 500
 
 
 class Provenance:
@@ -67,6 +72,8 @@ class Trace:
         self.metadata: dict[Metadata[Any], Any] = {}
         #: how many names may be made before :class:`NeedsEager` is raised
         self.most_names = sys.maxsize
+        #: from how many names on that is looked at, and progress shown
+        self._look_at = LOOK_EVERY
         self._names: set[str] = set()
         self._counters: dict[str, int] = {}
         #: whether the names are another trace's as well, so that they are copied before one is added
@@ -105,9 +112,16 @@ class Trace:
             name = f"{prefix}{counter}"
         self._counters[prefix] = counter + 1
         self._names.add(name)
-        if len(self._names) > self.most_names:
-            raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
+        if len(self._names) > self._look_at:
+            self._look()
         return name
+
+    def _look(self) -> None:
+        count = len(self._names)
+        if count > self.most_names:
+            raise NeedsEager(f"it is more than {self.most_names:,} operations long when it is written out")
+        logs.progress(f"{count:,} values")
+        self._look_at = min(count + LOOK_EVERY, self.most_names)
 
     def add_name(self, wanted: str) -> str:
         """``wanted``, with a number appended if it is in use."""
@@ -255,6 +269,7 @@ def detached() -> Iterator[None]:
 
 def timed_pass(name: str, f: Callable[[Trace], Trace], trace: Trace) -> Trace:
     """``f(trace)``, with its provenance."""
+    logs.progress(name)
     start = time.perf_counter()
     result = f(trace)
     if result is not trace:

@@ -405,8 +405,8 @@ class Region:
     (``inputs``), and those of their results that are read outside (``outputs``).
 
     ``stores``, ``run_unfused`` and ``whole`` are for executors whose regions write to their inputs: the destination of
-    an output, the unfused fallback, and whether the region is the whole program. An example is at
-    :class:`FusionExecutor`.
+    an output, the unfused fallback, and whether the region is the whole program. ``length`` tells how much is compiled
+    in all. An example is at :class:`FusionExecutor`.
     """
 
     bound_symbols: tuple[BoundSymbol, ...]
@@ -419,6 +419,8 @@ class Region:
     run_unfused: Callable[[Mapping[int, int]], Callable[..., Any]] | None = None
     #: it is all that the program does
     whole: bool = False
+    #: the operations of the program that it is a part of, 0 inside of loops and branches
+    length: int = 0
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import json
 import os
 import re
 import sys
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,7 @@ __all__ = [
 ]
 
 #: Part of every cache key: raise it when IR of the same text is to become other machine code.
-CACHE_VERSION = 4
+CACHE_VERSION = 5
 
 OLDEST_LLVM = 20
 
@@ -108,6 +109,8 @@ class Compiled:
         self.key = key
         #: whether the object file came from the disk
         self.from_cache = from_cache
+        #: what :func:`remember` was told, by the key of its text
+        self.notes: dict[str, Any] = {}
         self._library = library
         self._addresses = {function: int(library[function]) for function in interface.functions}
 
@@ -122,6 +125,9 @@ _lock = locks.lock_of_forks()
 _llvmlite_lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 
 _serial = itertools.count()
+
+#: the modules that are linked, by the key of their IR and of the texts that they are remembered as: programs repeat themselves
+_linked: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
 
 
 @functools.cache
@@ -248,9 +254,9 @@ def define_symbol(name: str, address: int) -> None:
 
 
 def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
-    """Compiles and links a module. Any thread may call it; one compiles at a time.
+    """Compiles and links a module. Any thread may call it; one compiles at a time. A module whose code is linked already is that code.
 
-    ``level`` says how hard LLVM tries. It vectorises loops at any; at 1, for straight lines in loops, it looks for less in what code does from
+    ``level`` says how hard LLVM tries. At 0 it only translates, in a tenth of the time. It vectorises loops from 1 on; at 1, for straight lines in loops, it looks for less in what code does from
     branch to branch, for no vectors outside of loops, and does not order the instructions once more when registers are known. At 2, whose
     loops have lengths that nobody knows, what a loop's vectors leave over is computed one by one, without a loop of shorter vectors.
 
@@ -269,30 +275,44 @@ def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
     interface = _interface(ir)
     with _lock:
         if not wanted & {"opt", "asm"}:
+            linked = _linked.get(key)
+            if linked is not None:
+                return linked
             cached = disk_cache.load(key)
             if cached is not None:
                 try:
-                    return _link(cached, interface, name, key, from_cache=True)
+                    compiled = _linked[key] = _link(cached, interface, name, key, from_cache=True)
+                    return compiled
                 except Unavailable:
                     pass  # what the object refers to may be missing here: the object made anew decides
         made = _object(text, name, key, wanted, level)
-        compiled = _link(made, interface, name, key, from_cache=False)
+        compiled = _linked[key] = _link(made, interface, name, key, from_cache=False)
     disk_cache.store(key, made)
     return compiled
 
 
 def remember(text: str, compiled: Compiled, note: Any) -> None:
-    """Has :func:`recall` find ``compiled``, and a ``note`` (of what JSON has), as ``text`` from now on, where there is a disk cache."""
+    """Has :func:`recall` find ``compiled``, and a ``note`` (of what JSON has), as ``text`` from now on: as long as it is linked, and
+    where there is a disk cache."""
     content = json.dumps({"object": compiled.key, "interface": compiled.interface, "note": note})
-    disk_cache.store(_key(text, target()), content.encode())
+    key = _key(text, target())
+    with _lock:
+        compiled.notes[key] = note
+        _linked[key] = compiled
+    disk_cache.store(key, content.encode())
 
 
 def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
-    """What :func:`remember` was told with this text, by this process or another; ``None`` if it is not on the disk or does not link here."""
+    """What :func:`remember` was told with this text, by this process or another; ``None`` if it is neither linked nor on the disk, or
+    does not link here."""
     if os.environ.get("TNP_DUMP"):
         return None  # nothing is written, so nothing could be shown
+    key = _key(text, target())
     with _lock:
-        content = disk_cache.load(_key(text, target()))
+        linked = _linked.get(key)
+        if linked is not None:
+            return linked, linked.notes[key]
+        content = disk_cache.load(key)
         found = json.loads(content) if content is not None else None
         image = disk_cache.load(found["object"]) if found is not None else None
         if image is None:
@@ -301,6 +321,8 @@ def recall(text: str, name: str) -> tuple[Compiled, Any] | None:
             compiled = _link(image, Interface(*found["interface"]), name, found["object"], from_cache=True)
         except Unavailable:
             return None
+        compiled.notes[key] = found["note"]
+        _linked[key] = compiled
     return compiled, found["note"]
 
 
@@ -337,7 +359,7 @@ def _object(text: str, name: str, key: str, wanted: set[str], level: int) -> byt
         _dump(str(module), name, key, ".opt.ll")
     # Code is generated with the addresses of loops as they are written, base and index, which processors add up by themselves: LLVM's
     # search for better ones (loop strength reduction) takes a third of the time.
-    generator = _machine(1 if level == 1 else 3)
+    generator = _machine(level if level < 2 else 3)
     with _switched("disable-lsr", "true", "false"):
         if "asm" in wanted:
             _dump(generator.emit_assembly(module), name, key, ".s")

@@ -424,7 +424,11 @@ class Launcher:
             raise Unavailable(*address.args)
         self.name = name
         memory = (ctypes.c_size_t * 2)(0, id(slow))
-        method = _MethodDef(name.encode(), address, METH_FASTCALL, None)
+        encoded = name.encode()
+        # In an array, which stays to the end: the collector frees the memory of a ctypes structure in a cycle before the builtin goes,
+        # which looks at it once more then.
+        method = np.zeros(ctypes.sizeof(_MethodDef), np.uint8)
+        ctypes.memmove(method.ctypes.data, ctypes.byref(_MethodDef(encoded, address, METH_FASTCALL, None)), method.size)
         capsule = python_function("PyCapsule_New", ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         new = python_function(
             "PyCFunction_NewEx", ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object
@@ -432,9 +436,9 @@ class Launcher:
         self._memory = memory
         #: what was installed, newest first: how, its descriptor, what that refers to, and the machine code's owner
         self._installed: list[tuple[Any, Any, Any, Any]] = []
-        state = _State((capsule(ctypes.addressof(memory), None, None), memory, slow, method, self._installed))
+        state = _State((capsule(ctypes.addressof(memory), None, None), memory, slow, method, encoded, self._installed))
         #: the builtin; it does not need the launcher to stay
-        self.function: Callable[..., Any] = new(ctypes.addressof(method), state, __name__)
+        self.function: Callable[..., Any] = new(method.ctypes.data, state, __name__)
 
     def install(self, spec: Spec, kernel_address: int, release_gil: bool = False, *, owner: Any = None) -> None:
         """From now on, arguments that fit ``spec`` go to the kernel at ``kernel_address``, others as before.

@@ -9,6 +9,9 @@
 All records have the level ``DEBUG``; a disabled logger costs one check of the level. ``TNP_LOG=compile,guards`` in the
 environment enables loggers, which write to stderr if the program has not set up logging; ``TNP_LOG=all`` enables all
 three.
+
+What takes longer than :data:`PATIENCE` to compile shows its progress: a line in a terminal, which goes away at the end, or
+records of ``tnp.compile``, one a second.
 """
 
 from __future__ import annotations
@@ -16,12 +19,28 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-__all__ = ["LOGGERS", "Event", "claims", "compile", "guards", "listeners", "on", "tell", "turn_on"]
+__all__ = [
+    "LOGGERS",
+    "Event",
+    "begin",
+    "claims",
+    "compile",
+    "end",
+    "go_on",
+    "guards",
+    "listeners",
+    "on",
+    "progress",
+    "tell",
+    "turn_on",
+]
 
 compile = logging.getLogger("tnp.compile")
 guards = logging.getLogger("tnp.guards")
@@ -58,6 +77,67 @@ def tell(event: Event) -> None:
     for listener in listeners:
         listener(event)
     compile.debug("%s", event)
+
+
+#: seconds of compiling after which progress is shown, and seconds between two lines
+PATIENCE, EVERY = 2.0, {"terminal": 0.1, "log": 1.0}
+
+
+class _Work(threading.local):
+    """What a thread is compiling, since when, when it was last heard of and last shown, and whether a line stands in the terminal."""
+
+    name = ""
+    began = 0.0
+    heard = 0.0
+    shown = 0.0
+    has_line = False
+
+
+_work = _Work()
+
+
+def begin(name: str) -> None:
+    """Something is compiled from now on."""
+    _work.name, _work.began, _work.shown = name, time.perf_counter(), 0.0
+
+
+def progress(step: str) -> None:
+    """Shows what is being done, if it is compiled for long already."""
+    now = time.perf_counter()
+    if now - _work.began < PATIENCE:
+        return
+    where = "log" if on(compile) else "terminal"
+    if now - _work.shown >= EVERY[where] and (where == "log" or _is_terminal()):
+        _work.shown = now
+        line = f"{_work.name}: {step}, after {now - _work.began:.1f} s"
+        if where == "log":
+            compile.debug("%s", line)
+        else:
+            sys.stderr.write(f"\r\x1b[Ktnp compiles {line.rpartition('.<locals>.')[2][:60]}")
+            sys.stderr.flush()
+            _work.has_line = True
+
+
+def end() -> None:
+    """What was compiled is done, or its next part is to come: the line in the terminal goes."""
+    if _work.has_line and _is_terminal():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+    _work.heard, _work.has_line = time.perf_counter(), False
+
+
+def go_on(name: str) -> None:
+    """A part is compiled: of what was begun last, unless that was done a while ago."""
+    if time.perf_counter() - _work.heard > EVERY["log"]:
+        begin(name)
+    progress(f"machine code of {name}")
+
+
+def _is_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
 
 
 def on(logger: logging.Logger) -> bool:

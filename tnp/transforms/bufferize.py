@@ -11,6 +11,7 @@ not be a view has several roots.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +29,7 @@ from tnp.transforms.bridge import kind_for_user, kind_of
 from tnp.transforms.bufferize_subtraces import Block, plan_block
 from tnp.transforms.claim import FusedSymbol, Update, claim
 from tnp.transforms.dce import may_raise
+from tnp.transforms.live_names import Members
 
 __all__ = ["MemoryOperations", "bufferize"]
 
@@ -99,7 +101,7 @@ class Pass:
             for p in b.flat_outputs:
                 self.producer.setdefault(p.name, i)
         self.roots: dict[str, frozenset[str]] = {p.name: frozenset((p.name,)) for p in trace.args}
-        self.members: dict[str, set[str]] = {p.name: {p.name} for p in trace.args}
+        self.members: dict[str, Members] = {p.name: Members((p.name, self._last_use(p.name))) for p in trace.args}
         self.inputs = {p.name for p in trace.args}
         #: arrays in whose memory elements may stand for several, as in a broadcast one: no place to write to
         self.repeating: set[str] = set()
@@ -158,13 +160,13 @@ class Pass:
 
     def live_after(self, root: str, index: int, but: str = "") -> list[str]:
         """The names that look at ``root`` and are read after ``index``."""
-        return [n for n in self.members[root] if n != but and self._last_use(n) > index]
+        return [n for n in self.members[root].used_after(index) if n != but]
 
     def set_roots(self, name: str, roots: frozenset[str]) -> None:
         """Says whose memory ``name`` looks at."""
         self.roots[name] = roots
         for r in roots:
-            self.members.setdefault(r, set()).add(name)
+            self.members.setdefault(r, Members()).add(name, self._last_use(name))
 
     def is_own(self, root: str) -> bool:
         """Whether nothing outside of this program looks at the memory of ``root``."""
@@ -267,8 +269,9 @@ class Pass:
             return
         if root in self.inputs and (j <= self.last_late_guard or any(map(may_raise, self.bsyms[j + 1 : i]))):
             return
-        for name in self.members[root]:
-            if any(j < u < i for u in self.uses.get(name, ())):
+        for name in self.members[root].used_after(j):
+            uses = self.uses[name]
+            if bisect_right(uses, j) < bisect_left(uses, i):
                 return
         at = update.args[2] if len(update.args) > 2 else None
         if at is not None and any(self.producer.get(p.name, -1) > j for p in update.flat_inputs[2:]):
@@ -335,7 +338,7 @@ class Pass:
             if OpTags.TAKES_OUT not in b.sym.tags or not isinstance(p, TensorProxy) or p.name not in self.c_ordered:
                 continue
             if self.roots[p.name] == frozenset((p.name,)) and _is_large(p):
-                last = max(self._last_use(n) for n in self.members[p.name])
+                last = self.members[p.name].last_use()
                 deaths.setdefault(last, []).append(p)
         return deaths
 

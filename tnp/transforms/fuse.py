@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,45 +23,51 @@ from tnp.transforms.subtraces import in_bodies
 __all__ = ["fuse"]
 
 
-def fuse(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
+def fuse(
+    trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any, *, is_inside: bool = False
+) -> Trace:
     """The trace with each region replaced by one call.
 
     Regions that a fuser declines go to the next fusers, and to all executors of single operations. ``run_unfused``
     compiles a trace for those alone.
     """
-    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_unfused), trace)
+    trace = in_bodies(lambda t: fuse(t, executors, make_region, run_unfused, is_inside=True), trace)
+    length = 0 if is_inside else len(trace.bound_symbols)
     if any(isinstance(b, Fusable) for b in trace.bound_symbols):
         trace = _views_outside(trace, executors)
     while any(isinstance(b, Fusable) for b in trace.bound_symbols):
-        trace = _fuse_once(trace, executors, make_region, run_unfused)
+        trace = _fuse_once(trace, executors, make_region, run_unfused, length)
     return trace
 
 
-def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any) -> Trace:
+def _fuse_once(trace: Trace, executors: Sequence[Any], make_region: Any, run_unfused: Any, length: int) -> Trace:
     """``trace`` with its regions given to their fusers."""
     new = Trace.like(trace)
     groups = [part for group in find_regions(trace.bound_symbols) for part in _parts(group)]
-    needed_after = _needed_after(groups)
+    last_readers = {p.name: k for k, group in enumerate(groups) for b in group for p in b.flat_inputs}
     copies = [b for b in trace.bound_symbols if b.operation is prims.copy_]
     places = {b.args[0].name: b.args[1] for b in copies}
     after_copy = {b.output.name: b.args[1].name for b in copies}
     working = [g for g in groups if g[0].operation is not prims.copy_ and OpTags.PROGRAM not in g[0].sym.tags]
     memory = _memory(trace)
     products = _products_read_once(groups)
-    for group, needed in zip(groups, needed_after):
+    identifiers = [e.identifier for e in executors]
+    number = 0
+    for k, group in enumerate(groups):
         first = group[0]
         if not isinstance(first, Fusable):
             new.bound_symbols += group
             continue
-        inputs, outputs = _boundary(group, needed)
+        inputs, outputs = _boundary(group, k, last_readers)
         stores = _stores(inputs, outputs, places, after_copy, memory) if first.fuser.updates_inputs else {}
         if not stores and first.fuser.updates_inputs:
             stores = _over_products(group, inputs, outputs, products)
-        taken = (any(f"{e.identifier}_fusion{i}" in new for e in executors) for i in itertools.count())
-        name = f"{first.fuser.identifier}_fusion{next(i for i, is_taken in enumerate(taken) if not is_taken)}"
+        while any(f"{identifier}_fusion{number}" in new for identifier in identifiers):
+            number += 1
+        name = f"{first.fuser.identifier}_fusion{number}"
         alone = partial(_unfused, trace, group, inputs, outputs, run_unfused)
         whole = len(working) == 1
-        region = make_region(tuple(group), inputs, outputs, stores, alone, whole)
+        region = make_region(tuple(group), inputs, outputs, stores, alone, whole, length)
         function = _compiled(first.fuser, region, name, first)
         if function is None:
             behind = executors[list(executors).index(first.fuser) + 1 :]
@@ -312,18 +317,11 @@ def _no_meta(*args: Any) -> Any:
     raise AssertionError("a fusion is made, not traced")
 
 
-def _needed_after(groups: list[list[BoundSymbol]]) -> list[set[str]]:
-    needed: set[str] = set()
-    result: list[set[str]] = []
-    for group in reversed(groups):
-        result.append(set(needed))
-        for b in group:
-            needed.update(p.name for p in b.flat_inputs)
-    return result[::-1]
-
-
-def _boundary(group: list[BoundSymbol], needed: set[str]) -> tuple[list[Proxy], list[Proxy]]:
-    """The inputs of a region from outside, and its results that are read outside; each in order, once."""
+def _boundary(
+    group: list[BoundSymbol], number: int, last_readers: Mapping[str, int]
+) -> tuple[list[Proxy], list[Proxy]]:
+    """The inputs of a region from outside, and its results that are read outside; each in order, once. ``last_readers`` are the
+    numbers of the groups that read values last."""
     made: dict[str, Proxy] = {}
     inputs: dict[str, Proxy] = {}
     for b in group:
@@ -333,4 +331,4 @@ def _boundary(group: list[BoundSymbol], needed: set[str]) -> tuple[list[Proxy], 
         for p in b.flat_outputs:
             if p.name not in inputs:
                 made[p.name] = p
-    return list(inputs.values()), [p for p in made.values() if p.name in needed]
+    return list(inputs.values()), [p for p in made.values() if last_readers.get(p.name, -1) > number]

@@ -43,8 +43,18 @@ class _Regions:
         self.members: list[list[int]] = []
         #: for each group, whose operations it takes, and of which kind
         self.kinds: list[Any] = []
-        #: for each group, the groups that must run before it
+        #: for each group, the groups that must run before it, and those that must run after it
         self.before: list[set[int]] = []
+        self.after: list[set[int]] = []
+        #: Sets of regions are integers with one bit each, so that long programs take no longer for an operation than short ones.
+        #: For each group, the regions that it depends on, through others too, and the number of its own bit if it is a region
+        self.above: list[int] = []
+        self.bits: list[int | None] = []
+        #: the group of each bit, and for each kind of regions those that are not full
+        self.regions: list[int] = []
+        self.open: dict[Any, int] = {}
+        #: what is known of operations, by their ``id``
+        self.may_raise: dict[int, bool] = {}
         #: operations that are in no group yet, in order
         self.waiting: dict[int, None] = {}
         #: the values that are stored into arguments: the region that makes one may write it there
@@ -81,8 +91,14 @@ class _Regions:
             if i in self.waiting:
                 self._place(i)
 
+    def _raises(self, b: BoundSymbol) -> bool:
+        found = self.may_raise.get(id(b))
+        if found is None:
+            found = self.may_raise[id(b)] = may_raise(b)
+        return found
+
     def _can_wait(self, b: BoundSymbol) -> bool:
-        if not isinstance(b, Fusable) or is_control_flow(b) or may_raise(b):
+        if not isinstance(b, Fusable) or is_control_flow(b) or self._raises(b):
             return False
         if self.last_raising is not None and self._is_stored(b):
             return False
@@ -131,7 +147,7 @@ class _Regions:
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
         needs = self._needs(b, is_effect, orders)
         # When an operation raises, the updates before it have happened, and none after it.
-        raises = not isinstance(b, Fusable) and may_raise(b)
+        raises = not isinstance(b, Fusable) and self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
         if updates and self.last_raising is not None:
             needs.add(self.group_of[self.last_raising])
@@ -142,7 +158,7 @@ class _Regions:
             self.since_store = {group}
         if is_effect:
             self.last_effect, self.raising = i, []
-        elif may_raise(b):
+        elif self._raises(b):
             self.raising.append(i)
         if is_barrier:
             self.closed = len(self.members)
@@ -157,7 +173,7 @@ class _Regions:
         """The groups that must come before that of ``b``, or be it."""
         makers = (self.producer.get(p.name) for p in b.flat_inputs)
         needs = {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
-        if self.last_effect is not None and (is_effect or may_raise(b)):
+        if self.last_effect is not None and (is_effect or self._raises(b)):
             needs.add(self.group_of[self.last_effect])
         if is_effect:
             needs.update(self.group_of[j] for j in self.raising)
@@ -165,7 +181,7 @@ class _Regions:
             # What was computed before may be from what it overwrites. The last one of its kind comes after all before that.
             needs |= self.since_store
         # What the caller has seen written when an operation raises is stored before: by the region, if it fuses, too.
-        if self.last_store is not None and may_raise(b):
+        if self.last_store is not None and self._raises(b):
             needs.add(self.group_of[self.last_store])
         return needs
 
@@ -174,34 +190,60 @@ class _Regions:
         chosen = None
         if kind is not None:
             limit = kind[0].region_limit - len(joining)
-            reached: set[int] | None = None
-            for g in reversed(range(self.closed, len(self.members))):
-                if self.kinds[g] != kind or len(self.members[g]) > limit:
-                    continue
-                if g in needs:
-                    is_behind = g in self._reach(needs - {g})
-                else:
-                    reached = self._reach(needs) if reached is None else reached
-                    is_behind = g in reached
-                if not is_behind:
+            behind = 0  # what another group that must come before depends on
+            for g in needs:
+                behind |= self.above[g]
+            possible = self.open.get(kind, 0) & ~behind
+            while possible:
+                last = possible.bit_length() - 1
+                g = self.regions[last]
+                if g < self.closed:
+                    break
+                if len(self.members[g]) <= limit:
                     chosen = g
                     break
+                possible ^= 1 << last
         if chosen is None:
-            chosen = len(self.members)
-            self.members.append([])
-            self.before.append(set())
-            self.kinds.append(kind)
+            chosen = self._new_group(kind)
         self.members[chosen] += joining
-        self.before[chosen] |= needs - {chosen}
+        self._order(needs - {chosen}, chosen)
+        bit = self.bits[chosen]
+        if bit is not None and len(self.members[chosen]) >= kind[0].region_limit:
+            self.open[kind] &= ~(1 << bit)
         for j in joining:
             self.waiting.pop(j, None)
             self.group_of[j] = chosen
         self.since_store.add(chosen)
         return chosen
 
-    def _reach(self, groups: set[int]) -> set[int]:
-        """The groups that ``groups`` need, themselves included."""
-        return reached(groups, self.before.__getitem__)
+    def _new_group(self, kind: Any) -> int:
+        self.members.append([])
+        self.before.append(set())
+        self.after.append(set())
+        self.above.append(0)
+        self.kinds.append(kind)
+        bit = None if kind is None else len(self.regions)
+        self.bits.append(bit)
+        if bit is not None:
+            self.regions.append(len(self.members) - 1)
+            self.open[kind] = self.open.get(kind, 0) | 1 << bit
+        return len(self.members) - 1
+
+    def _order(self, needs: set[int], group: int) -> None:
+        """Has the groups ``needs`` run before ``group``."""
+        new = needs - self.before[group]
+        self.before[group] |= new
+        above = self.above[group]
+        for g in new:
+            self.after[g].add(group)
+            bit = self.bits[g]
+            above |= self.above[g] | (0 if bit is None else 1 << bit)
+        stack = [(group, above)]
+        while stack:
+            g, above = stack.pop()
+            if above | self.above[g] != self.above[g]:
+                self.above[g] |= above
+                stack += [(h, above) for h in self.after[g]]
 
     def order(self) -> list[int]:
         """The groups so that each comes after those it needs, otherwise by their last member."""

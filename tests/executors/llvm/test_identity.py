@@ -6,9 +6,16 @@ import pytest
 import tnp
 from tnp.executors import llvm
 from tnp.executors.llvm import identity, region
-from tnp.runtime import disk_cache
+from tnp.runtime import disk_cache, engine
 
 pytestmark = pytest.mark.skipif(not llvm.is_available(), reason="no native code here")
+
+
+class _Empty(dict):
+    """Keeps nothing: code is found on the disk alone."""
+
+    def __setitem__(self, key, value):
+        pass
 
 
 @pytest.fixture
@@ -16,6 +23,7 @@ def emitted(monkeypatch, tmp_path):
     """Calls of the code generator, with a disk cache that is empty at first."""
     monkeypatch.setenv("TNP_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("TNP_DISABLE_CACHE", raising=False)
+    monkeypatch.setattr(engine, "_linked", _Empty())
     calls = []
     emit = region.emit_kernel
     monkeypatch.setattr(region, "emit_kernel", lambda *args, **kwargs: calls.append(args) or emit(*args, **kwargs))

@@ -56,9 +56,17 @@ def call(compiled, value=1):
     return ctypes.CFUNCTYPE(I64, I64)(compiled.address("f"))(value)
 
 
+class Nothing(dict):
+    """Keeps nothing."""
+
+    def __setitem__(self, key, value):
+        pass
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """Each test's own cache folder."""
+    """Each test's own cache folder, where alone code is found again."""
+    monkeypatch.setattr(engine, "_linked", Nothing())
     path = tmp_path / "cache"
     for name in ("TNP_DISABLE_CACHE", "TNP_CACHE_SIZE", "TNP_DUMP", "TNP_DUMP_DIR"):
         monkeypatch.delenv(name, raising=False)

@@ -72,10 +72,6 @@ def _code(text: str) -> CodeType:
     return compile(text, "<tnp guard>", "eval")
 
 
-def _find(x: str, items: list[str]) -> int | None:
-    return items.index(x) if x in items else None
-
-
 #: what a dtype prints as, which NumPy takes long to find
 _text_of = functools.lru_cache(100)(str)
 
@@ -246,14 +242,20 @@ class Prologue:
         body: list[str] = []
         pending: list[str] = []
 
+        tests = {f"type({e}) is ndarray": e for e in self._arrays}
+
         def flush() -> None:
             plain = list(pending)
             if checks is not None:
-                found = {e: i for e in self._arrays if (i := _find(f"type({e}) is ndarray", plain)) is not None}
+                found: dict[str, int] = {}
+                for i, condition in enumerate(plain):
+                    if condition in tests:
+                        found.setdefault(tests[condition], i)
                 if found:
                     kinds = [self._arrays[e] for e in found]
                     slow = [c for i, (n, _) in zip(found.values(), kinds) for c in plain[i : i + n]]
-                    plain = [c for c in plain if c not in slow]
+                    seen = set(slow)
+                    plain = [c for c in plain if c not in seen]
                     call = f"fits{len(checks)}({', '.join(found)})"
                     body.append(f"if {call} is None and not ({' and '.join(slow)}): return MISS")
                     checks.append([kind for _, kind in kinds])

@@ -365,7 +365,7 @@ class Tracer:
     def flush(self) -> None:
         """Makes pending writes to the caller's memory visible, before an operation that may raise at run time."""
         for storage in self.inputs.storages:
-            if storage.dirty and storage.value.name != storage.source:
+            if storage.written and storage.dirty and storage.value.name != storage.source:
                 assert storage.origin is not None
                 stored = prims.copy_(storage.value, storage.origin)
                 storage.set_value(stored)

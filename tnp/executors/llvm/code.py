@@ -5,7 +5,21 @@ IR is written as text, because building instruction objects takes longer than LL
 
 from __future__ import annotations
 
-__all__ = ["Code"]
+__all__ = ["Code", "told_apart"]
+
+
+#: LLVM is told of this many memories each that a memory does not overlap with: of all, that would be a square of their number
+TOLD_APART = 64
+
+
+def told_apart(memory: int, count: int) -> list[int]:
+    """The memories, of ``count`` in the order in which they are first used, that LLVM is told not to overlap with a ``memory``: all, or
+    the first ones, which are the arguments, and its neighbours."""
+    if count <= TOLD_APART:
+        return [i for i in range(count) if i != memory]
+    part = TOLD_APART // 4
+    found = {*range(part), *range(max(0, memory - part), min(count, memory + 2 * part))}
+    return sorted(found - {memory})
 
 
 class Code:

@@ -30,15 +30,14 @@ class _Unknown(Exception):
     """Something in a region has no text."""
 
 
-def region_text(name: str, region: Region, *details: Any) -> str | None:
-    """The text of a region compiled as ``name``, with what else decides its code; ``None`` if it holds what has none."""
+def region_text(region: Region, *details: Any) -> str | None:
+    """The text of a region, with what else decides its code; ``None`` if it holds what has none."""
     writer = _Writer()
     written = _sources()
     if written is None:
         return None
     try:
         parts = [
-            name,
             written,
             writer.text(details),
             f"{target()} {allocator.serves_kernels()} {vectormath.has_fma()} {vectormath.is_vectorised('sin', dtypes.float64)}",

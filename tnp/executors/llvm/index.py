@@ -35,6 +35,9 @@ class Var(Atom):
         return self.name
 
 
+_VARIABLES = frozenset((Var,))
+
+
 class _Part(Atom):
     """``of // by`` or ``of % by``."""
 
@@ -85,11 +88,13 @@ class Index:
     (3, 39)
     """
 
-    __slots__ = ("_hash", "constant", "terms")
+    __slots__ = ("_hash", "constant", "is_affine", "terms")
 
     def __init__(self, constant: int = 0, terms: dict[Atom, int] | None = None) -> None:
         self.constant = constant
         self.terms = {a: c for a, c in terms.items() if c} if terms else {}
+        #: whether all atoms are loop variables
+        self.is_affine = _VARIABLES.issuperset(map(type, self.terms))
         self._hash: int | None = None
 
     @classmethod
@@ -134,12 +139,10 @@ class Index:
             low, high = low + min(reach, 0), high + max(reach, 0)
         return low, high
 
-    def is_affine(self) -> bool:
-        """Whether all atoms are loop variables."""
-        return all(type(a) is Var for a in self.terms)
-
     def variables(self) -> set[Var]:
         """The loop variables that it depends on."""
+        if self.is_affine:
+            return set(self.terms)  # type: ignore[arg-type]
         found: set[Var] = set()
         for atom in self.terms:
             if isinstance(atom, Var):

@@ -96,7 +96,7 @@ def _strides(node: Node, found: dict[Node, Strides]) -> Strides:
     if isinstance(node, View):
         variables = [Var(f"v{d}", n) for d, n in enumerate(node.shape)]
         offset = linear(node.where(tuple(map(Index.of, variables))), found[node.source])
-        if offset.is_affine():
+        if offset.is_affine:
             return tuple(offset.terms.get(v, 0) for v in variables)
     elif isinstance(node, Update):
         return found[node.base]

@@ -8,7 +8,7 @@ needed, without memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tnp.executors.llvm import scatters
 from tnp.executors.llvm.graph import Graph, Indices, Node, Product, Reduction, Scan, Update, View, first_version
@@ -37,6 +37,10 @@ class Plan:
         #: the node whose memory a stored node has
         self.owner: dict[Node, Node] = {}
         self.consumers: dict[Node, list[Node]] = {}
+        self._costs: dict[Node, float] = {}
+        #: the statements that were made when so many nodes were stored
+        self._built: dict[Node, Statement] = {}
+        self._built_for = 0
         for node in graph.nodes:
             for source in node.sources:
                 self.consumers.setdefault(source, []).append(node)
@@ -65,7 +69,9 @@ class Plan:
             if (node, at) in seen:
                 continue
             seen.add((node, at))
-            stack += [(lookup.node, lookup.at) for i in at for lookup in i.lookups()]
+            for i in at:
+                if not i.is_affine:
+                    stack += [(lookup.node, lookup.at) for lookup in i.lookups()]
             if node in self.stored:
                 loads.append(Access(node, at, False))
             else:
@@ -82,7 +88,16 @@ class Plan:
             (n for n in self.stored if isinstance(n, kind) and n.op not in ("input", "empty")),
             key=lambda n: n.position,
         )
-        return [Statement(n, self) for n in roots]
+        return [self._statement(n) for n in roots]
+
+    def _statement(self, node: Node) -> Statement:
+        """The statement of a stored node, made again only if more is stored than when it was made."""
+        if self._built_for != len(self.stored):
+            self._built, self._built_for = {}, len(self.stored)
+        made = self._built.get(node)
+        if made is None:
+            made = self._built[node] = Statement(node, self)
+        return made
 
     def store_what_must_be(self) -> None:
         self.stored.update(self.graph.outputs)
@@ -158,6 +173,14 @@ class Plan:
             self.owner[node], node = memory, self.owner[node]
         return memory
 
+    def store_what_is_read_in_places(self) -> None:
+        """Stores values that are read through views and more than once, without weighing what that costs."""
+        for node in self.graph.nodes:
+            readers = self.consumers.get(node, ())
+            if len(readers) > 1 and node.shape and not isinstance(node, View) and node.op not in _FREE:
+                if any(isinstance(r, View) for r in readers):
+                    self.stored.add(node)
+
     def store_what_is_deep(self) -> None:
         """Cuts long chains of operations: neighbours share their loops, and the value goes on in a register."""
         depth: dict[Node, int] = {}
@@ -171,43 +194,84 @@ class Plan:
         """Stores values that would be computed too often, first those by which most is saved, of equals the last."""
         statements = self.statements()
         executions = [_executions(s) for s in statements]
+        executed: dict[Node, int] = {}
+        computing: dict[Node, set[int]] = {}  # the statements that compute a node
+        for k, counts in enumerate(executions):
+            _count(executed, counts, 1)
+            for node in counts:
+                computing.setdefault(node, set()).add(k)
+        paying: dict[Node, float] = {}
+        changed: Iterable[Node] = executed
         while True:
-            executed: dict[Node, int] = {}
-            for counts in executions:
-                for node, times in counts.items():
-                    executed[node] = executed.get(node, 0) + times
-            saved = {
-                node: self._inlinecost_of(node) * (times / node.size - 1)
-                for node, times in executed.items()
-                if node.shape and not isinstance(node, View) and node.op not in _FREE and times > node.size
-            }
-            paying = [node for node, additions in saved.items() if additions > RECOMPUTE]
+            for node in changed:
+                saved = self._saved(node, executed.get(node, 0))
+                if saved > RECOMPUTE:
+                    paying[node] = saved * node.size
+                else:
+                    paying.pop(node, None)
             if not paying:
+                self._built, self._built_for = {s.node: s for s in statements}, len(self.stored)
                 return
-            chosen = max(paying, key=lambda n: (saved[n] * n.size, n.position))
+            chosen = max(paying, key=lambda n: (paying[n], n.position))
             self.stored.add(chosen)
-            for k, counts in enumerate(executions):
-                if chosen in counts:
+            affected = self._computed_with(chosen)
+            for k in [*computing.pop(chosen, ()), len(statements)]:
+                before = executions[k] if k < len(statements) else {}
+                if k == len(statements):
+                    statements.append(Statement(chosen, self))
+                    executions.append({})
+                else:
                     statements[k] = Statement(statements[k].node, self)
-                    executions[k] = _executions(statements[k])
-            statements.append(Statement(chosen, self))
-            executions.append(_executions(statements[-1]))
+                executions[k] = counts = _executions(statements[k])
+                _count(executed, before, -1)
+                _count(executed, counts, 1)
+                for node in before.keys() - counts.keys():
+                    computing.get(node, set()).discard(k)
+                for node in counts:
+                    computing.setdefault(node, set()).add(k)
+                affected |= before.keys() | counts.keys()
+            changed = affected
+
+    def _saved(self, node: Node, times: int) -> float:
+        """What storing a value saves that is computed so many times, in additions an element."""
+        if times <= node.size or not node.shape or isinstance(node, View) or node.op in _FREE:
+            return 0.0
+        return self._inlinecost_of(node) * (times / node.size - 1)
+
+    def _computed_with(self, node: Node) -> set[Node]:
+        """The values that are computed from ``node`` without memory in between: what they cost changes where it is stored."""
+        found: set[Node] = set()
+        stack = [node]
+        while stack:
+            x = stack.pop()
+            if x not in found:
+                found.add(x)
+                stack += [c for c in self.consumers.get(x, ()) if c not in self.stored]
+        return found
 
     def _inlinecost_of(self, node: Node) -> float:
+        """What it costs to compute an element of ``node`` from what is stored, in additions."""
         seen: set[Node] = set()
-
-        def total(n: Node) -> float:
+        stack = [node]
+        total = 0.0
+        while stack:
+            n = stack.pop()
             if n in seen or (n in self.stored and n is not node):
-                return 0.0
+                continue
             seen.add(n)
-            own = APART if self._is_apart(n) else cost_of(n)
-            return own + sum(map(total, n.sources))
+            if isinstance(n, View) and self._is_apart(n):
+                total += APART
+            else:
+                cost = self._costs.get(n)
+                if cost is None:
+                    cost = self._costs[n] = cost_of(n)
+                total += cost
+            stack += n.sources
+        return total
 
-        return total(node)
-
-    def _is_apart(self, node: Node) -> bool:
-        """Whether a node reads elements of stored memory of which no two are neighbours (``x[..., 0]``)."""
-        if not isinstance(node, View) or node.source not in self.stored:
+    def _is_apart(self, node: View) -> bool:
+        """Whether a view reads elements of stored memory of which no two are neighbours (``x[..., 0]``)."""
+        if node.source not in self.stored:
             return False
         steps = [abs(step) for step, n in zip(self.strides.get(node, ()), node.shape) if n > 1 and step]
         return min(steps, default=0) > node.dtype.itemsize
@@ -216,9 +280,18 @@ class Plan:
 def _executions(statement: Statement) -> dict[Node, int]:
     """How often a statement computes each value."""
     counts: dict[Node, int] = {}
+    known: dict[Indices, int] = {}
     for node, at in statement.visits:
-        counts[node] = counts.get(node, 0) + _times(statement, at)
+        times = known.get(at)
+        if times is None:
+            times = known[at] = _times(statement, at)
+        counts[node] = counts.get(node, 0) + times
     return counts
+
+
+def _count(executed: dict[Node, int], counts: Mapping[Node, int], sign: int) -> None:
+    for node, times in counts.items():
+        executed[node] = executed.get(node, 0) + sign * times
 
 
 def _times(statement: Statement, at: Indices) -> int:

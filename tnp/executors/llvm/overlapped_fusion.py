@@ -89,6 +89,8 @@ def slide(nests: Sequence[Nest], memory_of: Callable[[Node], Node], kept: set[No
     for nest in result:
         for a in _accesses(nest):
             users.setdefault(memory_of(a.node), set()).add(id(nest))
+    if sum(m.size * m.dtype.itemsize for m in users if m not in kept) < SMALL_BYTES:
+        return result
     end = len(result)
     while end > 1:
         for begin in range(max(0, end - MOST), end - 1):

@@ -13,20 +13,29 @@ from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.executors.base import Region
 from tnp.executors.llvm.emit import emit_kernel
-from tnp.executors.llvm.graph import Graph, Node
+from tnp.executors.llvm.graph import Graph, Node, Reduction
 from tnp.executors.llvm.identity import region_text
 from tnp.executors.llvm.layout import Strides, strides_of_new, strides_of_nodes
 from tnp.executors.llvm.schedule import schedule
+from tnp.executors.llvm.statements import cost_of
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
-__all__ = ["FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
+__all__ = ["ENTRY", "FusedRegion", "NativeRegion", "function_attributes", "input_of", "numpy_dtype", "output_of"]
 
 #: kinds of strides that one region is compiled for
 SPECIALISATIONS = 8
 #: additions beyond which a kernel runs without Python's lock
 RELEASE_COST = 50_000
+#: the name of a region's function in its module: not that of the region, so that two that do the same share code
+ENTRY = "region"
+#: operations of a program from which on its regions are only translated, without optimisation, where a call spends at most ``QUICK_COST``
+#: additions on an operation, or in programs so many times as long, ``LONGEST`` times that: to optimise a line takes milliseconds, and to
+#: run it so well takes a microsecond less
+LONG, QUICK_COST, LONGEST = 1_000, 1_000, 3
+#: elements that may be added one after the other
+LONG_SUM = 512
 
 
 class NativeRegion:
@@ -102,14 +111,17 @@ class NativeRegion:
             try:
                 threads.ensure_runtime()
                 start = time.perf_counter()
+                logs.go_on(self.name)
                 with relaxed_gc():
                     self._specs[key] = self.compiled(key)
                 logs.tell(logs.Event("native", self.name, time.perf_counter() - start))
             except Unavailable as reason:
                 self.refusals[key] = str(reason)
                 return False
+            finally:
+                logs.end()
         spec, compiled, release = self._specs[key]
-        self.launcher.install(spec, compiled.address(self.name), release, owner=compiled)
+        self.launcher.install(spec, compiled.address(ENTRY), release, owner=compiled)
         self._callers.clear()
         self._current = key
         return True
@@ -127,8 +139,6 @@ class NativeRegion:
 class FusedRegion(NativeRegion):
     """A region of straight-line code, as loop nests."""
 
-    level = 1  # in a loop nest there are no branches to learn from
-
     def __init__(self, name: str, region: Region, graph: Graph, updates: Mapping[int, int], fast: bool) -> None:
         super().__init__(name, region, updates, fast)
         self.graph = graph
@@ -137,7 +147,7 @@ class FusedRegion(NativeRegion):
         """The loops of each kernel, and what they store."""
         lines = []
         for key in self._specs:
-            plan = schedule(self.graph, self._strides(key))
+            plan = schedule(self.graph, self._strides(key), is_quick=self._is_quick())
             strides = ", ".join(str(s) if kind == "array" else kind for kind, s in key)
             lines.append(f"kernel for strides {strides} ({plan.cost():.3g} additions)")
             lines += [f"  {line}" for line in plan.describe()]
@@ -145,7 +155,8 @@ class FusedRegion(NativeRegion):
 
     def compiled(self, key: Any) -> tuple[launcher.Spec, engine.Compiled, bool]:
         """As for any region; code on the disk is found by what the region does, without its IR."""
-        text = region_text(self.name, self.region, key, self.updates, self.fast, function_attributes())
+        is_long = self.region.length >= LONG
+        text = region_text(self.region, key, self.updates, self.fast, function_attributes(), is_long)
         found = engine.recall(text, self.name) if text is not None else None
         if found is not None:
             compiled, (release, strides) = found
@@ -158,9 +169,20 @@ class FusedRegion(NativeRegion):
     def make(self, key: Any) -> tuple[launcher.Spec, str, bool]:
         strides = self._strides(key)
         spec = self._spec(key, [strides[n] for _, n in self._fresh()])
-        plan = schedule(self.graph, strides)
-        ir = emit_kernel(self.name, self.graph, plan, strides, function_attributes(), fast=self.fast)
+        is_quick = self._is_quick()
+        plan = schedule(self.graph, strides, is_quick=is_quick)
+        self.level = 0 if is_quick else 1  # in a loop nest there are no branches to learn from
+        ir = emit_kernel(
+            ENTRY, self.graph, plan, strides, function_attributes(), fast=self.fast, is_plain=is_quick
+        )  # fmt: skip
         return spec, ir, plan.cost() > RELEASE_COST
+
+    def _is_quick(self) -> bool:
+        """Whether it is a part of a long program that computes little with each operation."""
+        if self.region.length < LONG or any(isinstance(n, Reduction) and _is_long(n) for n in self.graph.nodes):
+            return False
+        cost = sum(max([n.size, *(s.size for s in n.sources)]) * (1 + cost_of(n)) for n in self.graph.nodes if n.shape)
+        return cost <= QUICK_COST * min(self.region.length / LONG, LONGEST) * len(self.region.bound_symbols)
 
     def _fresh(self) -> list[tuple[int, Node]]:
         """The outputs that are not in the memory of inputs, and their numbers."""
@@ -181,6 +203,11 @@ class FusedRegion(NativeRegion):
         ]
         outputs = [output_of(self.region.outputs[k], s) for (k, _), s in zip(self._fresh(), strides, strict=True)]
         return launcher.Spec(inputs=inputs, outputs=outputs, single=len(outputs) == 1)
+
+
+def _is_long(n: Reduction) -> bool:
+    """Whether so many elements are added up that one after the other is not accurate enough."""
+    return n.sources[0].size > LONG_SUM * max(1, n.size)
 
 
 def _key(p: Any, x: Any) -> Any:

@@ -104,11 +104,21 @@ def _aligned(a: Indices, b: Indices, outer: Sequence[Var]) -> int:
 
 def _conflicts(plan: Plan, a: Statement, b: Statement) -> Iterator[tuple[Indices, Indices]]:
     """The positions of accesses of ``a`` and ``b`` to the same memory, one of them a write."""
+    written = plan.memory_of(a.store.node), plan.memory_of(b.store.node)
+    if written[0] not in _memories(plan, b) and written[1] not in _memories(plan, a):
+        return
     for x in a.accesses():
         memory = plan.memory_of(x.node)
         for y in b.accesses():
             if (x.writes or y.writes) and plan.memory_of(y.node) is memory and not disjoint(x.at, y.at):
                 yield x.at, y.at
+
+
+def _memories(plan: Plan, statement: Statement) -> set[Node]:
+    """The memories that a statement reads or writes, when all that is stored is known."""
+    if statement.memories is None:
+        statement.memories = {plan.memory_of(a.node) for a in statement.accesses()}
+    return statement.memories
 
 
 def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
@@ -118,6 +128,8 @@ def _shared_depth(plan: Plan, nest: Nest, statement: Statement) -> int:
             break
         depth += 1
     for other in nest.statements():
+        if depth == 0:
+            break
         for x, y in _conflicts(plan, other, statement):
             depth = min(depth, _aligned(x, y, nest.outer[:depth]))
     return depth
@@ -132,7 +144,7 @@ def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
     for other in group.statements:
         if not _reduce_alike(other, statement):
             return False
-        if other.node is not statement.node and any(
+        if statement.loops and other.node is not statement.node and any(
             _aligned(x, y, statement.loops) < len(statement.loops) for x, y in _conflicts(plan, other, statement)
         ):
             return False
@@ -144,6 +156,8 @@ def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
 
 def _reduce_alike(a: Statement, b: Statement) -> bool:
     """Whether two statements fit into one body: a reduction over outer loops needs those around it reduced alike."""
+    if a.is_elementwise and b.is_elementwise:
+        return True
     if isinstance(a.node, Scan) or isinstance(b.node, Scan) or a.ordered != b.ordered:
         return False
     if a.reduces_last and b.reduces_last:
@@ -153,8 +167,8 @@ def _reduce_alike(a: Statement, b: Statement) -> bool:
 
 def _touch(plan: Plan, nest: Nest, statement: Statement) -> bool:
     """Whether a statement uses memory that the nest uses too."""
-    used = {plan.memory_of(a.node) for s in nest.statements() for a in s.accesses()}
-    return any(plan.memory_of(a.node) in used for a in statement.accesses())
+    own = _memories(plan, statement)
+    return any(not own.isdisjoint(_memories(plan, s)) for s in nest.statements())
 
 
 def _inner_bytes(statement: Statement, depth: int) -> int:
@@ -254,14 +268,17 @@ def _plan_memory(plan: Plan, result: Schedule) -> None:
             result.scratch[memory] = (nest, fixed)
 
 
-def schedule(graph: Graph, strides: dict[Node, Strides] | None = None) -> Schedule:
+def schedule(graph: Graph, strides: dict[Node, Strides] | None = None, *, is_quick: bool = False) -> Schedule:
     """The nests of a graph. Outputs become distinct stored nodes; ``graph.outputs`` is changed where they were not.
 
-    ``strides`` say how values lie in memory, and so in which order loops go; C order where they do not.
+    ``strides`` say how values lie in memory, and so in which order loops go; C order where they do not. A plan that
+    ``is_quick`` is made in less time, and stores more.
     """
     _separate_outputs(graph)
     plan = Plan(graph, strides or {})
     plan.store_what_must_be()
+    if is_quick:
+        plan.store_what_is_read_in_places()
     plan.store_what_is_deep()
     plan.store_what_updates_would_overwrite()
     plan.store_what_is_scattered()

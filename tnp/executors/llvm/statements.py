@@ -68,6 +68,8 @@ class Statement:
                 self.reduced.add(var)
             if d in ordered:
                 self.ordered.add(var)
+        #: no loop of it is reduced or has an order
+        self.is_elementwise = not self.reduced and not self.ordered
         self.at = tuple(at)
         if isinstance(node, Reduction):
             store_at = tuple(i for d, i in enumerate(at) if d not in dims)
@@ -75,6 +77,8 @@ class Statement:
             store_at = node.where(self.at) if isinstance(node, Update) else self.at
         self.store = Access(node, store_at, True)
         self.loads, self.visits = plan.trace(self.reads())
+        #: the memories of all accesses, once they are asked for
+        self.memories: set[Node] | None = None
 
     @property
     def parallel(self) -> list[Var]:

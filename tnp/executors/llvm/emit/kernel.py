@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, told_apart
 from tnp.executors.llvm.emit.body import STACK_BYTES, entry
 from tnp.executors.llvm.emit.loops import emit_following, emit_group, emit_group_alone, emit_nest, emit_sliding, runs_of
 from tnp.executors.llvm.emit.panels import emit_panels
@@ -56,13 +56,14 @@ _HINTS: dict[str | int, str] = {
 
 def emit_kernel(
     name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], function_attributes: str, *,
-    fast: bool = False,
+    fast: bool = False, is_plain: bool = False,
 ) -> str:  # fmt: skip
     """The module of a kernel.
 
-    ``strides`` are those of inputs and outputs in bytes. ``function_attributes`` are LLVM's, of the target.
+    ``strides`` are those of inputs and outputs in bytes. ``function_attributes`` are LLVM's, of the target. A module that
+    ``is_plain`` is not to be optimised: it says nothing of its accesses.
     """
-    return Module(name, graph, plan, strides, function_attributes, fast).emit()
+    return Module(name, graph, plan, strides, function_attributes, fast, is_plain).emit()
 
 
 class Memory:
@@ -157,9 +158,10 @@ class _Arena:
 class Module:
     def __init__(
         self, name: str, graph: Graph, plan: Schedule, strides: Mapping[Node, Sequence[int]], attributes: str,
-        fast: bool,
+        fast: bool, is_plain: bool,
     ) -> None:  # fmt: skip
         self.name = name
+        self.is_plain = is_plain
         self.graph = graph
         self.plan = plan
         self.attributes = attributes
@@ -303,12 +305,12 @@ class Module:
 
     def _metadata(self) -> str:
         """An alias scope for each memory, and the list of all others; a group of all accesses; what LLVM is told of loops."""
-        count = len(self.memories)
+        count = 0 if self.is_plain else len(self.memories)
         lines = ['!0 = distinct !{!0, !"memory"}']
         lines += [f"!{1 + i} = distinct !{{!{1 + i}, !0}}" for i in range(count)]
         lines += [f"!{1 + count + i} = !{{!{1 + i}}}" for i in range(count)]
         for i in range(count):
-            others = ", ".join(f"!{1 + j}" for j in range(count) if j != i)
+            others = ", ".join(f"!{1 + j}" for j in told_apart(i, count))
             lines.append(f"!{1 + 2 * count + i} = !{{{others}}}")
         group = 1 + 3 * count
         lines.append(f"!{group} = distinct !{{}}")
@@ -323,7 +325,7 @@ class Module:
 
     @property
     def _loops_from(self) -> int:
-        return 2 + 3 * len(self.memories) + len(_HINTS)
+        return 2 + 3 * (0 if self.is_plain else len(self.memories)) + len(_HINTS)
 
     def hinted_loop(self, kinds: Sequence[str | int]) -> int:
         """The metadata of one more loop of which LLVM is told something, by keys of :data:`_HINTS`."""
@@ -333,9 +335,11 @@ class Module:
     @property
     def access(self) -> str:
         """The metadata of an access: a loop whose iterations are ``independent`` is one whose accesses are all in the group."""
-        return f", !llvm.access.group !{1 + 3 * len(self.memories)}"
+        return "" if self.is_plain else f", !llvm.access.group !{1 + 3 * len(self.memories)}"
 
     def alias(self, memory: Memory) -> str:
+        if self.is_plain:
+            return ""
         count = len(self.memories)
         own, others = 1 + count + memory.scope, 1 + 2 * count + memory.scope
         return f", !alias.scope !{own}, !noalias !{others}{self.access}"

@@ -84,7 +84,7 @@ def runs_of(module: Module, statements: Sequence[Statement], loops: Sequence[Var
 def _is_even(offset: Index, outer: Var, inner: Var) -> bool:
     if offset.terms.get(outer, 0) != offset.terms.get(inner, 0) * inner.limit:
         return False
-    return offset.is_affine() or not {outer, inner} & offset.variables() - set(offset.terms)
+    return offset.is_affine or not {outer, inner} & offset.variables() - set(offset.terms)
 
 
 def _reduced_alike(statements: Sequence[Statement], a: Var, b: Var) -> bool:
@@ -355,7 +355,7 @@ def _emit_reduced(
             else:
                 body.run(statement)
 
-    tail = tail_of(group.statements, limit)
+    tail = None if body.module.is_plain else tail_of(group.statements, limit)
     if tail is None or not _takes_tail(body.module, group, accumulators):
         with body.together(run, Part(begin, "", limit), scalar=once and tail is None and limit < FEW):
             add(accumulators)

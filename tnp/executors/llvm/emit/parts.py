@@ -109,6 +109,8 @@ def least(body: Body, register: str, limit: int) -> str:
 
 def parts_of(module: Module, statements: Sequence[Statement], limit: int) -> Parts:
     """How an innermost loop over ``statements`` is cut into parts."""
+    if module.is_plain and limit <= CHUNK:
+        return Parts(limit, limit, 1, False)
     vector = _vector(statements)
     if limit % vector == 0 and limit <= CHUNK:
         return Parts(limit, limit, 1, False, _interleaved(limit // vector))

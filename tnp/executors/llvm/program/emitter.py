@@ -18,7 +18,7 @@ from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import Body
 from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, told_apart
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.program.allocations import DECLARATIONS, Allocations, undone
 from tnp.executors.llvm.program.hoisting import narrowed
@@ -548,7 +548,7 @@ class Program(IntegerCode):
         lines.append(f'!{_DOMAIN} = distinct !{{!{_DOMAIN}, !"memory"}}')
         for i in range(count):
             own = _SCOPES + 3 * i
-            others = ", ".join(f"!{_SCOPES + 3 * j}" for j in range(count) if j != i)
+            others = ", ".join(f"!{_SCOPES + 3 * j}" for j in told_apart(i, count))
             lines.append(f"!{own} = distinct !{{!{own}, !{_DOMAIN}}}")
             lines += [f"!{own + 1} = !{{!{own}}}", f"!{own + 2} = !{{{others}}}"]
         return "\n".join(lines)

@@ -23,7 +23,7 @@ from tnp.executors.llvm.program.integers import Int
 from tnp.executors.llvm.program.liveness import steps_of
 from tnp.executors.llvm.program.strip_mining import Uncut
 from tnp.executors.llvm.program.values import Scalar, StridedView, Thunk
-from tnp.executors.llvm.region import NativeRegion, function_attributes, input_of, output_of
+from tnp.executors.llvm.region import ENTRY, NativeRegion, function_attributes, input_of, output_of
 from tnp.runtime import launcher
 from tnp.runtime.engine import Unavailable
 
@@ -147,12 +147,12 @@ class ProgramRegion(NativeRegion):
         known = _recent.pop(id(bodies_of(self.bsym)[-1]), None)
         try:
             if known is None or self.failures or known.describes != _description(*args, self.fast):
-                known = _write(self.name, *args, fast=self.fast, failures=self.failures)
+                known = _write(ENTRY, *args, fast=self.fast, failures=self.failures)
         except Refused as reason:
             raise Unavailable(str(reason)) from reason
         self.failures = known.program.failures
         self.parallel_loops = known.program.parallel_loops
-        ir = known.text.replace(f"@{PLACEHOLDER}", f"@{self.name}")
+        ir = known.text.replace(f"@{PLACEHOLDER}", f"@{ENTRY}")
         written = set(self.updates.values())
         inputs = [input_of(x, k, j in written) for j, (x, k) in enumerate(zip(region.inputs, key))]
         outputs = [_output(x) for k, x in enumerate(region.outputs) if k not in self.updates]

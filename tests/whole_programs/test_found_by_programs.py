@@ -163,6 +163,35 @@ def test_a_number_as_the_default_of_select_is_cast(default):
         check(lambda a: np.select([condition], [default], default=a), (np.arange(3).astype(dtype),))
 
 
+def test_errors_come_in_the_order_of_the_program():
+    def f(a, n):
+        v = a[1:] * 2
+        v[[1]] = n
+        1 / n
+        np.put(a, 0, 7)
+
+    check(f, (X[:1], 1), (X[:1], 0), (X[:3], 1), (X[:3], 0))
+
+
+def test_a_dictionary_of_attributes_shows_what_is_assigned_afterwards():
+    def assigned(o):
+        held = vars(o)
+        o.extra = 3
+        return held["extra"], len(held)
+
+    def stored(o):
+        vars(o)["extra"] = 4
+        return o.extra
+
+    for function in (assigned, stored):
+        check(function, (SimpleNamespace(x=1),), on=(None,))
+
+
+def test_nothing_is_repeated_less_than_never():
+    check(lambda a, n: (a.repeat(n), np.repeat(a, n)), (X[:0], -1), (X, -1), (X, 2), (np.ones((0, 2)), -3))
+    check(lambda a: np.repeat(a, [1, -1], axis=1), (np.ones((3, 2)),), (np.ones((0, 2)),))
+
+
 def test_an_array_that_warns_when_it_is_written_to():
     jitted = tnp.jit(lambda a: a.cumsum())
     for a in (np.arange(2), np.broadcast_arrays(np.arange(2), 3)[1], np.arange(2)):

@@ -194,6 +194,9 @@ def _check_own(error: Exception, tracer: Tracer) -> None:
     if guessed is not None:
         reason = f"it raises a {type(error).__name__}, since {guessed.sym.name} gives something else in a dry run"
         raise RaisedWhileTracing(reason, error) from error
+    changed = next((c for c in tracer.inputs.containers if c.changed()), None)
+    if changed is not None:  # what the program sees of it may lag behind
+        raise RaisedWhileTracing(f"it changes a {changed.kind.__name__} that was passed to it", error) from error
     if isinstance(error, RecursionError):
         raise RaisedWhileTracing(
             "it calls functions, or holds lists in lists, deeper than tracing can follow", error

@@ -149,7 +149,7 @@ class _Regions:
         # When an operation raises, the updates before it have happened, and none after it.
         raises = not isinstance(b, Fusable) and self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
-        if updates and self.last_raising is not None:
+        if (updates or raises) and self.last_raising is not None:
             needs.add(self.group_of[self.last_raising])
         if raises:
             needs.update(self.group_of[j] for j in self.written_since)

@@ -100,7 +100,7 @@ class _Shadowed:
     """What a shadow knows: the real object, where it comes from, and the attributes read or stored so far."""
 
     __slots__ = (
-        "changed", "constant_numbers", "copies", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
+        "changed", "constant_numbers", "copies", "has_dictionary", "inputs", "parts", "read", "real", "source", "stored", "whole_parts",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +117,8 @@ class _Shadowed:
         self.inputs = inputs
         self.read: dict[str, Any] = {}
         self.stored: dict[str, Any] = {}
+        #: whether the program has its ``__dict__``, which shows what is assigned afterwards
+        self.has_dictionary = False
         #: of a copy that the program made of the object: how what the object is made of is copied
         self.copies: Callable[[Any], Any] | None = None
         #: of such a copy, where attributes are looked up by code of the class: an object that is stored to
@@ -163,6 +165,7 @@ class _Shadowed:
             made = {k: v for k, v in made.items() if k in now}
             made.update({k: v for k, v in now.items() if held.get(k, MISSING) is not v})
         made.update(self.stored)
+        self.has_dictionary = True
         self.inputs.watch(made, Source(f"{e}.__dict__", f"{description}.__dict__"), held)
         return made
 
@@ -327,6 +330,8 @@ def _shadow_class(kind: type, methods: dict[str, Any]) -> type:
         if not hasattr(shadowed.real, "__dict__") and not isinstance(descriptor, types.MemberDescriptorType):
             kept = "is read-only" if descriptor is not MISSING else f"is no attribute of {kind.__name__!r}"
             raise AttributeError(f"{name!r} {kept}")
+        if shadowed.has_dictionary:
+            raise NeedsEager(f"it assigns {shadowed.source.description}.{name} and holds its __dict__")
         part = shadowed.part_with(name)
         (shadowed.stored if part is None else part)[name] = value
 

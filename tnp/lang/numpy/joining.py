@@ -366,8 +366,11 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
     counts = _static(repeats, "how often np.repeat repeats")
     counts = counts if isinstance(counts, list) else [counts]
-    check(all(static_int(c) >= 0 for c in counts), lambda: "repeats may not contain negative values.")
     (length,) = sizes.concrete(made.shape[dim : dim + 1], "np.repeat")
+    if not isinstance(repeats, (list, tuple, TensorProxy)) and static_int(repeats) < 0:
+        check(length == 0, lambda: "negative dimensions are not allowed")
+        return made  # of nothing
+    check(all(static_int(c) >= 0 for c in counts), lambda: "repeats may not contain negative values.")
     if len(counts) == 1:
         return clang.repeat_dim(made, static_int(counts[0]), dim)
     check(len(counts) == length, lambda: "operands could not be broadcast together")

@@ -120,6 +120,22 @@ def test_what_is_something_else_at_each_call_runs_eagerly(f):
     assert not np.array_equal(first, jitted(np.ones(2)))
 
 
+def test_a_function_of_numpy_that_acts_on_what_it_is_given_is_not_tried_on_dummy_data(monkeypatch):
+    tests = pytest.importorskip("numpy._core._multiarray_tests")
+    met = []
+    monkeypatch.setattr(sys, "unraisablehook", met.append)  # of a dummy array that was left corrupt
+
+    def f(x):
+        tests.corrupt_or_fix_bufferinfo(x)
+        tests.corrupt_or_fix_bufferinfo(x)
+        return x + 1
+
+    x = np.ones(2)
+    assert_same(runs_eagerly(f, x, reason="corrupt_or_fix_bufferinfo"), x + 1)
+    gc.collect()
+    assert not met
+
+
 # Data of modules and classes
 
 

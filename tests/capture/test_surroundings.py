@@ -22,6 +22,7 @@ from tnp.runtime import gc_tuning
 from tnp.testing import assert_same
 
 COUNT = 0
+FILTERS: list = []
 PICKLED = pickle.dumps(np.zeros(3))
 
 
@@ -118,6 +119,35 @@ def test_what_is_something_else_at_each_call_runs_eagerly(f):
     with pytest.warns(tnp.EagerFallbackWarning, match="at each call"):
         first = jitted(np.ones(2))
     assert not np.array_equal(first, jitted(np.ones(2)))
+
+
+def test_a_function_of_numpy_that_acts_on_what_it_is_given_is_not_tried_on_dummy_data(monkeypatch):
+    tests = pytest.importorskip("numpy._core._multiarray_tests")
+    met = []
+    monkeypatch.setattr(sys, "unraisablehook", met.append)  # of a dummy array that was left corrupt
+
+    def f(x):
+        tests.corrupt_or_fix_bufferinfo(x)
+        tests.corrupt_or_fix_bufferinfo(x)
+        return x + 1
+
+    x = np.ones(2)
+    assert_same(runs_eagerly(f, x, reason="corrupt_or_fix_bufferinfo"), x + 1)
+    gc.collect()
+    assert not met
+
+
+@pytest.mark.parametrize("filters", [lambda: warnings.filters, lambda: FILTERS])
+def test_the_filters_of_warnings_are_eager_s(filters, monkeypatch):
+    def f(x):
+        return x + len(filters())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tnp.EagerFallbackWarning)
+        monkeypatch.setitem(globals(), "FILTERS", warnings.filters)
+        jitted = tnp.jit(f)
+        for _ in range(2):
+            assert_same(jitted(np.ones(2)), f(np.ones(2)))
 
 
 # Data of modules and classes

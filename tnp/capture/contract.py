@@ -14,6 +14,7 @@ import operator
 import re
 import sys
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -154,8 +155,13 @@ def _is_namedtuple(x: Any) -> bool:
     return isinstance(x, tuple) and hasattr(x, "_fields") and not _has_special_methods(type(x))
 
 
+def _changes_while_traced(x: Any) -> bool:
+    """Whether a list is the filters of :mod:`warnings`, which have one of tnp's own in front while a function is traced."""
+    return x is warnings.filters
+
+
 def _is_container_of_optree(x: Any) -> bool:
-    if isinstance(x, tuple) and _has_special_methods(type(x)):
+    if _changes_while_traced(x) or (isinstance(x, tuple) and _has_special_methods(type(x))):
         return False
     return pytree.is_container(x) and not is_followed(getattr(x, "default_factory", None))
 
@@ -186,7 +192,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "lists, tuples, named tuples and dicts: their structure is guarded, their items are captured",
         "input",
-        lambda x: type(x) in (tuple, list, dict) or _is_namedtuple(x),
+        lambda x: (type(x) in (tuple, list, dict) and not _changes_while_traced(x)) or _is_namedtuple(x),
         lambda i, x, s: i.lift_container(x, i.prologue.let(s)),
     ),
     Row(

@@ -71,7 +71,7 @@ def is_impure(f: Any) -> bool:
     """Whether a library's function may not be called once for all calls of the program."""
     owner = getattr(f, "__self__", None)
     modules = {getattr(f, "__module__", None), type(owner).__module__, getattr(owner, "__module__", None)}
-    if not _IMPURE_MODULES.isdisjoint(modules):
+    if not _IMPURE_MODULES.isdisjoint(modules) or _module_of(f).startswith(_IMPURE_PARTS):
         return True
     try:
         return f in _IMPURE_FUNCTIONS

@@ -202,6 +202,24 @@ def test_a_loop_that_would_unroll_too_far_runs_eagerly():
     eager_with_a_warning(f, lambda: (np.ones(3), n), "more than 10,000 iterations")
 
 
+def swaps_in_views_of_views(x):
+    view = x
+    while view.size > 3:
+        mid = view.size // 2
+        view[mid], view[-2] = view[-2], view[mid]
+        view = view[:-2]
+    return np.sort(x), view
+
+
+def test_views_of_views_that_a_loop_writes_to():
+    same_as_eager(swaps_in_views_of_views, lambda: (np.arange(12),))
+
+
+def test_a_program_of_too_many_operations_runs_eagerly(monkeypatch):
+    monkeypatch.setattr(driver, "MOST_OPERATIONS", 200)
+    eager_with_a_warning(swaps_in_views_of_views, lambda: (np.arange(400),), "more than 200 operations")
+
+
 def test_changes_of_type_on_one_side():
     def f(x):
         s = 0

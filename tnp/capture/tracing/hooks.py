@@ -210,7 +210,8 @@ class Runtime(ControlFlow):
                 owner = getattr(f, "__self__", None)
                 if isinstance(owner, np.ufunc):
                     return active.current().ufunc(owner, f.__name__, args, kwargs)
-                if kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy"):
+                of_numpy = kind is not types.BuiltinFunctionType or (f.__module__ or "").startswith("numpy")
+                if of_numpy and not is_impure(f):
                     return run_opaquely(active.current(), f, args, kwargs)
             return self._call_library(f, args, kwargs)
         if kind is _CACHED:

@@ -187,6 +187,28 @@ def test_a_dictionary_of_attributes_shows_what_is_assigned_afterwards():
         check(function, (SimpleNamespace(x=1),), on=(None,))
 
 
+def test_a_list_that_is_put_back_shows_what_was_in_it_when_the_program_raised():
+    outside = []
+
+    def f(a):
+        outside.append(1)
+        a[2, []]
+        outside.pop()
+
+    jitted = tnp.jit(f)
+    for a in (np.ones((3, 1)), np.ones((1, 1))):
+        outside.clear()
+        got = outcome(jitted, (a,))[0], list(outside)
+        outside.clear()
+        assert got == (outcome(f, (a,))[0], list(outside))
+
+
+def test_diagonals_are_counted_by_what_numpy_takes():
+    for k in (True, np.bool(True), np.float16(0.5), 1.5, np.int8(-1)):
+        check(lambda a, k=k: (np.triu(a, k), np.tril(a, k), np.tri(3, 3, k), np.rot90(a, k)), (np.ones((3, 3)),))
+        check(lambda a, k=k: np.eye(3, k=k), (np.ones(3),))
+
+
 def test_nothing_is_repeated_less_than_never():
     check(lambda a, n: (a.repeat(n), np.repeat(a, n)), (X[:0], -1), (X, -1), (X, 2), (np.ones((0, 2)), -3))
     check(lambda a: np.repeat(a, [1, -1], axis=1), (np.ones((3, 2)),), (np.ones((0, 2)),))

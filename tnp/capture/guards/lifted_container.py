@@ -34,6 +34,12 @@ class LiftedContainer:
             now = pytree.flatten(self.made)[0]
         return len(now) != len(self.contents) or any(a is not b for a, b in zip(now, self.contents))
 
+    def grew(self) -> bool:
+        """Whether the program has taken something out of it, or put something in: what is told at once."""
+        if isinstance(self.made, (list, tuple)):
+            return len(self.made) != len(self.contents)
+        return type(self.made) is dict and 2 * len(self.made) != len(self.contents)
+
     def restore(self) -> None:
         """Takes back what the program did to it, on trial."""
         if not self.changed():

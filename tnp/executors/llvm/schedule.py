@@ -144,8 +144,12 @@ def _can_join(plan: Plan, group: Group, statement: Statement) -> bool:
     for other in group.statements:
         if not _reduce_alike(other, statement):
             return False
-        if statement.loops and other.node is not statement.node and any(
-            _aligned(x, y, statement.loops) < len(statement.loops) for x, y in _conflicts(plan, other, statement)
+        if (
+            statement.loops
+            and other.node is not statement.node
+            and any(
+                _aligned(x, y, statement.loops) < len(statement.loops) for x, y in _conflicts(plan, other, statement)
+            )
         ):
             return False
         # A reduction's result is there after its loops only.

@@ -12,7 +12,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
 from tnp.lang.numpy.dtypes import result_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import shape_argument
 
@@ -24,7 +24,7 @@ __all__ = ["diag", "eye", "identity", "indices", "ix_", "meshgrid", "tri", "tril
 def _band(rows: Any, columns: Any, k: Any, compare: Any) -> TensorProxy:
     """``compare(i + k, j)`` of the positions of a matrix."""
     i = clang.expand_dims(clang.arange(rows, dtype=dtypes.int64), (1,))
-    offset = static_int(k)
+    offset = integer_or_eager(k)
     fits = compare is clang.eq or -(2**63) < offset <= 2**63
     check(fits, lambda: "Python int too large to convert to C long", OverflowError)
     known = [n for n in (rows, columns) if type(n) is int]
@@ -197,7 +197,7 @@ def ix_(*args: Any) -> tuple[TensorProxy, ...]:
 
 def _triangle_positions(rows: Any, columns: Any, k: Any, *, lower: bool) -> tuple[TensorProxy, ...]:
     rows, columns = sizes.concrete(_tri_shape(rows, columns), "the indices of a triangle")
-    offset = static_int(k)
+    offset = integer_or_eager(k)
     below = sum(min(max(i + offset + (1 if lower else 0), 0), columns) for i in range(rows))
     mask = _band(rows, columns, offset if lower else offset - 1, clang.ge)
     found = prims.nonzero(mask if lower else clang.logical_not(mask))

@@ -24,6 +24,7 @@ __all__ = [
     "check_fits",
     "check_order",
     "check_real",
+    "integer_or_eager",
     "is_scalar_like",
     "listed",
     "normalize_operand",
@@ -208,6 +209,14 @@ def static_int(x: Any, what: str = "an integer") -> int:
         return int(x.__index__())
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def integer_or_eager(x: Any) -> int:
+    """:func:`static_int` for a function that computes with numbers of other kinds, too. Raises ``NeedsEager`` for those."""
+    try:
+        return static_int(x)
+    except TypeError as error:
+        raise NeedsEager(f"it counts by what is no integer: {error}") from None
 
 
 def listed(x: Any) -> Any:

@@ -12,7 +12,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.operands import as_array, as_array_with, listed, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -227,7 +227,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
     first, second = (static_int(x) for x in axes)
     check(first != second and abs(first - second) != m.ndim, lambda: "Axes must be different.")
     check(-m.ndim <= min(first, second) and max(first, second) < m.ndim, lambda: f"Axes={axes} out of range")
-    turns = static_int(k) % 4
+    turns = integer_or_eager(k) % 4
     if turns == 2:
         return clang.flip(m, (first, second))
     order = list(range(m.ndim))

@@ -209,6 +209,22 @@ def test_diagonals_are_counted_by_what_numpy_takes():
         check(lambda a, k=k: np.eye(3, k=k), (np.ones(3),))
 
 
+def test_arrays_of_a_length_that_values_decide_are_printed(capsys):
+    functions = (
+        lambda a: print(a[a > 0]),
+        lambda a: print(f"{np.unique(a)} of {len(a)}"),
+        lambda a: print(np.flatnonzero(a)),
+    )
+    for function in functions:
+        function(X)
+        expected = capsys.readouterr().out
+        for executors in EXECUTORS:
+            jitted = tnp.jit(function, executors=executors)
+            for _ in range(2):
+                jitted(X)
+                assert capsys.readouterr().out == expected != ""
+
+
 def test_nothing_is_repeated_less_than_never():
     check(lambda a, n: (a.repeat(n), np.repeat(a, n)), (X[:0], -1), (X, -1), (X, 2), (np.ones((0, 2)), -3))
     check(lambda a: np.repeat(a, [1, -1], axis=1), (np.ones((3, 2)),), (np.ones((0, 2)),))

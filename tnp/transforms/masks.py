@@ -117,7 +117,9 @@ class _Attempt:
     def _convert(self, b: BoundSymbol) -> bool:
         """Whether ``b`` could be put into terms of all elements."""
         concerned = any(map(self._concerns, b.flat_inputs)) or any(p.sym is prims.nonzero for p in _prims(b.subsymbols))
-        if not concerned or OpTags.PROGRAM in b.sym.tags or any(p.name in self.gathered for p in b.flat_outputs):
+        # What acts on the outside (prints) may have no parts to convert.
+        acts = OpTags.PROGRAM in b.sym.tags or not any(True for _ in _prims([b]))
+        if not concerned or acts or any(p.name in self.gathered for p in b.flat_outputs):
             return False
         self.made = []
         before = dict(self.masked)

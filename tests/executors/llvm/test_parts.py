@@ -107,6 +107,7 @@ def test_the_last_loop_over_a_row_asks_for_the_next(f, monkeypatch):
     texts = []
     compile_ir = llvm.engine.compile_ir
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "_linked", {})  # code that is in the process already
     monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
     r = np.random.default_rng(0)
     for shape, dtype, asks in (((70, 1001), "float64", True), ((130, 2050), "float32", True), ((128, 600), "float64", True),
@@ -126,6 +127,7 @@ def test_a_processor_that_goes_on_by_itself_is_asked_less(f, far, asks, monkeypa
     texts = []
     compile_ir = llvm.engine.compile_ir
     monkeypatch.setenv("TNP_DISABLE_CACHE", "1")
+    monkeypatch.setattr(llvm.engine, "_linked", {})  # code that is in the process already
     monkeypatch.setattr(llvm.engine, "compile_ir", lambda ir, *rest: texts.append(ir) or compile_ir(ir, *rest))
     monkeypatch.setattr(prefetch, "_goes_on", lambda: True)
     monkeypatch.setattr(prefetch, "FAR", far)
@@ -139,7 +141,7 @@ def test_parts_cover_a_loop(monkeypatch, vector, repeats):
     monkeypatch.setattr(parts, "_vector", lambda _: vector)
     monkeypatch.setattr(parts, "may_repeat", lambda *_: repeats)
     for limit in (*range(1, 600), 4096, 4099, 10_000, 999_983, 1_000_000):
-        found = parts.parts_of(types.SimpleNamespace(), [], limit)
+        found = parts.parts_of(types.SimpleNamespace(is_plain=False), [], limit)
         assert found.length <= min(limit, parts.CHUNK)
         assert (found.count - 1) * found.length < limit <= found.count * found.length
         if found.overlaps or found.vectors:

@@ -397,11 +397,11 @@ class Jitted:
             evaluator=evaluator if self._specialisations else None, strict=self._strict,
         )  # fmt: skip
         if self._dynamic:
-            prologue.is_symbolic = lambda expression, dim: True
+            prologue.is_symbolic = True
             try:
                 return trace_it()
             except NeedsEager:  # what needs a size may do with this call's
-                prologue.is_symbolic = lambda expression, dim: False
+                prologue.is_symbolic = False
         return trace_it()
 
     def _value_guard(self, form: CallSignature, wanted: ValueProgram, family: Family | None) -> ValueGuard:

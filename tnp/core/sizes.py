@@ -22,7 +22,6 @@ from tnp.core.errors import NeedsConcreteSize
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
-    from tnp.core.symbols import Relations
 
 __all__ = [
     "Dim",
@@ -118,20 +117,13 @@ def equal(a: Dim, b: Dim) -> bool | None:
         return True
     if intervals.differ_by(a, b) == 0:
         return True
-    relations = _relations_of(a, b)
+    relations = symbols.relations_of(a, b)
     if relations is not None:
         return relations.equal(a, b)
     known, unknown = (a, b) if isinstance(a, int) else (b, a)
     if isinstance(known, int) and not isinstance(unknown, int) and unknown.bound is not None and known > unknown.bound:
         return False
     return None
-
-
-def _relations_of(a: Dim, b: Dim) -> Relations | None:
-    """What answers questions about two dimensions that have values in the call being traced."""
-    if symbols.value_of(a) is None or symbols.value_of(b) is None:
-        return None
-    return b.relations if isinstance(a, int) else a.relations  # type: ignore[union-attr]
 
 
 def shapes_equal(a: Sequence[Dim], b: Sequence[Dim]) -> bool | None:
@@ -265,5 +257,9 @@ def normalize_shape(shape: Dim | Sequence[Dim]) -> Shape:
 
 def show(shape: Sequence[Dim]) -> str:
     """``(3,n0)``: the form in which NumPy's messages print shapes."""
-    inner = ",".join(d.name if symbols.value_of(d) is None else str(symbols.value_of(d)) for d in shape)  # type: ignore[union-attr]
+    inner = ",".join(map(_shown, shape))
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def _shown(d: Dim) -> str:
+    return d.name if not isinstance(d, int) and d.relations is None else str(symbols.value_of(d))

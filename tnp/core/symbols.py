@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tnp.core import intervals
 
@@ -88,8 +88,8 @@ class Relations:
             return True
         if high is not None and high <= 0:
             return False
-        (x, y), is_less = map(_text_of, (a, b)), value_of(a) < value_of(b)  # type: ignore[operator]
-        self._conditions[f"{x} {'<' if is_less else '>='} {y}"] = None
+        is_less = _known(a) < _known(b)
+        self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = None
         return is_less
 
 
@@ -107,7 +107,13 @@ def value_of(n: int | NumberProxy) -> int | None:
     """A size in the call being traced; ``None`` for one that only the running program knows."""
     if isinstance(n, int):
         return n
-    return n.value if n.relations is not None else None  # type: ignore[return-value]
+    return None if n.relations is None else cast("int | None", n.value)
+
+
+def _known(n: int | NumberProxy) -> int:
+    value = value_of(n)
+    assert value is not None
+    return value
 
 
 def relations_of(*numbers: Any) -> Relations | None:
@@ -126,14 +132,12 @@ def _text_of(n: int | NumberProxy) -> str:
 
 
 def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
-    """A number of two whose values are known, without an operation in the trace: for what metas say of shapes."""
-    x, y = value_of(a), value_of(b)
-    assert x is not None and y is not None
-    value: int = _FUNCTIONS[operation](x, y)
+    """The result of an operation on two numbers with known values. The trace gets no operation: metas compute shapes with this."""
+    value: int = _FUNCTIONS[operation](_known(a), _known(b))
     if isinstance(a, int) and isinstance(b, int):
         return value
     if isinstance(b, int) and b == _NEUTRAL[operation]:
-        return a if operation != "remainder" else 0
+        return a
     if operation == "mul" and isinstance(a, int) and a in (0, 1):
         return b if a else 0
     number: Any = b if isinstance(a, int) else a
@@ -190,13 +194,6 @@ class Extent:
     def __init__(self, number: NumberProxy) -> None:
         self.number = number
 
-    @property
-    def hint(self) -> int:
-        """The present value, on which only choices may depend that are right for any other."""
-        value = value_of(self.number)
-        assert value is not None
-        return value
-
     def made(self, n: int | NumberProxy) -> Any:
         """The result of arithmetic."""
         return n if isinstance(n, int) else type(self)(n)
@@ -205,7 +202,7 @@ class Extent:
         return self.number.text
 
     def __hash__(self) -> int:
-        return hash(self.hint)
+        return hash(_known(self.number))
 
     def _relations(self) -> Relations:
         assert self.number.relations is not None
@@ -244,9 +241,6 @@ class Extent:
     def __floordiv__(self, other: Any) -> Any:
         return self.made(compute("floor_divide", self.number, _number(other)))
 
-    def __mod__(self, other: Any) -> Any:
-        return self.made(compute("remainder", self.number, _number(other)))
-
     def __neg__(self) -> Any:
         return self * -1
 
@@ -272,8 +266,7 @@ class Provable(Extent):
             isinstance(other, Extent) and other.number.text == self.number.text
         )
 
-    def __hash__(self) -> int:
-        return hash(self.hint)
+    __hash__ = Extent.__hash__  # equal ones have equal values
 
     def __lt__(self, other: Any) -> bool:
         low, high = self._difference(other)
@@ -313,7 +306,6 @@ def extents(shape: Any) -> tuple[Any, ...] | None:
 
 
 _FUNCTIONS = {
-    "remainder": operator.mod,
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -321,11 +313,11 @@ _FUNCTIONS = {
 }
 
 #: what leaves a number as it is, on the right
-_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floor_divide": 1, "remainder": 1}
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floor_divide": 1}
 
-#: comparisons, which bounds may decide: of ``a - b``, from what is known of its least and greatest value
+#: comparisons that the bounds of ``a - b`` may decide
 _DECIDED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
-#: those that its least value decides if it is 0
+#: comparisons that a lower bound of 0 decides
 _WITH_EQUAL = frozenset(("lt", "ge"))
 
 #: how operations on numbers are written

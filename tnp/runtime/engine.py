@@ -292,8 +292,8 @@ def compile_ir(ir: str, name: str, level: int = 3) -> Compiled:
 
 
 def remember(text: str, compiled: Compiled, note: Any) -> None:
-    """Has :func:`recall` find ``compiled``, and a ``note`` (of what JSON has), as ``text`` from now on: as long as it is linked, and
-    where there is a disk cache."""
+    """Keeps ``compiled`` and a ``note`` (a JSON value) under ``text`` for :func:`recall`: in memory while it is linked, and in the disk
+    cache, if there is one."""
     content = json.dumps({"object": compiled.key, "interface": compiled.interface, "note": note})
     key = _key(text, target())
     with _lock:

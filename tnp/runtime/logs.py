@@ -79,7 +79,7 @@ def tell(event: Event) -> None:
     compile.debug("%s", event)
 
 
-#: seconds of compiling after which progress is shown, and seconds between two lines
+#: Compiling shows its progress after so many seconds, and at most once in so many.
 PATIENCE, EVERY = 2.0, {"terminal": 0.1, "log": 1.0}
 
 
@@ -127,7 +127,7 @@ def end() -> None:
 
 
 def go_on(name: str) -> None:
-    """A part is compiled: of what was begun last, unless that was done a while ago."""
+    """Machine code of ``name`` is being made: a part of the last compilation, or a new one if that ended a while ago."""
     if time.perf_counter() - _work.heard > EVERY["log"]:
         begin(name)
     progress(f"machine code of {name}")

@@ -228,7 +228,7 @@ class Inputs:
         return TracedNumber(proxy)
 
     def size(self, source: Source, dim: int, value: int) -> NumberProxy:
-        """A symbolic size: that of a dimension of the array that ``source`` fetches."""
+        """The symbolic size of dimension ``dim`` of the array that ``source`` fetches."""
         text = f"{source.expression}.shape[{dim}]"
         made = self.prologue.relations.adopt(NumberProxy(self.trace.make_name("n"), int, value), text)
         self.expressions[made.name] = text

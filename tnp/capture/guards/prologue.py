@@ -126,14 +126,14 @@ class Prologue:
         self.parameters = parameters
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
-        #: whether the dimension of an array, by its expression, is a symbolic size
-        self.is_symbolic: Callable[[str, int], bool] = lambda expression, dim: False
+        #: whether sizes of arrays are symbols
+        self.is_symbolic = False
         self.clear()
 
     def clear(self) -> None:
         """Forgets every step, to begin again."""
         self.steps: list[Guard | tuple[str, str]] = []
-        #: of symbolic sizes
+        #: what the program relies on of symbolic sizes
         self.relations = Relations()
         self.context: dict[str, Any] = {
             "ndarray": np.ndarray,

@@ -147,9 +147,9 @@ def slice_update(
 def size(a: TensorProxy, /, dim: int) -> NumberProxy:
     """The length of ``dim``, as a number of the program."""
     length = a.shape[dim]
-    if type(length) is int:
+    if isinstance(length, int):
         return NumberProxy(None, int, length)
-    return length if symbols.value_of(length) is not None else size_proxy(sizes.bound(length))  # type: ignore[return-value]
+    return size_proxy(sizes.bound(length)) if symbols.value_of(length) is None else length
 
 
 @prim()

@@ -5,7 +5,7 @@ IR is written as text, because building instruction objects takes longer than LL
 
 from __future__ import annotations
 
-__all__ = ["Code", "told_apart"]
+__all__ = ["Code", "extreme", "told_apart"]
 
 
 #: LLVM is told of this many memories each that a memory does not overlap with: of all, that would be a square of their number
@@ -13,8 +13,10 @@ TOLD_APART = 64
 
 
 def told_apart(memory: int, count: int) -> list[int]:
-    """The memories, of ``count`` in the order in which they are first used, that LLVM is told not to overlap with a ``memory``: all, or
-    the first ones, which are the arguments, and its neighbours."""
+    """The memories that LLVM is told not to overlap with ``memory``. Memories are numbered in order of first use, up to ``count``.
+
+    Of few, these are all others; of many, the first ones (the arguments) and the neighbours.
+    """
     if count <= TOLD_APART:
         return [i for i in range(count) if i != memory]
     part = TOLD_APART // 4
@@ -92,3 +94,9 @@ class Code:
                 f'@llvm.compiler.used = appending global [{len(self._kept)} x ptr] [{kept}], section "llvm.metadata"'
             )
         return "\n".join(parts)
+
+
+def extreme(code: Code, name: str, a: str, b: str) -> str:
+    """The register of ``smin`` or ``smax`` of two 64-bit integers."""
+    code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
+    return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")

@@ -8,7 +8,7 @@ down in either convention.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["Atom", "Index", "Lookup", "Quotient", "Remainder", "Var", "disjoint", "linear"]
 
@@ -142,7 +142,7 @@ class Index:
     def variables(self) -> set[Var]:
         """The loop variables that it depends on."""
         if self.is_affine:
-            return set(self.terms)  # type: ignore[arg-type]
+            return cast("set[Var]", set(self.terms))
         found: set[Var] = set()
         for atom in self.terms:
             if isinstance(atom, Var):

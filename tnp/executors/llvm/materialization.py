@@ -250,7 +250,7 @@ class Plan:
         return found
 
     def _inlinecost_of(self, node: Node) -> float:
-        """What it costs to compute an element of ``node`` from what is stored, in additions."""
+        """The cost of an element of ``node``, computed from stored values, in additions."""
         seen: set[Node] = set()
         stack = [node]
         total = 0.0
@@ -270,7 +270,7 @@ class Plan:
         return total
 
     def _is_apart(self, node: View) -> bool:
-        """Whether a view reads elements of stored memory of which no two are neighbours (``x[..., 0]``)."""
+        """Whether a view of stored memory has no two elements that are neighbours there (``x[..., 0]``)."""
         if node.source not in self.stored:
             return False
         steps = [abs(step) for step, n in zip(self.strides.get(node, ()), node.shape) if n > 1 and step]

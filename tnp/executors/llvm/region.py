@@ -28,11 +28,11 @@ __all__ = ["ENTRY", "FusedRegion", "NativeRegion", "function_attributes", "input
 SPECIALISATIONS = 8
 #: additions beyond which a kernel runs without Python's lock
 RELEASE_COST = 50_000
-#: the name of a region's function in its module: not that of the region, so that two that do the same share code
+#: The name of every region's function in its module. Equal regions have equal modules, and share code.
 ENTRY = "region"
-#: operations of a program from which on its regions are only translated, without optimisation, where a call spends at most ``QUICK_COST``
-#: additions on an operation, or in programs so many times as long, ``LONGEST`` times that: to optimise a line takes milliseconds, and to
-#: run it so well takes a microsecond less
+#: A program of ``LONG`` operations is long. Its regions are translated without optimisation if a call spends at most ``QUICK_COST``
+#: additions on an operation; the limit grows with the program, up to ``LONGEST`` times. Optimising a line takes milliseconds, and saves a
+#: microsecond a call.
 LONG, QUICK_COST, LONGEST = 1_000, 1_000, 3
 #: elements that may be added one after the other
 LONG_SUM = 512

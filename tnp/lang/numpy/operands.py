@@ -212,7 +212,7 @@ def static_int(x: Any, what: str = "an integer") -> int:
 
 
 def integer_or_eager(x: Any) -> int:
-    """:func:`static_int` for a function that computes with numbers of other kinds, too. Raises ``NeedsEager`` for those."""
+    """:func:`static_int` for functions that also take other numbers (``np.triu(a, 0.5)``). Raises ``NeedsEager`` for those."""
     try:
         return static_int(x)
     except TypeError as error:

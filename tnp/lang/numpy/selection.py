@@ -110,7 +110,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     operands = [normalize_operand(x) for x in (*choicelist, default)]
     dtype = result_dtype(*operands)
-    # A number is an array of its own then: as the default it is cast without a check, as a choice only to what surely holds it.
+    # NumPy makes arrays of numbers first. It casts the default unchecked, and a choice by the rule "same_kind".
     *choices, result = [clang.convert(as_array(x), dtype) if is_number(x) else as_array(x, dtype) for x in operands]
     if any(is_number(x) and dtype.kind in "iu" and dtype is not dtypes.int64 for x in choicelist):
         raise NeedsEager("np.select has a number among its choices, whose type the result's dtype may not hold")

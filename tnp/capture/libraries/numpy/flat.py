@@ -88,7 +88,7 @@ class TracedFlat:
         tracer.store(self.base, tracer.call(lnp.reshape, (elements, self.base.shape), {}))
 
     def _may_refuse(self, value: Any) -> bool:
-        """Whether an element of the array may not hold a number. NumPy's error is then another than that of an array."""
+        """Whether the array's dtype may not hold a number. ``.flat`` raises another error for that than arrays do."""
         dtype = self.base._element_type
         if dtype.kind not in "iu":
             return False

@@ -42,11 +42,8 @@ def lift_array(inputs: Inputs, value: np.ndarray[Any, Any], source: Source) -> T
         raise NeedsEager("it is given an array of np.broadcast_arrays, which warns when it is written to")
     dtype = to_dtype(value.dtype)
     kind = ArrayKind(value.dtype, value.shape, value.strides)
-    symbolic = [
-        d for d, n in enumerate(value.shape) if n >= LEAST and inputs.prologue.is_symbolic(source.expression, d)
-    ]
-    if not value.flags.c_contiguous or 0 in value.shape:
-        symbolic = []
+    is_symbolic = inputs.prologue.is_symbolic and value.flags.c_contiguous and value.size > 0
+    symbolic = [d for d, n in enumerate(value.shape) if is_symbolic and n >= LEAST]
     inputs.prologue.guard_array(source, kind, value.flags.c_contiguous, symbolic)
     if USER_KIND.of(inputs.trace) != "numpy" and not inputs.prologue.moves_arrays:
         raise NeedsEager(f"{source.description} is an ndarray beside arrays of CuPy's")

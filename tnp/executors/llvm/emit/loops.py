@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.accumulators import SLOT_BYTES, Accumulator, combine_pairwise, make_accumulator
 from tnp.executors.llvm.emit.body import Body, Part, entry, set_bytes
 from tnp.executors.llvm.emit.columns import ROWS, Columns
@@ -178,20 +178,20 @@ def emit_following(module: Module, nest: Following) -> Iterator[Callable[[Code],
     # rows of the second nest all of whose rows of the first one are this thread's
     low = code.op(f"sub nsw i64 %begin, {nest.low}")
     from_start = code.op("icmp eq i64 %begin, 0")
-    low = code.op(f"select i1 {from_start}, i64 0, i64 {_extreme(code, 'smax', low, '0')}")
+    low = code.op(f"select i1 {from_start}, i64 0, i64 {extreme(code, 'smax', low, '0')}")
     high = code.op(f"sub nsw i64 %end, {nest.high}")
     to_end = code.op(f"icmp eq i64 %end, {rows}")
-    high = code.op(f"select i1 {to_end}, i64 {limit}, i64 {_extreme(code, 'smin', high, str(limit))}")
+    high = code.op(f"select i1 {to_end}, i64 {limit}, i64 {extreme(code, 'smin', high, str(limit))}")
     with body.loop("%begin", "%end") as i:
         following = code.op(f"add nuw nsw i64 {i}, 1")
         code.line(f"call void @{first}(ptr %ctx, i64 {i}, i64 {following})")
         # after the thread's first row, all up to there; after its last one, all that are left
         is_first, is_last = code.op(f"icmp eq i64 {i}, %begin"), code.op(f"icmp eq i64 {following}, %end")
         begin, end = (code.op(f"sub nsw i64 {x}, {nest.high}") for x in (i, following))
-        begin = code.op(f"select i1 {is_first}, i64 {low}, i64 {_extreme(code, 'smax', begin, low)}")
-        end = code.op(f"select i1 {is_last}, i64 {high}, i64 {_extreme(code, 'smin', end, high)}")
+        begin = code.op(f"select i1 {is_first}, i64 {low}, i64 {extreme(code, 'smax', begin, low)}")
+        end = code.op(f"select i1 {is_last}, i64 {high}, i64 {extreme(code, 'smin', end, high)}")
         code.line(f"call void @{second}(ptr %ctx, i64 {begin}, i64 {end})")
-    count = _extreme(code, "smax", code.op(f"sub nsw i64 {high}, {low}"), "0")
+    count = extreme(code, "smax", code.op(f"sub nsw i64 {high}, {low}"), "0")
     set_bytes(code, code.op(f"getelementptr i8, ptr {made}, i64 {low}"), count, 1)
     code.line(f"atomicrmw add ptr {_pointer_in(body.head, counter)}, i64 {count} monotonic")
     together = module.call(body.finish(), rows, cost / rows, nest.rows_for_a_thread())
@@ -233,11 +233,6 @@ def _rows(module: Module, nest: Nest, maybe_empty: bool = False) -> str:
 
 def _pointer_in(code: Code, slot: int) -> str:
     return code.op(f"load ptr, ptr {entry(code, '%ctx', slot)}")
-
-
-def _extreme(code: Code, name: str, a: str, b: str) -> str:
-    code.require(f"@llvm.{name}.i64", f"declare i64 @llvm.{name}.i64(i64, i64)")
-    return code.op(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
 
 
 def emit_stage(body: Body, nest: Nest, part: Part | None = None) -> None:

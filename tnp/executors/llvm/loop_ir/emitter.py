@@ -13,7 +13,8 @@ from typing import Any
 
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, extreme
+from tnp.executors.llvm.emit.kernel import c_strides
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var, linear
 from tnp.executors.llvm.loop_ir.functions import SLOT_BYTES, Body, Function, product
@@ -43,16 +44,6 @@ def emit(kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: st
     those that have code.
     """
     return Module(kernel, name, roots, attributes, fast).emit()
-
-
-def c_strides(shape: Sequence[Any], itemsize: int) -> list[Any]:
-    """Strides in bytes."""
-    strides: list[Any] = []
-    step: Any = itemsize
-    for n in reversed(shape):
-        strides.insert(0, step)
-        step = step * n
-    return strides
 
 
 class Module:
@@ -251,7 +242,7 @@ class NestCode:
         length, blocks = self._blocks(body.head, count, others)
         with body.plain_loop("%begin", "%end") as block:
             begin = body.code.op(f"mul nuw nsw i64 {block}, {length}")
-            end = body.smallest(body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
+            end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {length}"), body.head.size(count))
             body.reset()
             with body.loop(first, begin, end), body.nested(others):
                 body.accumulate()
@@ -281,7 +272,7 @@ class NestCode:
         whole = function.size(count)
         enough = code.op(f"udiv i64 {code.op(f'add i64 {whole}, {BLOCKS - 1}')}, {BLOCKS}")
         least = BLOCK_LENGTH if not others else 1
-        length = function.largest(enough, str(least))
+        length = extreme(function.code, "smax", enough, str(least))
         up = code.op(f"sub i64 {length}, 1")
         return length, code.op(f"udiv i64 {code.op(f'add i64 {whole}, {up}')}, {length}")
 
@@ -297,7 +288,7 @@ class NestCode:
         tiles = (count + (COLUMNS - 1)) // COLUMNS
         with body.plain_loop("%begin", "%end") as tile:
             begin = body.code.op(f"mul nuw nsw i64 {tile}, {COLUMNS}")
-            end = body.smallest(body.code.op(f"add nuw nsw i64 {begin}, {COLUMNS}"), body.head.size(count))
+            end = extreme(body.code, "smin", body.code.op(f"add nuw nsw i64 {begin}, {COLUMNS}"), body.head.size(count))
             with body.loop(column, begin, end):
                 body.store_neutral()
             with body.nested(rows), body.loop(column, begin, end):

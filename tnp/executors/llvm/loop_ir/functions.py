@@ -10,7 +10,7 @@ from tnp.core import dtypes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars
-from tnp.executors.llvm.code import Code
+from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import GRAIN
 from tnp.executors.llvm.graph import Refused
 from tnp.executors.llvm.index import Index, Var
@@ -76,19 +76,11 @@ class Function:
         a, b = map(self.size, args)
         return self.code.op(f"{_OPERATIONS[operation]} i64 {a}, {b}")
 
-    def smallest(self, a: str, b: str) -> str:
-        self.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        return self.code.op(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
-
-    def largest(self, a: str, b: str) -> str:
-        self.code.require("@llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
-        return self.code.op(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
-
     def call(self, name: str, count: str, cost: str) -> None:
         """The call of a nest's function for ``count`` iterations of ``cost`` additions each, on as many threads as pay."""
         code = self.code
         self.module.code.require("parallel", "declare void @tnp_parallel(ptr, ptr, i64, i64)")
-        grain = self.largest(code.op(f"sdiv i64 {GRAIN}, {self.largest(cost, '1')}"), "1")
+        grain = extreme(self.code, "smax", code.op(f"sdiv i64 {GRAIN}, {extreme(self.code, 'smax', cost, '1')}"), "1")
         pays = code.op(f"icmp sge i64 {count}, {code.op(f'shl i64 {grain}, 1')}")
         together, alone, onward = code.label("together"), code.label("alone"), code.label("onward")
         code.line(f"br i1 {pays}, label %{together}, label %{alone}")
@@ -137,10 +129,6 @@ class Body:
             f"define internal void @{name}(ptr %ctx, i64 %begin, i64 %end) noinline #0 {{\nentry:\n{text}\n}}"
         )
         return name
-
-    def smallest(self, a: str, b: str) -> str:
-        self.code.require("@llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        return self.code.op(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
 
     # Loops
 

@@ -49,8 +49,9 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
         if not isinstance(p, TensorProxy):
             return p
         if p.name not in known:
-            known[p.name] = made = p.renamed(p.name)
-            made.shape = tuple(n if isinstance(n, int) else symbols.Provable(n) for n in p.shape)  # type: ignore[misc]
+            made: Any = p.renamed(p.name)
+            made.shape = tuple(n if isinstance(n, int) else symbols.Provable(n) for n in p.shape)
+            known[p.name] = made
         return known[p.name]
 
     def names(b: BoundSymbol) -> Iterator[Proxy]:
@@ -62,7 +63,7 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
 
 
 def lowered(bsyms: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> Kernel:
-    """The kernel of a region. Raises :class:`Refused` for what cannot be one."""
+    """A region as a kernel. Raises :class:`Refused` for a region with operations that the loop IR does not have."""
     try:
         whole = with_extents([*bsyms])
         found = {p.name: p for b in whole for p in (*b.flat_inputs, *b.flat_outputs)}

@@ -23,7 +23,7 @@ from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.emitter import emit
 from tnp.executors.llvm.loop_ir.lowering import lowered
 from tnp.executors.llvm.loop_ir.nodes import show
-from tnp.executors.llvm.region import function_attributes, numpy_dtype
+from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.allocator import empty
 from tnp.runtime.engine import Unavailable
@@ -93,7 +93,7 @@ class SymbolicRegion:
         is_scalar = [p.scalar for p in region.outputs]
         self.kernel.outputs = [self.kernel.outputs[k] for k in sorted(range(len(is_scalar)), key=is_scalar.__getitem__)]
         start = time.perf_counter()
-        ir = emit(self.kernel, name, self.roots, function_attributes(), fast=fast)
+        ir = emit(self.kernel, ENTRY, self.roots, function_attributes(), fast=fast)
         threads.ensure_runtime()
         with relaxed_gc():
             compiled = engine.compile_ir(ir, name, 1)
@@ -102,7 +102,7 @@ class SymbolicRegion:
             self.launcher: Any = launcher.make_launcher(name, self._slow)
         except Unavailable:
             self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._slow)
-        self.launcher.install(self._spec(), compiled.address(name), True, owner=compiled)
+        self.launcher.install(self._spec(), compiled.address(ENTRY), True, owner=compiled)
         self._alone: Callable[..., Any] | None = None
         self._lock = locks.lock()
         self.function = compile_source(*self._python())

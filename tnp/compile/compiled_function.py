@@ -336,6 +336,7 @@ class Jitted:
                 captured = self._captured(form, values, prologue, evaluator)
                 with while_compiling():
                     made = compile_captured(captured, self._executors, cudagraphs=self._cudagraphs)
+                prologue.guard_relations()  # passes ask more
             entry = CacheEntry(
                 form, prologue, made.run, made.traces, seconds=time.perf_counter() - start, training=made.training,
                 graphs=made.graphs,

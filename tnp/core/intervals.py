@@ -110,8 +110,14 @@ def note_result(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> N
     elif len(forms) == 2 and forms[1].is_constant and forms[1].constant > 0:
         divisor = forms[1].constant
         low, high = forms[0].interval()
-        if operation == "remainder":
+        is_multiple = all(k % divisor == 0 for _, k in forms[0].terms.values())  # but for the constant
+        if operation == "remainder" and is_multiple:
+            result.form = Linear({}, forms[0].constant % divisor)
+        elif operation == "remainder":
             result.low, result.bound = 0, divisor - 1
+        elif operation == "floor_divide" and is_multiple:
+            quotients = {name: (n, k // divisor) for name, (n, k) in forms[0].terms.items()}
+            result.form = Linear(quotients, forms[0].constant // divisor)
         elif operation == "floor_divide":
             result.low = None if low is None else low // divisor
             result.bound = None if high is None else high // divisor

@@ -31,6 +31,7 @@ __all__ = [
     "broadcast",
     "concrete",
     "equal",
+    "extents",
     "fits",
     "is_known",
     "is_never_empty",
@@ -65,6 +66,15 @@ def concrete(shape: Sequence[Dim], operation: str) -> tuple[int, ...]:
     if any(symbols.value_of(d) is None for d in shape):
         raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
     return tuple(d if isinstance(d, int) else int(d) for d in shape)  # on which the program depends from now on
+
+
+def extents(shape: Sequence[Dim], operation: str) -> tuple[Any, ...]:
+    """``shape`` to compute with: ints, and an :class:`~tnp.core.symbols.Extent` for each symbolic size. Raises
+    :class:`NeedsConcreteSize` if a size is known only when the program runs."""
+    found = symbols.extents(shape)
+    if found is None:
+        raise NeedsConcreteSize(f"{operation} needs sizes that are known before it runs, not {show(shape)}")
+    return found
 
 
 def is_never_empty(shape: Sequence[Dim]) -> bool:

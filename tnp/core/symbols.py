@@ -31,9 +31,13 @@ __all__ = [
     "LEAST",
     "Extent",
     "Relations",
+    "as_dimension",
     "compute",
+    "dimensions",
     "extent",
     "extents",
+    "is_symbol",
+    "number_of",
     "note_relations",
     "relations_of",
     "slice_length",
@@ -136,10 +140,12 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
     value: int = _FUNCTIONS[operation](_known(a), _known(b))
     if isinstance(a, int) and isinstance(b, int):
         return value
-    if isinstance(b, int) and b == _NEUTRAL[operation]:
+    if isinstance(b, int) and b == _NEUTRAL.get(operation):
         return a
     if operation == "mul" and isinstance(a, int) and a in (0, 1):
         return b if a else 0
+    if operation == "add" and isinstance(a, int) and a == 0:
+        return b
     number: Any = b if isinstance(a, int) else a
     made: NumberProxy = type(number)(None, int, value)  # of the class, which this module cannot import
     intervals.note_result(made, operation, (a, b))
@@ -179,7 +185,33 @@ def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tupl
     length = compute("sub", last, first)
     if abs(step) != 1:
         length = compute("floor_divide", compute("add", length, abs(step) - 1), abs(step))
-    return begin, length
+    return begin, as_dimension(length)
+
+
+def dimensions(shape: Any) -> tuple[int | NumberProxy, ...]:
+    """A shape that has been computed with, as dimensions."""
+    return tuple(as_dimension(x.number) if isinstance(x, Extent) else x for x in shape)
+
+
+def is_symbol(n: Any) -> bool:
+    """Whether ``n`` is a symbolic size, or an integer made of such."""
+    return getattr(n, "relations", None) is not None and n.python_type is int
+
+
+def as_dimension(n: int | NumberProxy) -> int | NumberProxy:
+    """An integer with a known value as a dimension: 0, 1, and what is negative are never symbolic."""
+    if isinstance(n, int) or n.relations is None:
+        return n
+    if n.relations.less(n, LEAST):
+        n.relations.fix(n)
+        return _known(n)
+    terms = tuple(intervals.linear(n).terms.values())
+    if len(terms) == 1 and terms[0][1] == 1:  # which says more of what it is made of
+        root, constant = terms[0][0], intervals.linear(n).constant
+        root.low = max(root.low or 0, LEAST - constant)
+    elif n.form is None:
+        n.low = max(n.low or 0, LEAST)
+    return n
 
 
 class Extent:
@@ -209,13 +241,13 @@ class Extent:
         return self.number.relations
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, (int, Extent)) and self._relations().equal(self.number, _number(other))
+        return isinstance(other, (int, Extent)) and self._relations().equal(self.number, number_of(other))
 
     def __lt__(self, other: Any) -> bool:
-        return self._relations().less(self.number, _number(other))
+        return self._relations().less(self.number, number_of(other))
 
     def __gt__(self, other: Any) -> bool:
-        return self._relations().less(_number(other), self.number)
+        return self._relations().less(number_of(other), self.number)
 
     def __le__(self, other: Any) -> bool:
         return not self > other
@@ -227,19 +259,22 @@ class Extent:
         return self != 0
 
     def __add__(self, other: Any) -> Any:
-        return self.made(compute("add", self.number, _number(other)))
+        return self.made(compute("add", self.number, number_of(other)))
 
     def __sub__(self, other: Any) -> Any:
-        return self.made(compute("sub", self.number, _number(other)))
+        return self.made(compute("sub", self.number, number_of(other)))
 
     def __rsub__(self, other: Any) -> Any:
-        return self.made(compute("sub", _number(other), self.number))
+        return self.made(compute("sub", number_of(other), self.number))
 
     def __mul__(self, other: Any) -> Any:
-        return self.made(compute("mul", self.number, _number(other)))
+        return self.made(compute("mul", self.number, number_of(other)))
 
     def __floordiv__(self, other: Any) -> Any:
-        return self.made(compute("floor_divide", self.number, _number(other)))
+        return self.made(compute("floor_divide", self.number, number_of(other)))
+
+    def __mod__(self, other: Any) -> Any:
+        return self.made(compute("remainder", self.number, number_of(other)))
 
     def __neg__(self) -> Any:
         return self * -1
@@ -257,7 +292,7 @@ class Provable(Extent):
     __slots__ = ()
 
     def _difference(self, other: Any) -> tuple[int | None, int | None]:
-        return intervals.linear(self.number).plus(intervals.linear(_number(other)), -1).interval()
+        return intervals.linear(self.number).plus(intervals.linear(number_of(other)), -1).interval()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (int, Extent)):
@@ -289,7 +324,8 @@ class Undecided(Exception):
     """Sizes that differ from call to call decide."""
 
 
-def _number(x: Any) -> int | NumberProxy:
+def number_of(x: Any) -> int | NumberProxy:
+    """What an extent stands for; anything else as it is."""
     return x.number if isinstance(x, Extent) else x
 
 
@@ -310,6 +346,7 @@ _FUNCTIONS = {
     "sub": operator.sub,
     "mul": operator.mul,
     "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
 }
 
 #: what leaves a number as it is, on the right

@@ -26,9 +26,11 @@ from tnp.capture.objects.foreign import Foreign
 from tnp.capture.objects.shadows import CODE_TYPES, is_made_by_statement, release, same_entries, shadow
 from tnp.capture.objects.type_versions import version_of
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.core import pytree
+from tnp.core import pytree, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.subtraces import bodies_of
+from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 
@@ -60,8 +62,6 @@ class Inputs:
         #: the expression that fetches each input proxy
         self.expressions: dict[str, str] = {}
         self.proxies: list[Proxy] = []
-        #: symbolic sizes, which become inputs if the program computes with them
-        self.sizes: list[NumberProxy] = []
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
         self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
@@ -232,8 +232,23 @@ class Inputs:
         text = f"{source.expression}.shape[{dim}]"
         made = self.prologue.relations.adopt(NumberProxy(self.trace.make_name("n"), int, value), text)
         self.expressions[made.name] = text
-        self.sizes.append(made)
         return made
+
+    def with_sizes(self, bsyms: Iterable[BoundSymbol]) -> list[Proxy]:
+        """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does."""
+        defined = {p.name for p in self.proxies}
+        found: dict[str, Proxy] = {}
+        for b in (part for b in bsyms for part in _with_parts(b)):
+            for p in b.flat_inputs:
+                if symbols.is_symbol(p) and p.name not in defined:
+                    found[p.name] = p
+            for p in b.flat_outputs:
+                if p.name not in found:
+                    defined.add(p.name)
+        for name, p in found.items():
+            assert isinstance(p, NumberProxy)
+            self.expressions[name] = p.text
+        return [*self.proxies, *found.values()]
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:
         """The traced array of an array that is an input already, guarded as the same object."""
@@ -516,6 +531,12 @@ class Inputs:
         value = number.value
         condition = _equality(expression, value)
         self.prologue.guard(condition, f"{description} == {_written(value)}, which the program's shape depends on")
+
+
+def _with_parts(b: BoundSymbol) -> Iterator[BoundSymbol]:
+    yield b
+    for part in (*b.subsymbols, *(inner for body in bodies_of(b) for inner in body.bound_symbols)):
+        yield from _with_parts(part)
 
 
 #: kinds of keys that are compared by what they are

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
-from tnp.core import devices, prims
+from tnp.core import devices, prims, symbols
 from tnp.core.clang.base import clangop
 from tnp.core.clang.shape import broadcast
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
 from tnp.core.proxies import Number, NumberProxy, TensorProxy, is_number
-from tnp.core.sizes import Shape
+from tnp.core.sizes import Dim, Shape
 
 __all__ = ["arange", "convert", "full", "full_like", "where"]
 
@@ -86,6 +86,7 @@ def where(condition: TensorProxy, a: TensorProxy | Number, b: TensorProxy | Numb
 
 def full(shape: Shape, value: Number, *, dtype: DType, device: Device | None = None) -> TensorProxy:
     """An array of ``value``, by default on the current device."""
+    shape = symbols.dimensions(shape)
     made: TensorProxy = prims.full(shape, value, device=devices.current() if device is None else device, dtype=dtype)
     return made
 
@@ -95,7 +96,8 @@ def full_like(a: TensorProxy, value: Number, *, dtype: DType | None = None) -> T
     return full(a.shape, value, dtype=a.dtype if dtype is None else dtype, device=a.device)
 
 
-def arange(length: int, *, dtype: DType, device: Device | None = None) -> TensorProxy:
+def arange(length: Dim, *, dtype: DType, device: Device | None = None) -> TensorProxy:
     """0, 1, … below ``length``, by default on the current device."""
+    (length,) = symbols.dimensions((length,))
     made: TensorProxy = prims.iota(length, device=devices.current() if device is None else device, dtype=dtype)
     return made

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tnp.core import dtypes, prims, sizes, views
+from tnp.core import dtypes, prims, sizes, symbols, views
 from tnp.core.clang.base import clangop
 from tnp.core.clang.elementwise import add, convert, full, where
 from tnp.core.clang.shape import broadcast, broadcast_to, expand_dims, moveaxis, reshape, transpose
@@ -75,7 +75,7 @@ def _truth_axis(x: Any) -> TruthAxis:
 
 def _index(x: Any) -> Any:
     """A number of a key: an int where the value is known, else the proxy. Raises ``IndexError`` for what is none."""
-    if isinstance(x, NumberProxy) and x.python_type is int and x.value is None:
+    if isinstance(x, NumberProxy) and x.python_type is int and (x.value is None or symbols.is_symbol(x)):
         return x
     try:
         return x.__index__()
@@ -208,7 +208,7 @@ def _bound_of_slice(x: Any) -> Any:
 
 
 def _unknown(x: Any) -> bool:
-    return isinstance(x, TensorProxy) or (isinstance(x, NumberProxy) and x.value is None)
+    return isinstance(x, TensorProxy) or (isinstance(x, NumberProxy) and (x.value is None or symbols.is_symbol(x)))
 
 
 def _is_dynamic(a: TensorProxy, item: builtins.slice) -> bool:
@@ -224,6 +224,7 @@ def basic_index(a: TensorProxy, items: list[Any]) -> TensorProxy:
     for d, item in enumerate(along):
         if dynamic[d]:
             start, stop, step = (_bound_of_slice(x) for x in (item.start, item.stop, item.step))
+            step = step.__index__() if symbols.is_symbol(step) else step
             if step is not None and type(step) is not int:
                 raise NeedsConcreteSize("a slice needs a step that is known before it runs")
             a = prims.dynamic_slice(a, d, start, stop, 1 if step is None else step)

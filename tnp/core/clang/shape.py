@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tnp.core import prims, sizes
+from tnp.core import prims, sizes, symbols
 from tnp.core.clang.base import clangop
 from tnp.core.prims.base import canonicalize_dim, canonicalize_dims, check
 from tnp.core.proxies import TensorProxy
@@ -32,7 +32,7 @@ __all__ = [
 
 def broadcast_to(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
     """``a`` broadcast to ``shape``; itself if it has it. Raises ``ValueError`` if it does not fit."""
-    shape = tuple(shape)
+    shape = symbols.dimensions(shape)
     if sizes.shapes_equal(a.shape, shape):
         return a
     check(
@@ -57,7 +57,7 @@ def broadcast(*arrays: TensorProxy) -> list[TensorProxy]:
 @clangop(method_name="reshape")
 def reshape(a: TensorProxy, shape: Sequence[Dim]) -> TensorProxy:
     """``a`` in another shape, one dimension of which may be -1; itself if it has it."""
-    shape = tuple(shape)
+    shape = symbols.dimensions(shape)
     unknown = [i for i, d in enumerate(shape) if type(d) is int and d == -1]
     check(len(unknown) <= 1, lambda: "can only specify one unknown dimension")
     if unknown:
@@ -126,8 +126,11 @@ def flip(a: TensorProxy, dims: Sequence[int]) -> TensorProxy:
     return prims.flip(a, dims) if dims else a
 
 
-def slice_dim(a: TensorProxy, start: int, stop: int, stride: int = 1, *, dim: int) -> TensorProxy:
-    """``a[start:stop:stride]`` along one dimension, bounds within it."""
+def slice_dim(a: TensorProxy, start: Any, stop: Any, stride: int = 1, *, dim: int) -> TensorProxy:
+    """``a[start:stop:stride]`` along one dimension, bounds within it, which symbolic sizes may be part of."""
+    start, stop = symbols.number_of(start), symbols.number_of(stop)
+    if not all(map(sizes.is_known, (a.shape, (start, stop)))) and symbols.extents((*a.shape, start, stop)) is not None:
+        return prims.dynamic_slice(a, dim, start, stop, stride)  # type: ignore[no-any-return]
     starts = [0] * a.ndim
     stops = [sizes.bound(n) for n in a.shape]
     strides = [1] * a.ndim

@@ -45,8 +45,7 @@ def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops:
 def _dynamic_slice(
     lowering: Lowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
 ) -> Node:
-    n = a.shape[dim]
-    found = symbols.slice_bounds(n.number if isinstance(n, symbols.Extent) else n, start, stop, step)
+    found = symbols.slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
     assert found is not None
     first = found[0] if isinstance(found[0], int) else symbols.Provable(found[0])
     return lowering.view(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, devices, dtypes, intervals, prims, sizes
+from tnp.core import clang, devices, dtypes, intervals, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
@@ -29,6 +29,7 @@ __all__ = [
     "listed",
     "normalize_operand",
     "promote",
+    "size_or_int",
     "static_axis",
     "static_int",
     "ufunc_axes",
@@ -209,6 +210,11 @@ def static_int(x: Any, what: str = "an integer") -> int:
         return int(x.__index__())
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(x).__name__}") from None
+
+
+def size_or_int(x: Any, what: str = "an integer") -> int | NumberProxy:
+    """``x`` where a length or a position is wanted: a symbolic size as it is, anything else as :func:`static_int` has it."""
+    return x if symbols.is_symbol(x) else static_int(x, what)
 
 
 def integer_or_eager(x: Any) -> int:

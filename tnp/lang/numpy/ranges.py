@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims
+from tnp.core import clang, dtypes, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number, pyval
 from tnp.lang.numpy.creation import cpu_device, dtype_or, sample
 from tnp.lang.numpy.dtypes import result_dtype, result_of, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, is_scalar_like, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, is_scalar_like, normalize_operand, size_or_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import language, npsymbol
 
@@ -52,6 +52,10 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
     is_size = isinstance(stop, NumberProxy) and stop.value is None and stop.python_type is int
     if is_size and (start, step) == (0, 1):
         return prims.iota(stop, device=cpu_device(device), dtype=dtype_or(dtype, dtypes.int64))
+    if any(map(symbols.is_symbol, (start, stop, step))):
+        made = _of_sizes(start, stop, step, dtype_or(dtype, dtypes.int64))
+        if made is not None:
+            return made
     for x in (start, stop, step):
         if isinstance(x, TensorProxy):
             raise NeedsValue("the length of np.arange depends on a value that is known only when the program runs")
@@ -62,6 +66,20 @@ def arange(*bounds: Any, dtype: Any = None, device: Any = None, like: Any = None
         kind = dtype_or(dtype, own)
         first, last, by = (pyval(x) for x in (start, stop, step))
         return _progression(first, by, _arange_length(first, last, by), kind)
+
+
+def _of_sizes(start: Any, stop: Any, step: Any, dtype: DType) -> TensorProxy | None:
+    """A progression of integers whose ends are symbolic sizes; ``None`` for what depends on their values."""
+    is_exact = dtype is dtypes.int64 or dtype is dtypes.float64
+    if not is_exact or type(step) is not int or not step or symbols.relations_of(start, stop) is None:
+        return None
+    first, last = (start, stop) if step > 0 else (stop, start)
+    length = symbols.compute("add", symbols.compute("sub", last, first), abs(step) - 1)
+    length = symbols.as_dimension(symbols.compute("floor_divide", length, abs(step)))
+    start = float(start) if dtype is dtypes.float64 and type(start) is int else start
+    step = float(step) if dtype is dtypes.float64 else step
+    length = max(length, 0) if isinstance(length, int) else length
+    return prims.iota(length, start=start, step=step, device=cpu_device(None), dtype=dtype)  # type: ignore[no-any-return]
 
 
 def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProxy:
@@ -85,8 +103,9 @@ def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProx
     return clang.convert(made, dtype)
 
 
-def _count(num: Any) -> int:
-    n = static_int(num, "num")
+def _count(num: Any) -> Any:
+    """How many numbers are wanted: an integer, or an extent."""
+    n = symbols.extent(symbols.as_dimension(size_or_int(num, "num")))
     check(n >= 0, lambda: f"Number of samples, {n}, must be non-negative.")
     return n
 
@@ -96,7 +115,7 @@ def _spaced_dtype(start: Any, stop: Any) -> DType:
     return result_dtype(normalize_operand(start), normalize_operand(stop), 1.0)
 
 
-def _spaced(start: Any, stop: Any, num: int, endpoint: bool, dtype: DType) -> tuple[TensorProxy, Any]:
+def _spaced(start: Any, stop: Any, num: Any, endpoint: bool, dtype: DType) -> tuple[TensorProxy, Any]:
     """``num`` samples from ``start`` to ``stop`` along a new first dimension, and the step between them."""
     first, last = clang.broadcast(as_array(start, dtype), as_array(stop, dtype))
     intervals = num - 1 if endpoint else num
@@ -104,8 +123,9 @@ def _spaced(start: Any, stop: Any, num: int, endpoint: bool, dtype: DType) -> tu
     steps = clang.expand_dims(clang.arange(num, dtype=dtype), range(1, 1 + delta.ndim))
     step: Any = math.nan
     if intervals > 0:
-        step = clang.div(delta, clang.full((), intervals, dtype=dtype))
-        fractions = clang.div(steps, clang.full((), intervals, dtype=dtype))
+        count = clang.convert(symbols.number_of(intervals), dtype)
+        step = clang.div(delta, count)
+        fractions = clang.div(steps, count)
         # A step that underflows to 0 must still lead to the other end.
         still = clang.eq(step, clang.full((), 0, dtype=dtype))
         y = clang.where(still, clang.mul(fractions, delta), clang.mul(steps, step))

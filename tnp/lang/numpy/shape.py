@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
@@ -42,6 +42,8 @@ def shape_argument(x: Any) -> Shape:
 def _length(x: Any) -> Dim:
     if isinstance(x, NumberProxy) and x.value is None and x.bound is not None:
         return x
+    if symbols.is_symbol(x):
+        return symbols.as_dimension(x)
     check(type(x) is not bool, lambda: "an integer is required", TypeError)
     return static_int(x, "a shape")
 

@@ -46,6 +46,8 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
     known: dict[str, TensorProxy] = {}
 
     def measured(p: Proxy) -> Any:
+        if symbols.is_symbol(p):
+            return symbols.Provable(p)
         if not isinstance(p, TensorProxy):
             return p
         if p.name not in known:
@@ -59,7 +61,7 @@ def with_extents(bsyms: Sequence[BoundSymbol]) -> list[BoundSymbol]:
         for part in b.subsymbols:
             yield from names(part)
 
-    return [b.substitute({p.name: measured(p) for p in names(b) if isinstance(p, TensorProxy)}) for b in bsyms]
+    return [b.substitute({p.name: measured(p) for p in names(b)}) for b in bsyms]
 
 
 def lowered(bsyms: Sequence[BoundSymbol], inputs: Sequence[Proxy], outputs: Sequence[Proxy]) -> Kernel:

@@ -36,6 +36,7 @@ __all__ = [
     "dimensions",
     "extent",
     "extents",
+    "fixed",
     "is_symbol",
     "number_of",
     "note_relations",
@@ -191,6 +192,11 @@ def slice_bounds(n: int | NumberProxy, start: Any, stop: Any, step: int) -> tupl
 def dimensions(shape: Any) -> tuple[int | NumberProxy, ...]:
     """A shape that has been computed with, as dimensions."""
     return tuple(as_dimension(x.number) if isinstance(x, Extent) else x for x in shape)
+
+
+def fixed(x: Any) -> int:
+    """The present value of an integer that was computed with, on which the program relies from now on."""
+    return x if isinstance(x, int) else cast("int", number_of(x).known())  # type: ignore[union-attr]
 
 
 def is_symbol(n: Any) -> bool:

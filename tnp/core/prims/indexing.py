@@ -156,9 +156,7 @@ def size(a: TensorProxy, /, dim: int) -> NumberProxy:
 def nonzero(a: TensorProxy, /) -> tuple[TensorProxy, ...]:
     """The int64 positions of the true elements, an array a dimension, in C order. Their length is a size."""
     check_kind(a.dtype, "b", "nonzero")
-    bound = 1
-    for n in a.shape:
-        bound *= sizes.bound(n)
+    bound = sizes.most(a.shape)
     length = size_proxy(bound)
     count = NumberProxy(f"nonzero({_text(a)})", int, bound=bound, low=0)
     length.form = intervals.Linear(

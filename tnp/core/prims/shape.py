@@ -106,17 +106,17 @@ def flip(a: TensorProxy, /, dims: Sequence[int]) -> TensorProxy:
 def diagonal(a: TensorProxy, /, offset: int, dim1: int, dim2: int) -> TensorProxy:
     """The diagonals of the planes ``dim1`` × ``dim2``, as a new last dimension."""
     check_tensor(a, "diagonal")
-    rows, columns = sizes.concrete((a.shape[dim1], a.shape[dim2]), "diagonal")
+    rows, columns = sizes.extents((a.shape[dim1], a.shape[dim2]), "diagonal")
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     rest = tuple(n for i, n in enumerate(a.shape) if i not in (dim1, dim2))
-    return TensorProxy(like=a, shape=(*rest, length))
+    return TensorProxy(like=a, shape=symbols.dimensions((*rest, length)))
 
 
 @prim(*_VIEW)
 def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
     """Windows of ``size`` elements, ``step`` apart, along ``dim``; they become a new last dimension (torch's unfold)."""
     dim = canonicalize_dim(a.ndim, dim)
-    length = 1 if a.ndim == 0 else sizes.concrete((a.shape[dim],), "unfold")[0]
+    length = 1 if a.ndim == 0 else sizes.extents((a.shape[dim],), "unfold")[0]
     check(
         size <= length,
         lambda: f"Maximum size for tensor at dimension {dim} is {length} but size is {size}",
@@ -124,9 +124,9 @@ def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
     )
     check(size >= 0, lambda: f"Size is {size} but must be >= 0", RuntimeError)
     check(step > 0, lambda: f"Step is {step} but must be > 0", RuntimeError)
-    shape: list[Dim] = [*a.shape, size]
+    shape: list[Any] = [*a.shape, size]
     shape[dim] = (length - size) // step + 1
-    return TensorProxy(like=a, shape=tuple(shape) if a.ndim else (size,))
+    return TensorProxy(like=a, shape=symbols.dimensions(shape) if a.ndim else (size,))
 
 
 @prim(*_VIEW)
@@ -167,13 +167,14 @@ def pad(a: TensorProxy, value: Number, config: Sequence[tuple[int, int, int]], /
     """
     check_tensor(a, "pad")
     check(len(config) == a.ndim, lambda: f"pad needs a (low, high, interior) for each of {a.ndim} dimensions")
-    shape: list[Dim] = []
-    for n, (low, high, interior) in zip(sizes.concrete(a.shape, "pad"), config):
+    shape: list[Any] = []
+    for n, widths in zip(sizes.extents(a.shape, "pad"), config):
+        low, high, interior = map(symbols.extent, widths)
         check(interior >= 0, lambda: "interior padding must be >= 0")
         length = n + max(0, n - 1) * interior + low + high
         check(length >= 0, lambda: f"padding ({low}, {high}) cuts off more than there is")
         shape.append(length)
-    return TensorProxy(like=a, shape=tuple(shape))
+    return TensorProxy(like=a, shape=symbols.dimensions(shape))
 
 
 @prim(OpTags.SHAPE_OP)

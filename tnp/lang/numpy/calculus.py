@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
@@ -46,7 +46,9 @@ ufuncs: Any = _elementwise
 
 def _part(a: TensorProxy, start: int, stop: int, dim: int) -> TensorProxy:
     """``a[start:stop]`` along a dimension, negative positions counting from the end."""
-    (n,) = sizes.concrete(a.shape[dim : dim + 1], "a difference")
+    (n,) = sizes.extents(a.shape[dim : dim + 1], "a difference")
+    if type(n) is not int:
+        return prims.dynamic_slice(a, dim, start, stop or None, 1)  # type: ignore[no-any-return]
     first, last, _ = slice(start, stop or None).indices(n)
     return clang.slice_dim(a, first, max(first, last), dim=dim)
 
@@ -133,7 +135,7 @@ def _spacings(spacings: tuple[Any, ...], dims: tuple[int, ...], f: TensorProxy) 
 
 def _slope(f: TensorProxy, dim: int, spacing: Any, edge_order: int) -> TensorProxy:
     """The derivative along one dimension: central differences inside, one-sided ones of ``edge_order`` at the ends."""
-    (n,) = sizes.concrete(f.shape[dim : dim + 1], "np.gradient")
+    (n,) = sizes.extents(f.shape[dim : dim + 1], "np.gradient")
     check(
         n >= edge_order + 1,
         lambda: (
@@ -243,20 +245,20 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         check(pyval(period) != 0, lambda: "period must be a non-zero value")
         x, xp, fp = _periodic(x, xp, fp, abs(pyval(period)))
         left = right = None
-    (n,) = sizes.concrete(xp.shape, "np.interp")
+    (n,) = sizes.extents(xp.shape, "np.interp")
     check(n > 0, lambda: "array of sample points is empty")
-    first, last = prims.select(fp, 0, 0), prims.select(fp, 0, n - 1)
+    first, last = prims.select(fp, 0, 0), prims.select(fp, 0, -1)
     below = first if left is None else as_array(left, kind)
     above = last if right is None else as_array(right, kind)
     if n > 1:
         found = clang.sub(prims.searchsorted(xp, x, True), 1)
-        found = clang.maximum(clang.minimum(found, n - 2), 0)
+        found = clang.maximum(clang.minimum(found, symbols.number_of(n - 2)), 0)
         inside = _on_segment(x, xp, fp, found)
-        inside = clang.where(clang.eq(x, prims.select(xp, 0, n - 1)), last, inside)
+        inside = clang.where(clang.eq(x, prims.select(xp, 0, -1)), last, inside)
     else:
         inside = clang.broadcast_to(first, x.shape)
     inside = clang.where(clang.lt(x, prims.select(xp, 0, 0)), below, inside)
-    inside = clang.where(clang.gt(x, prims.select(xp, 0, n - 1)), above, inside)
+    inside = clang.where(clang.gt(x, prims.select(xp, 0, -1)), above, inside)
     # A NaN position is NaN also where the value is complex, with no imaginary part.
     return clang.where(clang.isnan(x), clang.convert(x, kind), inside)
 

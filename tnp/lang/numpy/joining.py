@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.dtypes import dtype_argument, result_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, as_item, normalize_operand, size_or_int, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.ranges import linspace
 from tnp.lang.numpy.registry import alias, npsymbol
@@ -156,20 +156,20 @@ def unstack(x: Any, /, *, axis: Any = 0) -> tuple[TensorProxy, ...]:
     return tuple(parts)
 
 
-def _cuts(length: int, indices_or_sections: Any) -> list[int]:
+def _cuts(length: Any, indices_or_sections: Any) -> list[Any]:
     """Where the parts begin and end."""
     if isinstance(indices_or_sections, TensorProxy):
         raise NeedsValue("where to split is a value that is known only when the program runs")
     if isinstance(indices_or_sections, (tuple, list, range)):
-        return [0, *(static_int(i) for i in indices_or_sections), length]
+        return [0, *(symbols.extent(size_or_int(i)) for i in indices_or_sections), length]
     sections = static_int(indices_or_sections)
     check(sections > 0, lambda: "number sections must be larger than 0.")
-    size, larger = divmod(length, sections)
+    size, larger = length // sections, symbols.fixed(length % sections)
     return [i * size + min(i, larger) for i in range(sections + 1)]
 
 
 def _parts(a: TensorProxy, indices_or_sections: Any, dim: int, *, evenly: bool) -> list[TensorProxy]:
-    (length,) = sizes.concrete(a.shape[dim : dim + 1], "np.split")
+    (length,) = sizes.extents(a.shape[dim : dim + 1], "np.split")
     is_sequence = isinstance(indices_or_sections, (tuple, list, range, TensorProxy))
     if evenly and not is_sequence and static_int(indices_or_sections) > 0:
         check(
@@ -179,15 +179,11 @@ def _parts(a: TensorProxy, indices_or_sections: Any, dim: int, *, evenly: bool) 
     cuts = _cuts(length, indices_or_sections)
     parts = []
     for first, last in itertools.pairwise(cuts):
-        start, stop, _ = slice(first, last).indices(length)
-        parts.append(prims.slice(a, *_bounds(a, dim, start, max(start, stop))))
+        if all(type(n) is int for n in (first, last, length)):
+            first, last, _ = slice(first, last).indices(length)
+            last = max(first, last)
+        parts.append(clang.slice_dim(a, first, last, dim=dim))
     return parts
-
-
-def _bounds(a: TensorProxy, dim: int, start: int, stop: int) -> tuple[list[int], list[int]]:
-    starts, stops = [0] * a.ndim, [sizes.bound(n) for n in a.shape]
-    starts[dim], stops[dim] = start, stop
-    return starts, stops
 
 
 @npsymbol(returns="view")
@@ -295,7 +291,11 @@ def append(arr: Any, values: Any, axis: Any = None) -> TensorProxy:
 def delete(arr: Any, obj: Any, axis: Any = None) -> TensorProxy:
     """Without the elements at the indices ``obj`` of a dimension."""
     a, dim = _along(arr, axis)
-    (length,) = sizes.concrete(a.shape[dim : dim + 1], "np.delete")
+    (length,) = sizes.extents(a.shape[dim : dim + 1], "np.delete")
+    if type(length) is not int and type(obj) is int and -length <= obj < length:
+        at = obj if obj >= 0 else length + obj
+        return clang.concatenate([clang.slice_dim(a, *ends, dim=dim) for ends in ((0, at), (at + 1, length))], dim)
+    length = symbols.fixed(length)
     kept = np.delete(np.arange(length), _static(obj, "what np.delete leaves out"))
     return _taken(a, kept.tolist(), dim)
 
@@ -346,7 +346,7 @@ def tile(A: Any, reps: Any) -> TensorProxy:
     a = as_array(A)
     if isinstance(reps, TensorProxy):
         raise NeedsValue("the repeats of np.tile are known only when the program runs")
-    counts = [static_int(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    counts: list[Any] = [symbols.extent(size_or_int(r)) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
     a = clang.expand_dims(a, range(len(counts) - a.ndim)) if a.ndim < len(counts) else a
     counts = [1] * (a.ndim - len(counts)) + counts
     if min(counts, default=1) < 0:
@@ -354,7 +354,7 @@ def tile(A: Any, reps: Any) -> TensorProxy:
         raise NeedsEager("np.tile repeats less than no times, which NumPy allows for some arrays without elements")
     if all(c == 1 for c in counts):
         return a
-    lengths = sizes.concrete(a.shape, "np.tile")
+    lengths = sizes.extents(a.shape, "np.tile")
     wide = clang.expand_dims(a, range(0, 2 * a.ndim, 2))
     wide = clang.broadcast_to(wide, [n for pair in zip(counts, lengths) for n in pair])
     return clang.reshape(wide, [c * n for c, n in zip(counts, lengths)])
@@ -366,13 +366,14 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
     counts = _static(repeats, "how often np.repeat repeats")
     counts = counts if isinstance(counts, list) else [counts]
-    (length,) = sizes.concrete(made.shape[dim : dim + 1], "np.repeat")
+    (length,) = sizes.extents(made.shape[dim : dim + 1], "np.repeat")
     if not isinstance(repeats, (list, tuple, TensorProxy)) and static_int(repeats) < 0:
         check(length == 0, lambda: "negative dimensions are not allowed")
         return made  # of nothing
     check(all(static_int(c) >= 0 for c in counts), lambda: "repeats may not contain negative values.")
     if len(counts) == 1:
         return clang.repeat_dim(made, static_int(counts[0]), dim)
+    length = symbols.fixed(length)
     check(len(counts) == length, lambda: "operands could not be broadcast together")
     return _taken(made, np.repeat(np.arange(length), counts).tolist(), dim)
 
@@ -420,9 +421,13 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
         return _pad_constant(a, widths, kwargs.get("constant_values", 0))
     if mode in _POSITION_MODES and kwargs.get("reflect_type", "even") == "even" and set(kwargs) <= {"reflect_type"}:
         for d, (before, after) in enumerate(widths):
-            (length,) = sizes.concrete(a.shape[d : d + 1], "np.pad")
+            (length,) = sizes.extents(a.shape[d : d + 1], "np.pad")
             if before or after:
                 check(length > 0, lambda: f"can't extend empty axis {d} using modes other than 'constant' or 'empty'")
+                if type(length) is not int and length > before and length > after:
+                    a = _pad_positions(a, length, before, after, mode, d)
+                    continue
+                length = symbols.fixed(length)
                 a = _taken(a, np.pad(np.arange(length), (before, after), mode=mode).tolist(), d)
         return a
     check(
@@ -443,6 +448,22 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
             parts.append(fill(a, after, right, d, True))
         a = clang.concatenate(parts, d) if len(parts) > 1 else a
     return a
+
+
+def _pad_positions(a: TensorProxy, length: Any, before: int, after: int, mode: str, dim: int) -> TensorProxy:
+    """``a`` padded by less elements than it has, by a mode that repeats its elements."""
+    edge = {"edge": 0, "reflect": 1, "symmetric": 0, "wrap": 0}[mode]  # how far from the end what is repeated begins
+    left, right = (0, 1) if mode == "edge" else (edge, before + edge), (0, 1) if mode == "edge" else (edge, after + edge)
+    if mode == "wrap":
+        parts = [clang.slice_dim(a, length - before, length, dim=dim), a, clang.slice_dim(a, 0, after, dim=dim)]
+    else:
+        first = clang.slice_dim(a, *left, dim=dim)
+        last = clang.slice_dim(a, length - right[1], length - right[0], dim=dim)
+        if mode == "edge":
+            parts = [_repeated(first, before, dim), a, _repeated(last, after, dim)]
+        else:
+            parts = [clang.flip(first, (dim,)), a, clang.flip(last, (dim,))]
+    return clang.concatenate(parts, dim)
 
 
 def _pad_constant(a: TensorProxy, widths: list[tuple[int, int]], values: Any) -> TensorProxy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, listed, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, listed, size_or_int, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -146,7 +147,7 @@ def squeeze(a: Any, axis: Any = None) -> TensorProxy:
     """Without dimensions of length 1: all of them, or those named."""
     a = as_array(a)
     if axis is None:
-        return clang.squeeze(a, [d for d, n in enumerate(sizes.concrete(a.shape, "np.squeeze")) if n == 1])
+        return clang.squeeze(a, [d for d, n in enumerate(sizes.extents(a.shape, "np.squeeze")) if n == 1])
     dims = normalized_axes(a.ndim, axis)
     for d in dims:
         check(
@@ -262,21 +263,28 @@ def _rolled(a: TensorProxy, shift: Any, dim: int) -> TensorProxy:
     length = a.shape[dim]
     if isinstance(shift, TensorProxy) or (isinstance(shift, NumberProxy) and shift.value is None):
         return _rolled_by_value(a, as_array(shift), dim)
-    (length,) = sizes.concrete((length,), "np.roll")
-    by = static_int(shift) % length if length else 0
+    (length,) = sizes.extents((length,), "np.roll")
+    by = _modulo(symbols.extent(size_or_int(shift)), length) if length else 0
     if by == 0:
         return a
     parts = [clang.slice_dim(a, length - by, length, dim=dim), clang.slice_dim(a, 0, length - by, dim=dim)]
     return clang.concatenate(parts, dim)
 
 
+def _modulo(by: Any, length: Any) -> Any:
+    """``by % length``, of symbolic sizes too."""
+    if 0 <= by < length:
+        return by
+    return length + by if -length < by < 0 else symbols.fixed(by) % symbols.fixed(length)
+
+
 def _rolled_by_value(a: TensorProxy, shift: TensorProxy, dim: int) -> TensorProxy:
     """A shift that only the run knows: positions are taken modulo the length."""
-    (length,) = sizes.concrete((a.shape[dim],), "np.roll")
+    (length,) = sizes.extents((a.shape[dim],), "np.roll")
     if length == 0:
         return a
     positions = clang.sub(clang.arange(length, dtype=dtypes.int64), clang.convert(shift, dtypes.int64))
-    return prims.take(a, clang.remainder(positions, length), dim)
+    return prims.take(a, clang.remainder(positions, symbols.number_of(length)), dim)
 
 
 @npsymbol(returns="read-only view", method="diagonal")
@@ -309,7 +317,7 @@ def resize(a: Any, new_shape: Any) -> TensorProxy:
 @npsymbol()
 def shape(a: Any) -> tuple[Any, ...]:
     """The lengths of the dimensions, as Python integers."""
-    return sizes.concrete(as_array(a).shape, "np.shape")
+    return tuple(map(symbols.number_of, sizes.extents(as_array(a).shape, "np.shape")))
 
 
 @npsymbol()
@@ -319,9 +327,9 @@ def ndim(a: Any) -> int:
 
 
 @npsymbol()
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Any, axis: Any = None) -> Dim:
     """The number of elements, of all dimensions or along those named, as a Python integer."""
     a = as_array(a)
     dims = range(a.ndim) if axis is None else normalized_axes(a.ndim, axis)
-    lengths = sizes.concrete(a.shape, "np.size")
-    return int(np.prod([lengths[d] for d in dims], dtype=object))
+    lengths = sizes.extents(a.shape, "np.size")
+    return symbols.number_of(math.prod([lengths[d] for d in dims]))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import by_name
 from tnp.core.errors import NeedsEager
@@ -125,7 +125,7 @@ def _probe(
 
 
 def _result_dtype(ufunc: np.ufunc, method: str, a: TensorProxy, rest: tuple[Any, ...] = (), **options: Any) -> DType:
-    shape = tuple(min(sizes.bound(n), 1) for n in a.shape)
+    shape = tuple(min(1 if symbols.is_symbol(n) else sizes.bound(n), 1) for n in a.shape)
     dtype = options.get("dtype")
     if isinstance(dtype, DType):
         options["dtype"] = to_numpy_dtype(dtype)

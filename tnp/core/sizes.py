@@ -252,6 +252,8 @@ def _multiply(a: Dim, b: Dim) -> Dim:
         return a
     if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
         return 0
+    if symbols.relations_of(a, b) is not None:
+        return symbols.compute("mul", a, b)
     result: NumberProxy = cast("Any", a) * b
     try:
         result.bound = bound(a) * bound(b)

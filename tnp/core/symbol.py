@@ -17,6 +17,7 @@ from tnp.core.context import state
 from tnp.core.devices import Device
 from tnp.core.errors import NeedsOpaque, UserLocation
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
+from tnp.core.symbols import is_symbol
 
 if TYPE_CHECKING:
     from tnp.core.trace_templates import Templates
@@ -266,7 +267,7 @@ class Symbol:
     @staticmethod
     def _returns_its_input(args: Any, kwargs: Any, output: Any) -> bool:
         inputs = {p.name for p in flat_proxies((args, kwargs))}
-        return all(p.name in inputs for p in flat_proxies(output))
+        return all(p.name in inputs or is_symbol(p) for p in flat_proxies(output))  # sizes need no operation
 
     def bind(self, *args: Any, output: Any, subsymbols: Iterable[BoundSymbol] = (), **kwargs: Any) -> BoundSymbol:
         """A use of the operation with a given ``output``, made of ``subsymbols``, recorded nowhere."""

@@ -58,9 +58,9 @@ class Relations:
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._conditions))
 
-    def adopt(self, number: NumberProxy, text: str) -> NumberProxy:
-        """Makes ``number`` a symbolic size, which the expression ``text`` fetches at each call."""
-        number.relations, number.text, number.low = self, text, LEAST
+    def adopt(self, number: NumberProxy, text: str, low: int | None = LEAST) -> NumberProxy:
+        """Makes ``number`` a symbolic size of at least ``low``, which the expression ``text`` fetches at each call."""
+        number.relations, number.text, number.low = self, text, low
         return number
 
     def fix(self, number: NumberProxy) -> None:

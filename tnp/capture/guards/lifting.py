@@ -222,6 +222,8 @@ class Inputs:
             self.prologue.guard(_equality(source.expression, value), f"{source.description} == {value!r}")
             return value
         proxy = NumberProxy(self.name_of(source), kind, value)
+        if kind is int and self.prologue.is_symbolic:
+            self.prologue.relations.adopt(proxy, source.expression, None)
         self._add(proxy, source)
         if source.description.startswith(("global ", "closure variable ")):
             self.settings.add(proxy.name)

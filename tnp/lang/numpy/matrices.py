@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import TensorProxy
 from tnp.lang.numpy.creation import check_contiguous, checked_shape, cpu_device, dtype_or
 from tnp.lang.numpy.dtypes import result_dtype
-from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, size_or_int, static_int
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.shape import shape_argument
 
@@ -106,13 +106,13 @@ def diag(v: Any, k: Any = 0) -> TensorProxy:
 
 def _on_diagonal(v: TensorProxy, k: int) -> TensorProxy:
     """The square matrix of zeros with ``v`` on its diagonal ``k``: ``v`` spread over flat memory."""
-    (count,) = sizes.concrete(v.shape, "np.diag")
+    (count,) = sizes.extents(v.shape, "np.diag")
     n = count + abs(k)
     if count == 0:
         return clang.full((n, n), 0, dtype=v.dtype)
     before = k if k >= 0 else -k * n
     after = n * n - before - (count - 1) * (n + 1) - 1
-    return clang.reshape(prims.pad(v, _zero(v), [(before, after, n)]), (n, n))
+    return clang.reshape(prims.pad(v, _zero(v), [tuple(map(symbols.number_of, (before, after, n)))]), (n, n))
 
 
 def _zero(a: TensorProxy) -> Any:
@@ -196,8 +196,11 @@ def ix_(*args: Any) -> tuple[TensorProxy, ...]:
 
 
 def _triangle_positions(rows: Any, columns: Any, k: Any, *, lower: bool) -> tuple[TensorProxy, ...]:
-    rows, columns = sizes.concrete(_tri_shape(rows, columns), "the indices of a triangle")
+    rows, columns = _tri_shape(rows, columns)
     offset = integer_or_eager(k)
+    if not sizes.is_known((rows, columns)):
+        mask = _band(rows, columns, offset if lower else offset - 1, clang.ge)
+        return tuple(prims.nonzero(mask if lower else clang.logical_not(mask)))
     below = sum(min(max(i + offset + (1 if lower else 0), 0), columns) for i in range(rows))
     mask = _band(rows, columns, offset if lower else offset - 1, clang.ge)
     found = prims.nonzero(mask if lower else clang.logical_not(mask))
@@ -235,7 +238,7 @@ _from_symbol("triu_indices_from", False)
 @npsymbol(returns="array", factory=True)
 def diag_indices(n: Any, ndim: Any = 2) -> tuple[TensorProxy, ...]:
     """The positions of the main diagonal of an array of ``ndim`` dimensions of length ``n``."""
-    return tuple(clang.arange(static_int(n), dtype=dtypes.int64) for _ in range(static_int(ndim)))
+    return tuple(clang.arange(size_or_int(n), dtype=dtypes.int64) for _ in range(static_int(ndim)))
 
 
 @npsymbol(returns="array")
@@ -243,6 +246,6 @@ def diag_indices_from(arr: Any) -> tuple[TensorProxy, ...]:
     """The positions of the main diagonal of an array like this, whose dimensions are equal."""
     arr = as_array_with("ndim", arr)
     check(arr.ndim >= 2, lambda: "input array must be at least 2-d")
-    lengths = sizes.concrete(arr.shape, "np.diag_indices_from")
-    check(len(set(lengths)) == 1, lambda: "All dimensions of input must be of equal length")
+    lengths = sizes.extents(arr.shape, "np.diag_indices_from")
+    check(all(n == lengths[0] for n in lengths), lambda: "All dimensions of input must be of equal length")
     return tuple(clang.arange(lengths[0], dtype=dtypes.int64) for _ in lengths)

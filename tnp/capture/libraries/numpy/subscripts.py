@@ -9,7 +9,7 @@ import numpy as np
 from tnp.capture.libraries.base import Library
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import TracedArray, TracedNumber
-from tnp.core import clang, intervals, languages, prims
+from tnp.core import clang, intervals, languages, prims, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -118,7 +118,7 @@ def _static_key(tracer: Tracer, key: Any) -> Any:
     if kind is TracedEither and key.python_type is int and key.scalar.dtype.kind in "iu":
         return _static_key(tracer, key.scalar)  # a number and a scalar are the same index
     if kind is TracedNumber and key.proxy.value is not None and key.proxy.python_type in (bool, int):
-        return key.proxy.known()
+        return key if symbols.is_symbol(key.proxy) else key.proxy.known()
     if kind is TracedArray and key.scalar and key._element_type.kind in "iu":
         known = tracer.known_scalar(key)
         return key if known is None else int(known)

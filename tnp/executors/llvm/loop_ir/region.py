@@ -208,7 +208,7 @@ def _roots(
             if n.origin is None and n.name not in found:
                 found[n.name], where[n.name] = n, (p.name, d, 0)
     for n in numbers:
-        if n.relations is not None and n.origin is None and n.name not in found:
+        if symbols.is_symbol(n) and n.name not in found:
             found[n.name], where[n.name] = n, (n.name, None, 0)
     for p in arrays:  # a size that is only there with a number added to it
         for d, n in enumerate(p.shape):

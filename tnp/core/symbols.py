@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from tnp.core import intervals
+from tnp.core.context import current_trace
 
 if TYPE_CHECKING:
     from tnp.core.proxies import NumberProxy
@@ -148,7 +149,9 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
     if operation == "add" and isinstance(a, int) and a == 0:
         return b
     number: Any = b if isinstance(a, int) else a
-    made: NumberProxy = type(number)(None, int, value)  # of the class, which this module cannot import
+    # Outside a trace, where no name is new, its text names it: forms tell numbers by their names.
+    name = None if current_trace() is not None else _WRITTEN[operation].format(_text_of(a), _text_of(b))
+    made: NumberProxy = type(number)(name, int, value)  # of the class, which this module cannot import
     intervals.note_result(made, operation, (a, b))
     note_relations(made, operation, (a, b))
     if made.form is not None and made.form.is_constant:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tnp.core import symbols
 from tnp.core.proxies import TensorProxy
+from tnp.core.symbol import BoundSymbol
 from tnp.executors.llvm.graph import Indices, Lowering, Node, Refused, rule, with_zeros
 from tnp.executors.llvm.index import Index
 
@@ -41,12 +42,21 @@ def _slice(lowering: Lowering, output: TensorProxy, a: Node, starts: Any, stops:
     return lowering.view(a, output.shape, lambda at: tuple(i * s + f for i, s, f in zip(at, steps, starts)))
 
 
-@rule("dynamic_slice", checker=lambda b: symbols.slice_bounds(b.args[0].shape[b.args[1]], *b.args[2:]) is not None)
+def _has_bounds(b: BoundSymbol) -> bool:
+    """Whether it is known where a slice begins: bounds that are symbols are sizes of a kernel for any size alone."""
+    a, dim, *bounds = b.args
+    is_symbolic = any(type(n) is not int for n in (*a.shape, *b.output.shape))
+    plain = all(x is None or type(x) is int for x in bounds)
+    return (is_symbolic or plain) and symbols.slice_bounds(a.shape[dim], *bounds[:2], *(bounds[2:] or [1])) is not None
+
+
+@rule("dynamic_slice", checker=_has_bounds)
 def _dynamic_slice(
     lowering: Lowering, output: TensorProxy, a: Node, dim: int, start: Any, stop: Any, step: int = 1
 ) -> Node:
     found = symbols.slice_bounds(*map(symbols.number_of, (a.shape[dim], start, stop)), step)
-    assert found is not None
+    if found is None:
+        raise Refused("a slice whose bounds are known only when the program runs")
     first = found[0] if isinstance(found[0], int) else symbols.Provable(found[0])
     return lowering.view(
         a, output.shape, lambda at: tuple(i * step + Index(first) if d == dim else i for d, i in enumerate(at))

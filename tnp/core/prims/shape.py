@@ -116,16 +116,17 @@ def diagonal(a: TensorProxy, /, offset: int, dim1: int, dim2: int) -> TensorProx
 def unfold(a: TensorProxy, /, dim: int, size: int, step: int) -> TensorProxy:
     """Windows of ``size`` elements, ``step`` apart, along ``dim``; they become a new last dimension (torch's unfold)."""
     dim = canonicalize_dim(a.ndim, dim)
+    window = symbols.extent(size)
     length = 1 if a.ndim == 0 else sizes.extents((a.shape[dim],), "unfold")[0]
     check(
-        size <= length,
+        length >= window,
         lambda: f"Maximum size for tensor at dimension {dim} is {length} but size is {size}",
         RuntimeError,
     )
-    check(size >= 0, lambda: f"Size is {size} but must be >= 0", RuntimeError)
+    check(window >= 0, lambda: f"Size is {size} but must be >= 0", RuntimeError)
     check(step > 0, lambda: f"Step is {step} but must be > 0", RuntimeError)
     shape: list[Any] = [*a.shape, size]
-    shape[dim] = (length - size) // step + 1
+    shape[dim] = (length - window) // step + 1
     return TensorProxy(like=a, shape=symbols.dimensions(shape) if a.ndim else (size,))
 
 

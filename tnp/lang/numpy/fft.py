@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
-from tnp.core.proxies import TensorProxy, is_number
+from tnp.core.proxies import NumberProxy, TensorProxy, is_number
 from tnp.lang.numpy.creation import cpu_device
 from tnp.lang.numpy.dtypes import to_dtype, to_numpy_dtype
-from tnp.lang.numpy.operands import as_array, listed, static_int
+from tnp.lang.numpy.operands import as_array, listed, size_or_int, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import Out, language, npsymbol
 
@@ -47,30 +47,32 @@ def _result_dtype(name: str, dtype: DType) -> DType:
     return to_dtype(getattr(np.fft, name)(np.zeros(2, to_numpy_dtype(dtype))).dtype)
 
 
-def _points(n: Any, default: sizes.Dim) -> int:
-    """How many points are transformed. Raises ``ValueError`` for none."""
-    (count,) = sizes.concrete((default if n is None else static_int(n),), "an FFT")
+def _points(n: Any, default: Any) -> Any:
+    """How many points are transformed, to compute with. Raises ``ValueError`` for none."""
+    (count,) = sizes.extents((default if n is None else size_or_int(n),), "an FFT")
     check(count >= 1, lambda: f"Invalid number of FFT data points ({count}) specified.")
     return count
 
 
-def _resized(a: TensorProxy, dim: int, n: int) -> TensorProxy:
+def _resized(a: TensorProxy, dim: int, n: Any) -> TensorProxy:
     """``a`` cut, or filled with zeros, to ``n`` elements along ``dim``."""
-    (length,) = sizes.concrete(a.shape[dim : dim + 1], "an FFT")
+    (length,) = sizes.extents(a.shape[dim : dim + 1], "an FFT")
     if length == n:
         return a
     if length > n:
         return clang.slice_dim(a, 0, n, dim=dim)
-    return prims.pad(a, 0, tuple((0, n - length, 0) if d == dim else (0, 0, 0) for d in range(a.ndim)))
+    return prims.pad(a, 0, tuple((0, symbols.number_of(n - length), 0) if d == dim else (0, 0, 0) for d in range(a.ndim)))
 
 
-def _scaled(a: TensorProxy, points: Sequence[int], norm: str, *, inverse: bool) -> TensorProxy:
-    scale = math.prod(_SCALES[norm][inverse](n) for n in points)
+def _scaled(a: TensorProxy, points: Sequence[Any], norm: str, *, inverse: bool) -> TensorProxy:
+    if norm == "backward":
+        return a
+    scale = math.prod(_SCALES[norm][inverse](symbols.fixed(n)) for n in points)
     return a if scale == 1 else clang.mul(a, float(scale))
 
 
 def _complex(
-    name: str, a: TensorProxy, points: Sequence[int], dims: Sequence[int], norm: str, *, inverse: bool
+    name: str, a: TensorProxy, points: Sequence[Any], dims: Sequence[int], norm: str, *, inverse: bool
 ) -> TensorProxy:
     """The complex transform along ``dims``, one after the other where one is named twice."""
     if not dims:
@@ -85,16 +87,16 @@ def _complex(
     return _scaled(prims.fft(a, tuple(dims), inverse), points, norm, inverse=inverse)
 
 
-def _real_forward(a: TensorProxy, n: int, dim: int, norm: str) -> TensorProxy:
+def _real_forward(a: TensorProxy, n: Any, dim: int, norm: str) -> TensorProxy:
     dtype = _result_dtype("rfft", a.dtype)
     a = clang.convert(a, dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32)
     return _scaled(prims.rfft(_resized(a, dim, n), dim), (n,), norm, inverse=False)
 
 
-def _real_inverse(a: TensorProxy, n: int, dim: int, norm: str) -> TensorProxy:
+def _real_inverse(a: TensorProxy, n: Any, dim: int, norm: str) -> TensorProxy:
     dtype = _result_dtype("irfft", a.dtype)
     a = clang.convert(a, dtypes.complex128 if dtype is dtypes.float64 else dtypes.complex64)
-    result = prims.irfft(_resized(a, dim, n // 2 + 1), dim, n)
+    result = prims.irfft(_resized(a, dim, n // 2 + 1), dim, symbols.number_of(n))
     return clang.convert(_scaled(result, (n,), norm, inverse=True), dtype)
 
 
@@ -129,7 +131,12 @@ def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProx
     """The real array of ``n`` (default: an even number of) points of which ``a`` is the half spectrum."""
     a = as_array(a)
     dim = one_axis(a.ndim, axis)
-    return _real_inverse(a, _points(n, (a.shape[dim] - 1) * 2), dim, _norm(norm))
+    return _real_inverse(a, _points(n, _of_half(a.shape[dim])), dim, _norm(norm))
+
+
+def _of_half(length: Any) -> Any:
+    """The even number of points whose half spectrum has so many values."""
+    return symbols.number_of((symbols.extent(length) - 1) * 2) if symbols.is_symbol(length) else (length - 1) * 2
 
 
 @npsymbol("fft.hfft", out=_OUT)
@@ -138,7 +145,7 @@ def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProxy
     a = as_array(a)
     dim = one_axis(a.ndim, axis)
     conjugate = clang.conj(a) if a.dtype.kind == "c" else a
-    return _real_inverse(conjugate, _points(n, (a.shape[dim] - 1) * 2), dim, _SWAPPED[_norm(norm)])
+    return _real_inverse(conjugate, _points(n, _of_half(a.shape[dim])), dim, _SWAPPED[_norm(norm)])
 
 
 @npsymbol("fft.ihfft", out=_OUT)
@@ -152,7 +159,7 @@ def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None) -> TensorProx
 # Several dimensions
 
 
-def _shape_and_axes(a: TensorProxy, s: Any, axes: Any, *, to_real: bool = False) -> tuple[list[int], list[int]]:
+def _shape_and_axes(a: TensorProxy, s: Any, axes: Any, *, to_real: bool = False) -> tuple[list[Any], list[int]]:
     """How many points along which dimensions; -1 of ``s`` means all there are.
 
     Raises ``ValueError`` if the two differ in length.
@@ -167,12 +174,12 @@ def _shape_and_axes(a: TensorProxy, s: Any, axes: Any, *, to_real: bool = False)
     check(s is None or len(s) == len(dims), lambda: "Shape and axes have different lengths.")
     lengths: list[Any] = [a.shape[d] for d in dims]
     if to_real:
-        lengths[-1] = (a.shape[dims[-1]] - 1) * 2
+        lengths[-1] = _of_half(a.shape[dims[-1]])
     if s is not None:
         # To a real result, -1 means all points that the half spectrum has, not those of the signal.
-        wanted = [static_int(n) for n in s]
-        lengths = [a.shape[d] if n == -1 else n for n, d in zip(wanted, dims)]
-    return [_points(n, 0) for n in sizes.concrete(tuple(lengths), "an FFT")], dims
+        wanted = [symbols.extent(size_or_int(n)) for n in s]
+        lengths = [a.shape[d] if n == -1 else symbols.number_of(n) for n, d in zip(wanted, dims)]
+    return [_points(None, n) for n in lengths], dims
 
 
 def _several_dimensions(name: str, default: Any, meta: Callable[..., TensorProxy], doc: str) -> None:
@@ -219,19 +226,19 @@ for _name, _meta, _doc in (
 # Frequencies and their order
 
 
-def _frequencies(k: list[TensorProxy], n: int, d: Any) -> TensorProxy:
+def _frequencies(k: list[TensorProxy], n: Any, d: Any) -> TensorProxy:
     """``k / (n * d)``, by the rules of NumPy's operators for what ``d`` is."""
-    joined = clang.concatenate(k, 0)
-    if is_number(d):
+    joined, n = clang.concatenate(k, 0), symbols.number_of(n)
+    if is_number(n) and is_number(d) and not isinstance(n, NumberProxy):
         step: Any = 1.0 / (n * d)
     else:
         step = language.method("div")(1.0, language.method("mul")(n, d))
     return language.method("mul")(joined, step)
 
 
-def _count(n: Any) -> int:
+def _count(n: Any) -> Any:
     check(hasattr(n, "__index__"), lambda: "n should be an integer")
-    return static_int(n)
+    return symbols.extent(size_or_int(n))
 
 
 @npsymbol("fft.fftfreq", factory=True)
@@ -241,8 +248,9 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
     device = cpu_device(device)
     check(n >= 0, lambda: "negative dimensions are not allowed")
     half = (n - 1) // 2 + 1
-    positive = prims.iota(half, device=device, dtype=dtypes.int64)
-    negative = prims.iota(n - half, start=-(n // 2), device=device, dtype=dtypes.int64)
+    first, second = symbols.dimensions((half, n - half))
+    positive = prims.iota(first, device=device, dtype=dtypes.int64)
+    negative = prims.iota(second, start=symbols.number_of(-(n // 2)), device=device, dtype=dtypes.int64)
     return _frequencies([positive, negative], n, d)
 
 
@@ -250,16 +258,17 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> TensorProxy:
     """The frequencies of the values of an ``n``-point transform of real samples ``d`` apart: ``n // 2 + 1`` of them."""
     n = _count(n)
-    return _frequencies([prims.iota(n // 2 + 1, device=cpu_device(device), dtype=dtypes.int64)], n, d)
+    (count,) = symbols.dimensions((n // 2 + 1,))
+    return _frequencies([prims.iota(count, device=cpu_device(device), dtype=dtypes.int64)], n, d)
 
 
-def _rolled(x: Any, axes: Any, shift: Callable[[int], int]) -> TensorProxy:
+def _rolled(x: Any, axes: Any, shift: Callable[[Any], Any]) -> TensorProxy:
     a = as_array(x)
     check(a.ndim > 0, lambda: "the spectrum is a number", NeedsOpaque)
     for d in range(a.ndim) if axes is None else [static_int(d) for d in _several(listed(axes))]:
         dim = one_axis(a.ndim, d)
-        (n,) = sizes.concrete(a.shape[dim : dim + 1], "a shift")
-        by = shift(n) % n if n else 0
+        (n,) = sizes.extents(a.shape[dim : dim + 1], "a shift")
+        by = shift(n) if n else 0
         if by:
             parts = clang.slice_dim(a, n - by, n, dim=dim), clang.slice_dim(a, 0, n - by, dim=dim)
             a = clang.concatenate(parts, dim)
@@ -279,4 +288,4 @@ def fftshift(x: Any, axes: Any = None) -> TensorProxy:
 @npsymbol("fft.ifftshift")
 def ifftshift(x: Any, axes: Any = None) -> TensorProxy:
     """The inverse of :func:`fftshift`; they differ for odd lengths."""
-    return _rolled(x, axes, lambda n: -(n // 2))
+    return _rolled(x, axes, lambda n: n - n // 2)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, prims, sizes
+from tnp.core import clang, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
@@ -54,10 +54,11 @@ def last_element(ordered: TensorProxy) -> TensorProxy:
 
 def middle_mean(along: TensorProxy) -> TensorProxy:
     """The mean of the one or two elements in the middle of each line; NaN if the line holds one."""
-    (n,) = sizes.concrete(along.shape[-1:], "a median")
+    (n,) = sizes.extents(along.shape[-1:], "a median")
     last = along.ndim - 1
     ordered = prims.sort(along, last)
-    middle = clang.slice_dim(ordered, max((n - 1) // 2, 0), min(n // 2 + 1, n), dim=last)
+    before = n // 2 - (1 - symbols.fixed(n % 2))  # by whose parity it is known how many are in the middle
+    middle = clang.slice_dim(ordered, max(before, 0), min(n // 2 + 1, n), dim=last)
     result = reductions.mean(middle, -1)
     if along.dtype.kind not in "fc" or n == 0:
         return result

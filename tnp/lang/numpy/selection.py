@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes, views
+from tnp.core import clang, dtypes, prims, sizes, symbols, views
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
@@ -289,8 +289,10 @@ def _plain(x: Any) -> Any:
 @npsymbol(returns="update")
 def fill_diagonal(a: TensorProxy, val: Any, wrap: bool = False) -> TensorProxy:
     """``a`` with values, repeated as needed, on its main diagonal."""
-    shape = sizes.concrete(a.shape, "fill_diagonal")
     check(a.ndim >= 2, lambda: "array must be at least 2-d")
+    if a.ndim == 2 and not sizes.is_known(a.shape) and not wrap and as_array(val).ndim == 0:
+        return views.write(a, as_array(val, a.dtype), lambda x: prims.diagonal(x, 0, 0, 1))
+    shape = sizes.concrete(a.shape, "fill_diagonal")
     end = None
     if a.ndim == 2:
         step = shape[1] + 1
@@ -328,7 +330,7 @@ def _choose_method(a: TensorProxy, *choices: Any, mode: str = "raise") -> Tensor
     return choose(a, choices[0] if len(choices) == 1 else choices, mode)
 
 
-def _strides_of(shape: tuple[int, ...], order: str) -> list[int]:
+def _strides_of(shape: tuple[Any, ...], order: str) -> list[Any]:
     check(order in ("C", "F"), lambda: "only 'C' or 'F' order is permitted")
     rank = len(shape)
     return [math.prod(shape[d + 1 :] if order == "C" else shape[:d]) for d in range(rank)]
@@ -337,17 +339,17 @@ def _strides_of(shape: tuple[int, ...], order: str) -> list[int]:
 @npsymbol(tags=(OpTags.MAY_RAISE,))
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TensorProxy, ...]:
     """Positions in the flattened array as coordinates, one array a dimension."""
-    lengths = sizes.concrete(shape_argument(shape), "unravel_index")
+    lengths = sizes.extents(shape_argument(shape), "unravel_index")
     index = as_array(indices)
     if index.dtype.kind not in "iu" or index.dtype is dtypes.uint64:
         raise TypeError("only int indices permitted")
     index = clang.convert(index, dtypes.int64)
     if not lengths:
         raise NeedsEager("np.unravel_index of a 0-d shape is for NumPy to check")
-    valid = clang.logical_and(clang.ge(index, 0), clang.lt(index, math.prod(lengths)))
+    valid = clang.logical_and(clang.ge(index, 0), clang.lt(index, symbols.number_of(math.prod(lengths))))
     index = _raising_unless(valid, index)
     return tuple(
-        clang.remainder(clang.floor_divide(index, max(step, 1)), max(n, 1))
+        clang.remainder(clang.floor_divide(index, symbols.number_of(max(step, 1))), symbols.number_of(max(n, 1)))
         for n, step in zip(lengths, _strides_of(lengths, order))
     )
 

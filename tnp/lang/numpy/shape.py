@@ -73,7 +73,7 @@ def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None
     _check_order(order, "reshape")
     if copy is False:
         raise NeedsEager("np.reshape with copy=False depends on how the array lies in memory")
-    wanted = shape_argument(shape)
+    wanted = tuple(-1 if type(n) is int and n < 0 else n for n in shape_argument(shape))
     result = _reversed(clang.reshape(_reversed(a), wanted[::-1])) if order == "F" else clang.reshape(a, wanted)
     return prims.clone(result) if copy else result
 

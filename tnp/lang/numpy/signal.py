@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.devices import cpu
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
@@ -28,18 +28,21 @@ __all__: list[str] = []
 # Windows
 
 
-def _length(M: Any) -> int:
+def _length(M: Any) -> Any:
     """A window's length. Lengths with a fraction, which NumPy takes too, run eagerly."""
+    if symbols.is_symbol(M):
+        return symbols.extent(symbols.as_dimension(M))
     number = M.item() if isinstance(M, np.generic) else pyval(M)
     if type(number) not in (int, bool, float) or number != int(number):
         raise NeedsEager("a window whose length is no integer is not compiled")
     return int(number)
 
 
-def _positions(length: int) -> TensorProxy:
+def _positions(length: Any) -> TensorProxy:
     """Where the samples of a symmetric window lie, from -1 to 1."""
-    at = prims.iota(length, start=1 - length, step=2, device=cpu, dtype=dtypes.int64)
-    return clang.div(clang.convert(at, dtypes.float64), length - 1)
+    count, first, span = map(symbols.number_of, (length, 1 - length, length - 1))
+    at = prims.iota(count, start=first, step=2, device=cpu, dtype=dtypes.int64)
+    return clang.div(clang.convert(at, dtypes.float64), span)
 
 
 def _cosines(*coefficients: float) -> Callable[[TensorProxy], TensorProxy]:
@@ -130,21 +133,22 @@ _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same
 def _correlated(a: TensorProxy, v: TensorProxy, mode: Any) -> TensorProxy:
     """``Σ a[n + k] v[n]`` of vectors of one dtype, ``a`` the longer; ``k`` as ``mode`` says."""
     check(mode in _MODES, lambda: f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    n, m = sizes.concrete((a.shape[0], v.shape[0]), "a convolution")
+    n, m = sizes.extents((a.shape[0], v.shape[0]), "a convolution")
     before = {"valid": 0, "same": m // 2, "full": m - 1}[_MODES[mode]]
     after = {"valid": 0, "same": m - 1 - m // 2, "full": m - 1}[_MODES[mode]]
-    length = n + before + after - m + 1
+    (length,) = symbols.dimensions((n + before + after - m + 1,))
     if before or after:
-        a = prims.pad(a, False if a.dtype.kind == "b" else 0, ((before, after, 0),))
-    windows = prims.unfold(a, 0, m, 1)
+        widths = symbols.number_of(before), symbols.number_of(after), 0
+        a = prims.pad(a, False if a.dtype.kind == "b" else 0, (widths,))
+    windows = prims.unfold(a, 0, symbols.number_of(m), 1)
     if not (before or after):
         return clang.squeeze(prims.matmul(windows, clang.expand_dims(v, (1,))), (1,))
     # What lies beyond the ends does not count, not even times infinity.
     at = clang.add(
-        clang.expand_dims(prims.iota(length, start=-before, device=cpu, dtype=dtypes.int64), (1,)),
+        clang.expand_dims(prims.iota(length, start=symbols.number_of(-before), device=cpu, dtype=dtypes.int64), (1,)),
         clang.expand_dims(clang.arange(m, dtype=dtypes.int64), (0,)),
     )
-    inside = clang.logical_and(clang.ge(at, 0), clang.lt(at, n))
+    inside = clang.logical_and(clang.ge(at, 0), clang.lt(at, symbols.number_of(n)))
     return summed(clang.mul(windows, clang.where(inside, v, False if v.dtype.kind == "b" else 0)), (1,))
 
 
@@ -158,11 +162,17 @@ def _vectors(a: Any, v: Any) -> list[TensorProxy]:
     return arrays
 
 
+def _is_longer(a: TensorProxy, b: TensorProxy) -> bool:
+    if symbols.relations_of(a.shape[0], b.shape[0]) is None:
+        return sizes.bound(a.shape[0]) > sizes.bound(b.shape[0])
+    return bool(symbols.extent(a.shape[0]) > symbols.extent(b.shape[0]))
+
+
 @npsymbol()
 def convolve(a: Any, v: Any, mode: Any = "full") -> TensorProxy:
     """The discrete convolution of two vectors: ``"full"``, ``"same"`` (as long as the longer) or ``"valid"``."""
     a, v = _vectors(a, v)
-    if sizes.bound(v.shape[0]) > sizes.bound(a.shape[0]):
+    if _is_longer(v, a):
         a, v = v, a
     return _correlated(a, clang.flip(v, (0,)), mode)
 
@@ -173,7 +183,7 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> TensorProxy:
     check(all(as_array(x).ndim for x in (a, v)), lambda: "object of too small depth for desired array")
     a, v = _vectors(a, v)
     v = conjugated(v)
-    if sizes.bound(v.shape[0]) > sizes.bound(a.shape[0]):
+    if _is_longer(v, a):
         return clang.flip(_correlated(v, a, mode), (0,))
     return _correlated(a, v, mode)
 
@@ -295,7 +305,7 @@ def sliding_window_view(
             ),
         )
     for d, n in zip(dims, lengths):
-        (length,) = sizes.concrete(a.shape[d : d + 1], "sliding_window_view")
-        check(n <= length, lambda: "window shape cannot be larger than input array shape")
+        (length,) = sizes.extents(a.shape[d : d + 1], "sliding_window_view")
+        check(length >= n, lambda: "window shape cannot be larger than input array shape")
         a = prims.unfold(a, d, n, 1)
     return a

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
@@ -134,10 +134,11 @@ def _covariance(m: Any, y: Any, rowvar: Any, bias: Any, ddof: Any, dtype: Any) -
     centered = clang.sub(*clang.broadcast(joined, reductions.mean(joined, 1, keepdims=True)))
     mirrored = clang.conj(centered) if work.kind == "c" else centered
     products = prims.matmul(centered, clang.matrix_transpose(mirrored))
-    (known,) = sizes.concrete((count,), "a covariance")
+    (known,) = sizes.extents((count,), "a covariance")
     # Without degrees of freedom left NumPy warns.
     check(known > taken, lambda: "the covariance of too little is not compiled", NeedsOpaque)
-    return clang.mul(products, 1 / (known - taken))
+    freedom = symbols.number_of(known - taken)
+    return clang.mul(products, 1 / freedom if isinstance(freedom, int) else clang.div(1, freedom))
 
 
 @npsymbol(returns="array", row_major=False)

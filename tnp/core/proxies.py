@@ -116,6 +116,8 @@ class NumberProxy(Proxy):
         return self.value
 
     def __bool__(self) -> bool:
+        if self.relations is not None and self.python_type is int:
+            return not self.relations.equal(self, 0)
         return bool(self.known())
 
     def __index__(self) -> int:

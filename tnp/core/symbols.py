@@ -18,6 +18,7 @@ mean something else where arrays are broadcast.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
@@ -126,15 +127,15 @@ def relations_of(*numbers: Any) -> Relations | None:
     """The relations of numbers that are all known in the call being traced, and not all constants; ``None`` for others."""
     found = None
     for n in numbers:
-        own = getattr(n, "relations", None)
+        own = n.relations if is_symbol(n) else None
         if own is None and type(n) is not int:
             return None
         found = own or found
     return found
 
 
-def _text_of(n: int | NumberProxy) -> str:
-    return str(n) if isinstance(n, int) else n.text
+def _text_of(n: Any) -> str:
+    return repr(n) if isinstance(n, (int, float)) else str(n.text)
 
 
 def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int | NumberProxy:
@@ -361,6 +362,8 @@ _FUNCTIONS = {
 #: what leaves a number as it is, on the right
 _NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "floor_divide": 1}
 
+#: what raises for 0
+_DIVISIONS = frozenset(("floor_divide", "remainder", "div"))
 #: comparisons that the bounds of ``a - b`` may decide
 _DECIDED = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 #: comparisons that a lower bound of 0 decides
@@ -369,9 +372,13 @@ _WITH_EQUAL = frozenset(("lt", "ge"))
 #: how operations on numbers are written
 _WRITTEN = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "floor_divide": "({} // {})", "remainder": "({} % {})",
-    "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
+    "div": "({} / {})", "pow": "({} ** {})", "int": "int({})", "neg": "(-{})", "minimum": "min({}, {})", "maximum": "max({}, {})", "eq": "({} == {})", "ne": "({} != {})",
     "lt": "({} < {})", "le": "({} <= {})", "gt": "({} > {})", "ge": "({} >= {})",
 }  # fmt: skip
+
+
+def _is_plain(x: Any) -> bool:
+    return type(x) is int or (type(x) is float and math.isfinite(x))
 
 
 def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -> None:
@@ -379,9 +386,17 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     relations = next((r for a in args if (r := getattr(a, "relations", None)) is not None), None)
     if relations is None or operation not in _WRITTEN:
         return
-    if all(type(a) is int or getattr(a, "relations", None) is relations for a in args):
+    if operation in _DIVISIONS and not type(args[1]) is int and (
+        not is_symbol(args[1]) or relations.equal(args[1], 0)  # the prologue divides by what is not 0
+    ):
+        return
+    if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
+        return
+    if all(_is_plain(a) or getattr(a, "relations", None) is relations for a in args):
         result.relations, result.text = relations, _WRITTEN[operation].format(*map(_text_of, args))
         result.origin = operation, args
+        if not all(type(a) is int or is_symbol(a) for a in args):
+            return
         if operation in _DECIDED:
             low, high = intervals.linear(args[0]).plus(intervals.linear(args[1]), -1).interval()
             if (

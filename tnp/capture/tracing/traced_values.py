@@ -21,6 +21,7 @@ from tnp.capture.tracing.strides import ROW_MAJOR, Later, Strides, is_contiguous
 from tnp.core import languages, sizes
 from tnp.core.errors import AmbiguousView, NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, TensorProxy
+from tnp.core.symbols import is_symbol
 from tnp.core.views import Path, Step, read_only, update
 
 __all__ = ["Storage", "TracedArray", "TracedNumber", "TracedObject", "serials", "shapes_in"]
@@ -350,7 +351,7 @@ class TracedNumber:
         return self.proxy.known()
 
     def __bool__(self) -> bool:
-        return bool(self._known())
+        return bool(self.proxy if is_symbol(self.proxy) else self._known())
 
     def __index__(self) -> int:
         return operator.index(self.proxy)

@@ -149,11 +149,11 @@ def stack(arrays: Sequence[TensorProxy], dim: int) -> TensorProxy:
     return concatenate([expand_dims(a, (dim,)) for a in arrays], dim)
 
 
-def repeat_dim(a: TensorProxy, count: int, dim: int) -> TensorProxy:
+def repeat_dim(a: TensorProxy, count: Dim, dim: int) -> TensorProxy:
     """Each element along ``dim`` repeated ``count`` times in place."""
     wide = expand_dims(a, (dim + 1,))
     wide = broadcast_to(wide, (*a.shape[: dim + 1], count, *a.shape[dim + 1 :]))
-    return reshape(wide, (*a.shape[:dim], a.shape[dim] * count, *a.shape[dim + 1 :]))
+    return reshape(wide, (*a.shape[:dim], sizes.product((a.shape[dim], count)), *a.shape[dim + 1 :]))
 
 
 @clangop(method_name="unfold")

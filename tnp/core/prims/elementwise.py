@@ -237,7 +237,10 @@ def item(a: TensorProxy, /) -> NumberProxy:
 def convert_number(a: Number, /, python_type: type) -> NumberProxy:
     """``python_type(a)`` of a Python number: ``int``, ``float``, ``bool`` or ``complex``."""
     value = a.value if isinstance(a, NumberProxy) else a
-    return NumberProxy(None, python_type, None if value is None else python_type(value))
+    made = NumberProxy(None, python_type, None if value is None else python_type(value))
+    if python_type is int and made.value is not None:
+        symbols.note_relations(made, "int", (a,))
+    return made
 
 
 @prim(OpTags.FACTORY)

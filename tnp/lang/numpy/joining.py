@@ -304,8 +304,11 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> TensorProxy:
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     """With ``values``, converted to the array's dtype, before the indices ``obj`` of a dimension."""
     a, dim = _along(arr, axis)
-    (length,) = sizes.concrete(a.shape[dim : dim + 1], "np.insert")
+    (length,) = sizes.extents(a.shape[dim : dim + 1], "np.insert")
     at = _static(obj, "where np.insert inserts")
+    is_inside = type(length) is not int and type(at) is int and -length <= at <= length
+    if not (is_inside and as_array(values).ndim == 0):
+        length = symbols.fixed(length)
     new = as_array(values)
     if new.dtype.kind == "c" and a.dtype.kind != "c":
         raise NeedsEager("it inserts complex values into a real array")
@@ -323,6 +326,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> TensorProxy:
     if extra and all(n == 1 for n in sizes.concrete(new.shape[:extra], "np.insert")):  # as assignments drop them
         new = clang.reshape(new, new.shape[extra:])
     new = clang.broadcast_to(new, tuple(count if d == dim else n for d, n in enumerate(a.shape)))
+    if type(length) is not int:
+        at = at if at >= 0 else length + at
+        first, last = (clang.slice_dim(a, *ends, dim=dim) for ends in ((0, at), (at, length)))
+        return clang.concatenate([first, new, last], dim)
     # Inserting positions instead of values shows where each comes from: below 0 from what is inserted.
     order = np.insert(np.arange(length), at, -1 - np.arange(count)).tolist()
     parts = []
@@ -364,6 +371,9 @@ def tile(A: Any, reps: Any) -> TensorProxy:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> TensorProxy:
     """Each element along a dimension repeated, all equally often or each as often as said."""
     made, dim = _along(at_least_1d(as_array(a)), axis)  # a number has an axis here
+    repeats = symbols.as_dimension(repeats) if symbols.is_symbol(repeats) else repeats
+    if symbols.is_symbol(repeats):
+        return clang.repeat_dim(made, repeats, dim)
     counts = _static(repeats, "how often np.repeat repeats")
     counts = counts if isinstance(counts, list) else [counts]
     (length,) = sizes.extents(made.shape[dim : dim + 1], "np.repeat")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import sizes
+from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager, NeedsValue
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import Namespace, OpTags, Symbol, flat_proxies, map_proxies
@@ -126,6 +126,10 @@ def _draw(make: Callable[[], Callable[..., Any]], name: str, args: Any, kwargs: 
             break
     if len(found) == 2 and _same_kind(*found):
         return found[0]
+    if all(map(symbols.is_symbol, integers)):
+        drawn = _of_sizes(make, name, args, kwargs, integers)
+        if drawn is not None:
+            return drawn
     arrays = [p for p in integers if isinstance(p, TensorProxy)]
     if arrays:
         array = arrays[0] if len(arrays) == 1 and arrays[0].ndim else None
@@ -133,6 +137,33 @@ def _draw(make: Callable[[], Callable[..., Any]], name: str, args: Any, kwargs: 
         raise NeedsValue(reason, array=array)
     known = map_proxies(lambda p: p.known() if _is_integer(p) else p, (args, kwargs))
     return _dry_run(make(), name, *known)
+
+
+def _of_sizes(make: Callable[[], Callable[..., Any]], name: str, args: Any, kwargs: Any, integers: list[Any]) -> Any:
+    """The result where each symbolic size among the arguments is a dimension of it, and nothing else depends on them: as runs for other
+    sizes show. ``None`` for others."""
+    sized = [symbols.as_dimension(p) for p in integers]
+    if any(type(n) is int for n in sized):
+        return None
+    values = {p.name: symbols.value_of(p) for p in integers}
+
+    def tried(**other: int) -> Any:
+        given = values | other
+        return _dry_run(make(), name, *map_proxies(lambda p: given.get(p.name, p), (args, kwargs)))
+
+    result = tried()
+    if not isinstance(result, TensorProxy) or result.scalar:
+        return None
+    shape: list[Any] = list(result.shape)
+    for p in {p.name: p for p in integers}.values():
+        larger = tried(**{p.name: values[p.name] + 3})
+        if larger.ndim != result.ndim or larger.dtype is not result.dtype:
+            return None
+        for d, (n, m) in enumerate(zip(result.shape, larger.shape)):
+            if n != m and (m != n + 3 or n != values[p.name] or type(shape[d]) is not int):
+                return None
+            shape[d] = p if n != m else shape[d]
+    return TensorProxy(like=result, shape=tuple(shape))
 
 
 #: dimensions that a shape may have

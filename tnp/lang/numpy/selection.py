@@ -458,13 +458,13 @@ def isin(
             lambda: "The 'table' method is only supported for boolean or integer arrays. Please select 'sort' or None.",
         )
     x, among = promote(x, among)
-    length = among.numel
-    if type(length) is not int:
+    length = symbols.extent(among.numel) if symbols.is_symbol(among.numel) else among.numel
+    if isinstance(length, NumberProxy):
         raise NeedsEager("np.isin among elements of a number that is known only when the program runs")
     if length == 0:
         return clang.full_like(x, invert, dtype=dtypes.bool8)
     ordered = prims.sort(flattened(among), 0)
-    at = clang.minimum(prims.searchsorted(ordered, x), length - 1)
+    at = clang.minimum(prims.searchsorted(ordered, x), symbols.number_of(length - 1))
     found = clang.eq(prims.take(ordered, at, 0), x)
     return clang.logical_not(found) if invert else found
 

@@ -275,6 +275,8 @@ def _modulo(by: Any, length: Any) -> Any:
     """``by % length``, of symbolic sizes too."""
     if 0 <= by < length:
         return by
+    if by == length:
+        return 0
     return length + by if -length < by < 0 else symbols.fixed(by) % symbols.fixed(length)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, dtypes, prims, sizes
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.lang.numpy.operands import as_array, promote, static_axis, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
@@ -137,10 +137,10 @@ class _Uniques:
 
     def __init__(self, flat: TensorProxy, equal_nan: bool) -> None:
         self.flat = flat
-        n = flat.shape[0]
-        if type(n) is not int:
+        n = symbols.extent(flat.shape[0]) if symbols.is_symbol(flat.shape[0]) else flat.shape[0]
+        if isinstance(n, NumberProxy):
             raise NeedsEager("np.unique of an array of a length that is known only when the program runs")
-        self.length = n
+        self.length = flat.shape[0]
         self.order = prims.argsort(flat, 0, stable=True)
         self.ordered = prims.take(flat, self.order, 0)
         if n == 0:
@@ -168,7 +168,7 @@ class _Uniques:
 
     @property
     def counts(self) -> TensorProxy:
-        ends = clang.concatenate([self.first, clang.full((1,), self.length, dtype=dtypes.int64)], 0)
+        ends = clang.concatenate([self.first, clang.expand_dims(clang.convert(self.length, dtypes.int64), (0,))], 0)
         following = clang.add(prims.iota(self.first.shape[0], device=ends.device, dtype=dtypes.int64), 1)
         return clang.sub(prims.take(ends, following, 0), self.first)
 

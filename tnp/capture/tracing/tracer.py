@@ -33,7 +33,7 @@ from tnp.capture.tracing.predicates import (
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.core import languages, prims, sizes
+from tnp.core import languages, prims, sizes, symbols
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
@@ -306,8 +306,10 @@ class Tracer:
         sized = {}
         for name, a in seen.items():
             if not sizes.is_known(a.shape_):
+                what = f"{symbol.name}()"
                 shape = tuple(
-                    self.specializer.value(n, f"{symbol.name}()") if isinstance(n, NumberProxy) else n for n in a.shape_
+                    int(n) if type(n) is int or symbols.is_symbol(n) else self.specializer.value(n, what)
+                    for n in a.shape_
                 )
                 with languages.language_context(a.library.language):
                     sized[name] = prims.reshape(a.__tnp_value__(), shape)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import clang, prims, sizes, symbols
+from tnp.core import clang, dtypes, prims, sizes, symbols
 from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager, NeedsOpaque
 from tnp.core.prims.base import check
@@ -168,7 +168,9 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
     """The quantiles of lines of ``a`` that hold no NaN, NaN for the others; ``q``'s dimensions come first."""
     along, dims = lines(a, axis)
     last = along.ndim - 1
-    (n,) = sizes.concrete(along.shape[-1:], "a quantile")
+    (n,) = sizes.extents(along.shape[-1:], "a quantile")
+    by_arrays = type(n) is not int and method == "linear" and not q.is_exact
+    n = n if by_arrays else symbols.fixed(n)
     if (n == 0 and along.numel != 0) or (n == 0 and sizes.product(along.shape[:-1]) != 0):
         raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     if n == 0:
@@ -180,6 +182,8 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
         return prims.select(ordered, last, index)
 
     def one(x: float) -> TensorProxy:
+        if by_arrays:
+            return _at_place(ordered, n, x, wanted)
         if method in _PICKING:
             return at(_PICKING[method](n, x))
         place = _INTERPOLATING[method](n, x)
@@ -189,7 +193,7 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
         low, high = (n - 1, n - 1) if place >= n - 1 else (0, 0) if place < 0 else (before, before + 1)
         # As NumPy has it, the fraction is measured from the element that was found, also beyond the ends.
         weight = _weight(method, place, -1 if place >= n - 1 else low)
-        return _interpolated(at(low), at(high), weight, wanted)
+        return _interpolated(at(low), at(high), weight, wanted, ending=weight >= 0.5)
 
     found = []
     for x in q.values:
@@ -200,14 +204,29 @@ def quantile_of(a: TensorProxy, q: Quantiles, axis: Any, method: str, keepdims: 
     return with_leading(found, q.shape)
 
 
-def _interpolated(low: TensorProxy, high: TensorProxy, weight: float, wanted: DType) -> TensorProxy:
-    """``low + (high - low) * weight``, from the nearer end."""
+def _at_place(ordered: TensorProxy, n: Any, q: float, wanted: DType) -> TensorProxy:
+    """The elements of sorted lines of ``n`` elements, a symbolic size, at ``(n - 1) * q``, which are computed when the program runs."""
+    last = clang.convert(symbols.number_of(n - 1), dtypes.int64)
+    place = clang.mul(clang.convert(last, dtypes.float64), q)
+    before = clang.minimum(clang.convert(clang.floor(place), dtypes.int64), last)
+    after = clang.minimum(clang.add(before, 1), last)
+    weight = clang.sub(place, clang.convert(before, dtypes.float64))
+    low, high = (prims.take(ordered, at, ordered.ndim - 1) for at in (before, after))
+    from_low, from_high = (_interpolated(low, high, weight, wanted, ending=ending) for ending in (False, True))
+    return clang.where(clang.ge(weight, 0.5), from_high, from_low)
+
+
+def _interpolated(low: TensorProxy, high: TensorProxy, weight: Any, wanted: DType, *, ending: bool) -> TensorProxy:
+    """``low + (high - low) * weight``, from ``low`` or from the ``ending``, which is nearer."""
     if low.dtype.kind == "b":
         raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
     step = clang.convert(clang.sub(high, low), wanted)
-    if weight >= 0.5:
-        return clang.sub(clang.convert(high, wanted), clang.mul(step, 1 - weight))
-    return clang.add(clang.convert(low, wanted), clang.mul(step, weight))
+    if isinstance(weight, TensorProxy):
+        weight = clang.convert(clang.sub(1, weight) if ending else weight, wanted)
+    elif ending:
+        weight = 1 - weight
+    moved = clang.mul(step, weight)
+    return clang.sub(clang.convert(high, wanted), moved) if ending else clang.add(clang.convert(low, wanted), moved)
 
 
 def quantile_function(name: str, divisor: int, compute: Callable[..., TensorProxy], doc: str) -> Symbol:

@@ -247,7 +247,7 @@ def _in_order(ar1: Any, ar2: Any, assume_unique: bool) -> TensorProxy:
     Elements are told apart in their own dtype, before they are promoted; NumPy does so too.
     """
     a, b = (flattened(as_array(x)) for x in (ar1, ar2))
-    if type(a.numel) is not int or type(b.numel) is not int:
+    if any(type(n) is not int and not symbols.is_symbol(n) for n in (a.numel, b.numel)):
         raise NeedsEager("a set of elements of a number that is known only when the program runs")
     parts = (a, b) if assume_unique else (_distinct(a), _distinct(b))
     return prims.sort(clang.concatenate(promote(*parts), 0), 0)

@@ -11,7 +11,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.lang.numpy.operands import as_array, promote, static_axis, static_int
+from tnp.lang.numpy.operands import as_array, promote, static_axis, size_or_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.selection import flattened, isin
@@ -62,9 +62,10 @@ def _check_kth(a: TensorProxy, at: int, kth: Any) -> None:
     for k in kth if isinstance(kth, (tuple, list)) else (kth,):
         if isinstance(k, TensorProxy):
             raise NeedsEager("the kth of a partition is a value of the program")
-        position = static_int(k, "kth")
-        if type(length) is int:
-            check(-length <= position < length or a.numel == 0, lambda: f"kth(={position}) out of bounds ({length})")
+        position = symbols.extent(size_or_int(k, "kth"))
+        if type(length) is int or symbols.is_symbol(length):
+            n = symbols.extent(length)
+            check(-n <= position < n or a.numel == 0, lambda: f"kth(={k}) out of bounds ({length})")
 
 
 def _check_partition(kind: str, order: Any) -> None:

@@ -40,8 +40,8 @@ __all__ = [
     "extents",
     "fixed",
     "is_symbol",
-    "number_of",
     "note_relations",
+    "number_of",
     "relations_of",
     "slice_length",
     "value_of",
@@ -200,7 +200,8 @@ def dimensions(shape: Any) -> tuple[int | NumberProxy, ...]:
 
 def fixed(x: Any) -> int:
     """The present value of an integer that was computed with, on which the program relies from now on."""
-    return x if isinstance(x, int) else cast("int", number_of(x).known())  # type: ignore[union-attr]
+    n = number_of(x)
+    return n if isinstance(n, int) else cast("int", n.known())
 
 
 def is_symbol(n: Any) -> bool:
@@ -386,9 +387,9 @@ def note_relations(result: NumberProxy, operation: str, args: tuple[Any, ...]) -
     relations = next((r for a in args if (r := getattr(a, "relations", None)) is not None), None)
     if relations is None or operation not in _WRITTEN:
         return
-    if operation in _DIVISIONS and not type(args[1]) is int and (
-        not is_symbol(args[1]) or relations.equal(args[1], 0)  # the prologue divides by what is not 0
-    ):
+    # The prologue divides by what is not 0.
+    by = args[1] if operation in _DIVISIONS else 1
+    if type(by) is not int and (not is_symbol(by) or relations.equal(by, 0)):
         return
     if operation == "pow" and not (type(args[1]) is int and args[1] >= 0):
         return

@@ -56,8 +56,7 @@ def carried_handle(
         if any(sizes.bound_or_none(n) is None for n, stay in zip(init.shape, stays) if not stay):
             return None
         shape = tuple(
-            n if stays[d] else NumberProxy(None, int, bound=sizes.bound(n), low=0)
-            for d, n in enumerate(init.shape)
+            n if stays[d] else NumberProxy(None, int, bound=sizes.bound(n), low=0) for d, n in enumerate(init.shape)
         )
         proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
         loose = is_loose or (len(shape) > 1 and not all(stays))

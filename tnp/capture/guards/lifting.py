@@ -7,6 +7,7 @@ other comparable value becomes a guarded constant. Each lifting adds the guards 
 from __future__ import annotations
 
 import functools
+import itertools
 import keyword
 import math
 import re
@@ -240,7 +241,7 @@ class Inputs:
         """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does."""
         defined = {p.name for p in self.proxies}
         found: dict[str, Proxy] = {}
-        for b in (part for b in bsyms for part in _with_parts(b)):
+        for b in itertools.chain.from_iterable(map(_with_parts, bsyms)):
             for p in b.flat_inputs:
                 if symbols.is_symbol(p) and p.name not in defined:
                     found[p.name] = p

@@ -33,7 +33,7 @@ from tnp.capture.tracing.predicates import (
 )
 from tnp.capture.tracing.scalar_kind import TracedEither
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber, TracedObject
-from tnp.core import languages, prims, sizes, symbols
+from tnp.core import languages, prims, sizes
 from tnp.core.errors import NeedsConcreteSize, NeedsEager, NeedsOpaque, NeedsValue
 from tnp.core.proxies import ASK, NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.symbol import OpTags, Symbol, flat_proxies, map_proxies
@@ -308,7 +308,7 @@ class Tracer:
             if not sizes.is_known(a.shape_):
                 what = f"{symbol.name}()"
                 shape = tuple(
-                    int(n) if type(n) is int or symbols.is_symbol(n) else self.specializer.value(n, what)
+                    self.specializer.value(n, what) if isinstance(n, NumberProxy) and n.relations is None else int(n)
                     for n in a.shape_
                 )
                 with languages.language_context(a.library.language):

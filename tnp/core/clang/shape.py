@@ -130,7 +130,8 @@ def slice_dim(a: TensorProxy, start: Any, stop: Any, stride: int = 1, *, dim: in
     """``a[start:stop:stride]`` along one dimension, bounds within it, which symbolic sizes may be part of."""
     start, stop = symbols.number_of(start), symbols.number_of(stop)
     if not all(map(sizes.is_known, (a.shape, (start, stop)))) and symbols.extents((*a.shape, start, stop)) is not None:
-        return prims.dynamic_slice(a, dim, start, stop, stride)  # type: ignore[no-any-return]
+        made: TensorProxy = prims.dynamic_slice(a, dim, start, stop, stride)
+        return made
     starts = [0] * a.ndim
     stops = [sizes.bound(n) for n in a.shape]
     strides = [1] * a.ndim

@@ -197,6 +197,6 @@ def concatenate(arrays: Sequence[TensorProxy], /, dim: int) -> TensorProxy:
                     lambda: f"arrays to concatenate differ along dimension {d}: {first.shape[d]} and {a.shape[d]}",
                 )
     if type(shape[dim]) is not int and symbols.value_of(shape[dim]) is None:
-        bounds = [sizes.bound_or_none(a.shape[dim]) for a in arrays]
-        shape[dim].bound = None if None in bounds else sum(bounds)  # type: ignore[arg-type]
+        bounds = [n for a in arrays if (n := sizes.bound_or_none(a.shape[dim])) is not None]
+        shape[dim].bound = sum(bounds) if len(bounds) == len(arrays) else None
     return TensorProxy(like=first, shape=tuple(shape))

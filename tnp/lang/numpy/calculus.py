@@ -48,7 +48,8 @@ def _part(a: TensorProxy, start: int, stop: int, dim: int) -> TensorProxy:
     """``a[start:stop]`` along a dimension, negative positions counting from the end."""
     (n,) = sizes.extents(a.shape[dim : dim + 1], "a difference")
     if type(n) is not int:
-        return prims.dynamic_slice(a, dim, start, stop or None, 1)  # type: ignore[no-any-return]
+        made: TensorProxy = prims.dynamic_slice(a, dim, start, stop or None, 1)
+        return made
     first, last, _ = slice(start, stop or None).indices(n)
     return clang.slice_dim(a, first, max(first, last), dim=dim)
 

@@ -61,7 +61,9 @@ def _resized(a: TensorProxy, dim: int, n: Any) -> TensorProxy:
         return a
     if length > n:
         return clang.slice_dim(a, 0, n, dim=dim)
-    return prims.pad(a, 0, tuple((0, symbols.number_of(n - length), 0) if d == dim else (0, 0, 0) for d in range(a.ndim)))
+    return prims.pad(
+        a, 0, tuple((0, symbols.number_of(n - length), 0) if d == dim else (0, 0, 0) for d in range(a.ndim))
+    )
 
 
 def _scaled(a: TensorProxy, points: Sequence[Any], norm: str, *, inverse: bool) -> TensorProxy:

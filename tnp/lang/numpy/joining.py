@@ -463,7 +463,10 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Te
 def _pad_positions(a: TensorProxy, length: Any, before: int, after: int, mode: str, dim: int) -> TensorProxy:
     """``a`` padded by less elements than it has, by a mode that repeats its elements."""
     edge = {"edge": 0, "reflect": 1, "symmetric": 0, "wrap": 0}[mode]  # how far from the end what is repeated begins
-    left, right = (0, 1) if mode == "edge" else (edge, before + edge), (0, 1) if mode == "edge" else (edge, after + edge)
+    left, right = (
+        (0, 1) if mode == "edge" else (edge, before + edge),
+        (0, 1) if mode == "edge" else (edge, after + edge),
+    )
     if mode == "wrap":
         parts = [clang.slice_dim(a, length - before, length, dim=dim), a, clang.slice_dim(a, 0, after, dim=dim)]
     else:

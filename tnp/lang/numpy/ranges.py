@@ -79,7 +79,8 @@ def _of_sizes(start: Any, stop: Any, step: Any, dtype: DType) -> TensorProxy | N
     start = float(start) if dtype is dtypes.float64 and type(start) is int else start
     step = float(step) if dtype is dtypes.float64 else step
     length = max(length, 0) if isinstance(length, int) else length
-    return prims.iota(length, start=start, step=step, device=cpu_device(None), dtype=dtype)  # type: ignore[no-any-return]
+    made: TensorProxy = prims.iota(length, start=start, step=step, device=cpu_device(None), dtype=dtype)
+    return made
 
 
 def _progression(start: Any, step: Any, length: int, dtype: DType) -> TensorProxy:

@@ -11,7 +11,7 @@ from tnp.core.dtypes import DType
 from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
-from tnp.lang.numpy.operands import as_array, promote, static_axis, size_or_int
+from tnp.lang.numpy.operands import as_array, promote, size_or_int, static_axis
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import npsymbol
 from tnp.lang.numpy.selection import flattened, isin

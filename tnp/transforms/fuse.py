@@ -12,8 +12,9 @@ from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
 from tnp.core.proxies import Proxy, TensorProxy
-from tnp.core.subtraces import is_control_flow
+from tnp.core.subtraces import is_control_flow, with_parts
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
+from tnp.core.symbols import is_symbol
 from tnp.core.trace import Trace, tracing
 from tnp.transforms.claim import Fusable, FusedSymbol, Update, blame_extension, claim, is_view
 from tnp.transforms.dce import memory_of_results
@@ -325,10 +326,19 @@ def _boundary(
     made: dict[str, Proxy] = {}
     inputs: dict[str, Proxy] = {}
     for b in group:
-        for p in b.flat_inputs:
+        for p in (*b.flat_inputs, *_sizes_inside(b)):
             if p.name not in made:
                 inputs.setdefault(p.name, p)
         for p in b.flat_outputs:
             if p.name not in inputs:
                 made[p.name] = p
     return list(inputs.values()), [p for p in made.values() if last_readers.get(p.name, -1) > number]
+
+
+def _sizes_inside(b: BoundSymbol) -> list[Proxy]:
+    """The symbolic sizes that the parts of an operation take, and that none of them computes."""
+    if not b.subsymbols:
+        return []
+    parts = list(with_parts(b))
+    made = {p.name for part in parts for p in part.flat_outputs}
+    return [p for part in parts for p in part.flat_inputs if is_symbol(p) and p.name not in made]

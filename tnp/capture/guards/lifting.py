@@ -30,7 +30,7 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import pytree, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
-from tnp.core.subtraces import bodies_of
+from tnp.core.subtraces import with_parts
 from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 from tnp.core.views import Path
@@ -241,7 +241,7 @@ class Inputs:
         """The inputs, and the symbolic sizes that operations take and that none of them computes: the prologue does."""
         defined = {p.name for p in self.proxies}
         found: dict[str, Proxy] = {}
-        for b in itertools.chain.from_iterable(map(_with_parts, bsyms)):
+        for b in itertools.chain.from_iterable(map(with_parts, bsyms)):
             for p in b.flat_inputs:
                 if symbols.is_symbol(p) and p.name not in defined:
                     found[p.name] = p
@@ -534,12 +534,6 @@ class Inputs:
         value = number.value
         condition = _equality(expression, value)
         self.prologue.guard(condition, f"{description} == {_written(value)}, which the program's shape depends on")
-
-
-def _with_parts(b: BoundSymbol) -> Iterator[BoundSymbol]:
-    yield b
-    for part in (*b.subsymbols, *(inner for body in bodies_of(b) for inner in body.bound_symbols)):
-        yield from _with_parts(part)
 
 
 #: kinds of keys that are compared by what they are

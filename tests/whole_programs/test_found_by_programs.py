@@ -696,3 +696,53 @@ def test_a_number_is_repeated_along_its_one_axis(axis):
         return np.repeat(s, 2, axis=axis), np.repeat(s, [3], axis)
 
     assert_same(tnp.jit(f)(np.float32(3)), f(np.float32(3)))
+
+
+def powers_of_two(a, k):
+    return 2**k + a
+
+
+def powers_of_a_negative_number(a, k):
+    return (-2) ** k + a, (-2.5) ** k + a
+
+
+def powers_of_itself(a, k):
+    k **= k
+    return a + k
+
+
+def powers_in_a_loop(a, k):
+    total = 0
+    for i in range(len(a)):
+        total += a[i] * 2**i * k**i + 2**-i
+    return total
+
+
+@pytest.mark.parametrize("f", [powers_of_two, powers_of_a_negative_number, powers_of_itself, powers_in_a_loop])
+def test_a_power_of_numbers_is_of_the_kind_that_signs_decide(f):
+    jitted, a = tnp.jit(f), np.arange(4)
+    for k in (-2, 5, 2.0, 0.5, -1.5, -3, True, 2, -3.0):
+        assert_same(jitted(a, k), f(a, k), what=f"{k!r}")
+
+
+def test_a_list_is_as_its_program_left_it_when_that_raised():
+    kept = [1, 2.0, np.array(3)]
+
+    def f(a):
+        a -= 1
+        for _ in range(2):
+            kept.reverse()
+            np.select([1 > 2], [a])[[4]]
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="changes a container"), pytest.raises(IndexError):
+        tnp.jit(f)(np.arange(8).reshape(4, 2))
+    assert kept[1:] == [2.0, 1]
+
+
+def test_a_view_of_the_whole_is_a_result():
+    def f(a, b):
+        _, v = a
+        return np.broadcast_arrays(b, v)[1]
+
+    a = np.arange(2, dtype=np.uint16)
+    assert_same(tnp.jit(f)(a, np.float32(3)), f(a, np.float32(3)))

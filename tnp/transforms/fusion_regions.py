@@ -145,7 +145,7 @@ class _Regions:
         is_barrier = b.has_tag_inside(OpTags.BARRIER)
         is_store = b.operation is prims.copy_
         orders = is_store or is_barrier or (is_effect and is_control_flow(b))
-        needs = self._needs(b, is_effect, orders)
+        needs = self._needs(b, is_effect, orders).union(*(self._groups_of_makers(self.bsyms[j]) for j in joining))
         # When an operation raises, the updates before it have happened, and none after it.
         raises = not isinstance(b, Fusable) and self._raises(b)
         updates = b.has_tag_inside(OpTags.UPDATE) or self._is_stored(b)
@@ -171,8 +171,7 @@ class _Regions:
 
     def _needs(self, b: BoundSymbol, is_effect: bool, orders: bool) -> set[int]:
         """The groups that must come before that of ``b``, or be it."""
-        makers = (self.producer.get(p.name) for p in b.flat_inputs)
-        needs = {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
+        needs = self._groups_of_makers(b)
         if self.last_effect is not None and (is_effect or self._raises(b)):
             needs.add(self.group_of[self.last_effect])
         if is_effect:
@@ -184,6 +183,11 @@ class _Regions:
         if self.last_store is not None and self._raises(b):
             needs.add(self.group_of[self.last_store])
         return needs
+
+    def _groups_of_makers(self, b: BoundSymbol) -> set[int]:
+        """The groups that make what ``b`` reads."""
+        makers = (self.producer.get(p.name) for p in b.flat_inputs)
+        return {self.group_of[j] for j in makers if j is not None and j not in self.waiting}
 
     def _join(self, joining: list[int], kind: Any, needs: set[int]) -> int:
         """The group that operations go to, the last one that is possible."""

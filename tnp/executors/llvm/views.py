@@ -17,9 +17,10 @@ __all__: list[str] = []
 def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dims: Any) -> Node:
     if tuple(output.shape) == a.shape:
         return a
+    own = {d: n for n, d in zip(a.shape, dims)}
     return lowering.view(
         a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
-        repeats=output.numel != a.size, whole=True,
+        repeats=any(n != 1 and own.get(d, 1) == 1 for d, n in enumerate(output.shape)), whole=True,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tnp.core import clang, dtypes, prims, sizes
-from tnp.core.proxies import TensorProxy
+from tnp.core.proxies import Proxy, TensorProxy
 from tnp.transforms.autodiff.ops import times
 from tnp.transforms.autodiff.rules import get_grad, put_grad, register_grad, rule
 
@@ -37,7 +37,7 @@ def _var(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, *, correct
     if isinstance(count, int) and count == 1:
         return None  # of one element it is constant
     mean = spread(clang.div(prims.sum(a, dims), count), a, dims)
-    scale = clang.div(clang.mul(g, 2), _number(clang.sub(count, correction)))
+    scale = clang.div(clang.mul(g, 2), _less(count, correction))
     # The cotangent of a standard deviation of 0 is infinite, and no element is away from the mean.
     scale = clang.where(clang.bitwise_and(clang.eq(out, 0), clang.isinf(scale)), 0, scale)
     if a.dtype.kind == "c":
@@ -45,8 +45,9 @@ def _var(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, *, correct
     return clang.mul(spread(scale, a, dims), clang.sub(a, mean))
 
 
-def _number(x: Any) -> Any:
-    return x.value if getattr(x, "value", None) is not None else x
+def _less(count: sizes.Dim, correction: Any) -> Any:
+    """``count - correction``, a Python number where both are."""
+    return clang.sub(count, correction) if isinstance(count, Proxy) or isinstance(correction, Proxy) else count - correction
 
 
 # Products: no division, so that zeros among the factors are as good as any

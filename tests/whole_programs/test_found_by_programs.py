@@ -746,3 +746,49 @@ def test_a_view_of_the_whole_is_a_result():
 
     a = np.arange(2, dtype=np.uint16)
     assert_same(tnp.jit(f)(a, np.float32(3)), f(a, np.float32(3)))
+
+
+@pytest.mark.filterwarnings("ignore:Non-integer input:DeprecationWarning")
+def test_bincount_takes_a_list_that_is_none_of_integers():
+    def f(a):
+        return np.bincount([1, a[0]])
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="bincount"):
+        assert_same(tnp.jit(f)(np.array([3], np.uint64)), np.array([0, 1, 0, 1]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16", "i8"])
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 2, 2)])
+def test_a_product_with_zero_is_that_of_blas(dtype, shape):
+    def f(a, b):
+        return np.dot(a, b), np.dot(b, a), np.inner(a, b)
+
+    a = np.array([1, -2, -0.0, 3]).reshape(shape).astype(dtype)
+    if dtype != "i8":
+        a.flat[0] = np.inf
+    for b in (np.dtype(dtype).type(0), np.array(1, dtype)):
+        with np.errstate(all="ignore"):
+            results = list(zip(tnp.jit(f)(a, b), f(a, b)))
+        for result, expected in results:
+            assert_same(result, expected)
+            np.testing.assert_array_equal(np.signbit(result.real), np.signbit(expected.real))
+
+
+def test_complex_scalars_are_ordered_as_by_operators():
+    def f(a, b):
+        x, y = a[0], b[0]
+        return x < 7, x <= y, x > y, x >= y, (x * 1 < y) + 1, max(x, y), np.less(x, y), np.maximum(x, y)
+
+    jitted, parts = tnp.jit(f), (1.0, np.inf, np.nan)
+    numbers = [np.array([complex(x, y)]) for x in parts for y in parts]
+    for a, b in itertools.product(numbers, numbers):
+        with np.errstate(all="ignore"):
+            assert repr(jitted(a, b)) == repr(f(a, b))
+
+
+@pytest.mark.parametrize("k", [np.inf, 1.0, np.nan, 2, 1])
+def test_the_least_of_a_number_and_a_scalar_is_of_its_own_kind(k):
+    def f(k):
+        return min(k, np.float64(1.5)), max(k, np.float64(1.5)), min(np.float64(1.5), k)
+
+    assert repr(tnp.jit(f)(k)) == repr(f(k))

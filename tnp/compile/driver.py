@@ -33,12 +33,15 @@ __all__ = ["Compiled", "backend_of", "capture", "compile_captured"]
 
 class Compiled(NamedTuple):
     """A program behind guards: ``run`` gives its result, or ``MISS``. ``traces`` are those after each pass, ``training`` is what
-    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs."""
+    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs. ``guarded(program)`` puts another
+    ``program`` behind the guards, to which ``with_sizes=True`` passes the symbolic sizes first."""
 
     run: Callable[..., Any]
     traces: list[Trace]
     training: Training | None
     graphs: list[Any]
+    program: Callable[..., Any]
+    guarded: Callable[..., Callable[..., Any]]
 
 
 def capture(
@@ -86,8 +89,12 @@ def compile_captured(
     elif any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in traces[-1].bound_symbols):
         program = _keeping_errstate(program)
     inputs = [captured.expressions[p.name] for p in traces[-1].args]
-    run = captured.prologue.compile(inputs, program, executors[0].check_arrays)
-    return Compiled(run, traces, training, graphs)
+    compile_guards = captured.prologue.compile
+
+    def guarded(program: Callable[..., Any], *, with_sizes: bool = False) -> Callable[..., Any]:
+        return compile_guards(inputs, program, executors[0].check_arrays, with_sizes=with_sizes)
+
+    return Compiled(guarded(program), traces, training, graphs, program, guarded)
 
 
 def backend_of(executors: Iterable[Any]) -> Backend:

@@ -49,6 +49,9 @@ class Relations:
 
     def __init__(self) -> None:
         self._conditions: dict[str, None] = {}
+        #: the symbols of the call
+        self.symbols: list[NumberProxy] = []
+        self._known: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._conditions))
@@ -56,7 +59,12 @@ class Relations:
     def adopt(self, number: NumberProxy, text: str) -> NumberProxy:
         """Makes ``number`` a symbolic size, which the expression ``text`` fetches at each call."""
         number.relations, number.text, number.low = self, text, LEAST
+        self.symbols.append(number)
         return number
+
+    def specialized(self) -> list[NumberProxy]:
+        """The symbols for one value of which, or of what is computed of it, the program holds."""
+        return [n for n in self.symbols if any(n.text in text for text in self._known)]
 
     def fix(self, number: NumberProxy) -> None:
         """The program holds for the present value of a number only."""
@@ -66,6 +74,7 @@ class Relations:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
         else:
             self._conditions[f"{number.text} == {number.value!r}"] = None
+            self._known.append(number.text)
 
     def equal(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
         """Whether two sizes with known values are equal, which the program relies on from now on."""
@@ -79,6 +88,8 @@ class Relations:
         self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = None
         if is_equal:
             _unify(a, b)
+            if isinstance(a, int) or isinstance(b, int):
+                self._known.append(texts[isinstance(a, int)])
         return is_equal
 
     def less(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:

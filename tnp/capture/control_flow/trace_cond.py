@@ -29,7 +29,7 @@ from tnp.capture.tracing.output_aliasing import mark_shared, view_of_all
 from tnp.capture.tracing.scalar_kind import Kinds, condition_of, either, kinds_of_both
 from tnp.capture.tracing.strides import same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import prims, sizes
+from tnp.core import prims, symbols
 from tnp.core.prims.control_flow import are_alike
 from tnp.core.proxies import Proxy
 from tnp.core.subtraces import Body
@@ -168,7 +168,7 @@ class Branch(Trial):
         """The proxy of a value, for a view of all of an argument another one than the argument's."""
         if type(value) is not TracedArray or value.scalar or value.storage.origin is None:
             return proxy
-        if not sizes.is_known(proxy.shape) or all(
+        if symbols.extents(proxy.shape) is None or all(
             value is h or h.__tnp_value__().name != proxy.name for h in self.tracer.inputs.arrays()
         ):
             return proxy

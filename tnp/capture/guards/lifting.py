@@ -62,6 +62,8 @@ class Inputs:
         self.proxies: list[Proxy] = []
         #: symbolic sizes, which become inputs if the program computes with them
         self.sizes: list[NumberProxy] = []
+        #: by the name of a symbolic size: the description of its array, and its dimension
+        self.dimensions: dict[str, tuple[str, int]] = {}
         #: containers made for the program, with what they were made of: a program that changes one runs eagerly
         self.containers: list[LiftedContainer] = []
         #: objects that the program gets as they are, since it is valid for these very ones only
@@ -233,6 +235,7 @@ class Inputs:
         made = self.prologue.relations.adopt(NumberProxy(self.trace.make_name("n"), int, value), text)
         self.expressions[made.name] = text
         self.sizes.append(made)
+        self.dimensions[made.name] = source.description, dim
         return made
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tnp.capture.guards.varying_sizes import VaryingSizes
 from tnp.core.printing import compile_source
 from tnp.core.symbols import LEAST, Relations
 
@@ -126,8 +127,8 @@ class Prologue:
         self.parameters = parameters
         #: whether ndarrays beside arrays on a device are moved there
         self.moves_arrays = False
-        #: whether sizes of arrays are symbols
-        self.is_symbolic = False
+        #: which sizes of arrays are symbols
+        self.sizes = VaryingSizes()
         self.clear()
 
     def clear(self) -> None:
@@ -158,7 +159,7 @@ class Prologue:
         made.steps, made.context = list(self.steps), dict(self.context)
         made._names, made._seen, made._lets = dict(self._names), set(self._seen), self._lets
         made._arrays = dict(self._arrays)
-        made.relations, made.is_symbolic = self.relations, self.is_symbolic
+        made.relations, made.sizes = self.relations, self.sizes
         made.moves_arrays = self.moves_arrays
         return made
 
@@ -302,12 +303,17 @@ class Prologue:
         inputs: list[str],
         computation: Callable[..., Any],
         make_check: Callable[[Sequence[ArrayKind]], Callable[..., Any] | None] | None = None,
+        *,
+        with_sizes: bool = False,
     ) -> Callable[..., Any]:
         """The prologue as a function that calls ``computation`` when every guard holds.
 
         ``make_check`` makes a quick function that says whether arrays are of given kinds (anything but ``None``), or
-        ``None`` if it surely cannot.
+        ``None`` if it surely cannot. ``with_sizes`` passes the tuple of all symbolic sizes first.
         """
+        if with_sizes:
+            sizes = "".join(f"{n.text}, " for n in self.relations.symbols if n.form is None)
+            inputs = [f"({sizes})", *inputs]
         context = {**self.context, "computation": computation}
         checks: list[list[ArrayKind]] = []
         groups: list[list[Any]] = []

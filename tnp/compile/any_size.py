@@ -1,0 +1,146 @@
+"""Programs for any size: when they are compiled, and which sizes get code of their own again.
+
+The first call of a kind is compiled for its sizes. When a dimension comes with another size, it is a symbol of the next
+program. That program is kept if it has all the native code that a program for one size has. A size whose calls have taken
+longer than a compilation does gets a program of its own, which is kept if it is faster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tnp.capture.driver import Captured
+from tnp.capture.guards.prologue import Prologue
+from tnp.compile.cache_entry import CacheEntry, CallSignature
+from tnp.compile.driver import Compiled
+from tnp.core.errors import NeedsEager
+from tnp.core.trace import Trace
+
+if TYPE_CHECKING:
+    from tnp.compile.compiled_function import Jitted
+
+__all__ = ["FOR_ONE_SIZE", "HotSizes", "trace_for_any_size"]
+
+#: programs for one size each of a kind of call, before those for any size may be run worse than they
+FOR_ONE_SIZE = 16
+#: a program for one size is kept if it takes at most this part of the time of that for any size
+FASTER = 0.95
+#: seconds of a compilation, at least: programs for any size may come from the disk cache
+COMPILING = 0.05
+#: sizes that are looked at, and calls that are compared
+SIZES, CALLS = 1024, 8
+#: programs for one size beside one for any size
+MOST = 8
+
+
+def trace_for_any_size(
+    prologue: Prologue, trace_it: Callable[[], Captured], needs_sizes: Callable[[Trace], bool] | None
+) -> Captured:
+    """The capture of a call, with symbols for the sizes that varied; without symbols if it cannot have them, or if
+    ``needs_sizes`` says that executors would run the trace worse."""
+    sizes = prologue.sizes
+    if sizes.in_vain and needs_sizes is not None and not sizes.at_once:
+        return trace_it()
+    sizes.is_on = True
+    try:
+        while True:
+            captured = trace_it()
+            if sizes.at_once or not captured.inputs.sizes:
+                return captured
+            specialized = prologue.relations.specialized()
+            if not specialized:
+                break
+            for n in specialized:
+                sizes.specialize(*captured.inputs.dimensions[n.name])
+        if needs_sizes is None or not needs_sizes(captured.trace):
+            return captured
+    except NeedsEager:
+        if not prologue.relations.symbols:
+            raise
+    finally:
+        sizes.is_on = False
+    sizes.in_vain += 1
+    return trace_it()
+
+
+class HotSizes:
+    """A program for any size, and how long its calls take, by size; :attr:`run` runs it, behind its guards."""
+
+    def __init__(self, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> None:
+        self.jitted, self.form = jitted, form
+        #: what code for one size takes to compile, at least
+        self.seconds = max(seconds, COMPILING)
+        self._spent: dict[Any, float] = {}
+        self._fastest: dict[Any, float] = {}
+        #: the size that is to get code of its own
+        self._due: Any = None
+        self._made = 0
+        self._program = made.guarded(self._timed(made.program), with_sizes=True)
+
+    def run(self, *values: Any) -> Any:
+        """A call. One whose size has taken long in all compiles a program for that size."""
+        result = self._program(*values)
+        if self._due is not None:
+            self._specialize(values)
+        return result
+
+    def _timed(self, program: Callable[..., Any]) -> Callable[..., Any]:
+        """``program``, which is told its sizes first."""
+
+        def run(sizes: Any, *inputs: Any) -> Any:
+            start = time.perf_counter()
+            result = program(*inputs)
+            self._note(sizes, time.perf_counter() - start)
+            return result
+
+        return run
+
+    def _note(self, sizes: Any, seconds: float) -> None:
+        if len(self._spent) >= SIZES and sizes not in self._spent:
+            self._spent.clear()
+        self._spent[sizes] = spent = self._spent.get(sizes, 0.0) + seconds
+        self._fastest[sizes] = min(seconds, self._fastest.get(sizes, seconds))
+        if spent > self.seconds and self._made < MOST:
+            self._due = sizes
+
+    def _specialize(self, values: tuple[Any, ...]) -> None:
+        """Compiles a program for the sizes of a call that has run."""
+        if not self.jitted.lock.acquire(blocking=False):
+            return
+        try:
+            sizes, self._due = self._due, None
+            if sizes is None:  # another thread was here
+                return
+            self._made += 1
+            self._spent[sizes] = -math.inf
+            start = time.perf_counter()
+            found = self.jitted.compile_as_is(self.form, values)
+            if found is not None:
+                prologue, made = found
+                entry = CacheEntry(self.form, prologue, made.run, made.traces, graphs=made.graphs)
+                entry.run = made.guarded(self._compared(sizes, made, entry))
+                entry.seconds = time.perf_counter() - start
+                self.jitted.keep(entry, f"calls with the sizes {sizes} take long")
+        finally:
+            self.jitted.lock.release()
+
+    def _compared(self, sizes: Any, made: Compiled, entry: CacheEntry) -> Callable[..., Any]:
+        """A program for one size. After some calls it is kept, or forgotten because it is not faster."""
+        times: list[float] = []
+
+        def run(*inputs: Any) -> Any:
+            start = time.perf_counter()
+            result = made.program(*inputs)
+            times.append(time.perf_counter() - start)
+            if len(times) == CALLS:
+                pays = min(times) <= FASTER * self._fastest.get(sizes, 0.0)
+                if not pays:
+                    self._made = MOST
+                self.jitted.replace(entry, dataclasses.replace(entry, run=made.run) if pays else None)
+            return result
+
+        return run

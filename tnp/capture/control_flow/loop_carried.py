@@ -15,7 +15,7 @@ from tnp.capture.tracing.output_aliasing import may_share
 from tnp.capture.tracing.scalar_kind import Kinds, TracedEither
 from tnp.capture.tracing.strides import ROW_MAJOR, same_layout
 from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
-from tnp.core import sizes
+from tnp.core import sizes, symbols
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.views import Path
@@ -52,14 +52,14 @@ def carried_handle(
     trace = active.current().trace
     fresh = trace.make_name(f"{name}_")
     if isinstance(init, TensorProxy):
-        if any(sizes.bound_or_none(n) is None for n in init.shape):
+        fixed = {d for d, n in enumerate(init.shape) if symbols.value_of(n) is not None and d not in varying}
+        if any(sizes.bound_or_none(n) is None for d, n in enumerate(init.shape) if d not in fixed):
             return None
         shape = tuple(
-            n if type(n) is int and d not in varying else NumberProxy(None, int, bound=sizes.bound(n), low=0)
-            for d, n in enumerate(init.shape)
+            n if d in fixed else NumberProxy(None, int, bound=sizes.bound(n), low=0) for d, n in enumerate(init.shape)
         )
         proxy = TensorProxy(fresh, like=init, shape=shape, lang=init.lang, scalar=init.scalar)
-        loose = is_loose or (len(shape) > 1 and not sizes.is_known(shape))
+        loose = is_loose or (len(shape) > 1 and symbols.extents(shape) is None)
         handle = _array(proxy, None if loose or proxy.scalar else value, writable=writable)
         return init, proxy, handle
     if init is None:

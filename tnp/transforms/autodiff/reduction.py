@@ -47,7 +47,11 @@ def _var(g: TensorProxy, out: TensorProxy, a: TensorProxy, dims: Any, *, correct
 
 def _less(count: sizes.Dim, correction: Any) -> Any:
     """``count - correction``, a Python number where both are."""
-    return clang.sub(count, correction) if isinstance(count, Proxy) or isinstance(correction, Proxy) else count - correction
+    return (
+        clang.sub(count, correction)
+        if isinstance(count, Proxy) or isinstance(correction, Proxy)
+        else count - correction
+    )
 
 
 # Products: no division, so that zeros among the factors are as good as any

@@ -68,7 +68,7 @@ def trace_for_any_size(
 
 
 class HotSizes:
-    """A program for any size, and how long its calls take, by size; :attr:`run` runs it, behind its guards."""
+    """A program for any size, behind its guards, and how long its calls take, by size."""
 
     def __init__(self, jitted: Jitted, form: CallSignature, made: Compiled, seconds: float) -> None:
         self.jitted, self.form = jitted, form
@@ -80,9 +80,10 @@ class HotSizes:
         self._due: Any = None
         self._made = 0
         self._program = made.guarded(self._timed(made.program), with_sizes=True)
+        self.__tnp_source__: str = self._program.__tnp_source__
 
-    def run(self, *values: Any) -> Any:
-        """A call. One whose size has taken long in all compiles a program for that size."""
+    def __call__(self, *values: Any) -> Any:
+        """The result, or ``MISS``. A call whose size has taken long in all compiles a program for that size."""
         result = self._program(*values)
         if self._due is not None:
             self._specialize(values)

@@ -352,7 +352,7 @@ class Jitted:
                 made = self._program(captured)
             seconds = time.perf_counter() - start
             is_watched = self._dynamic is None and captured.inputs.sizes and not evaluator.steps
-            run = HotSizes(self, form, made, seconds).run if is_watched else made.run
+            run = HotSizes(self, form, made, seconds) if is_watched else made.run
             entry = CacheEntry(
                 form, prologue, run, made.traces, seconds=seconds, training=made.training, graphs=made.graphs
             )

@@ -41,7 +41,7 @@ class Compiled(NamedTuple):
     training: Training | None
     graphs: list[Any]
     program: Callable[..., Any]
-    guarded: Callable[..., Callable[..., Any]]
+    guarded: Callable[..., Any]
 
 
 def capture(

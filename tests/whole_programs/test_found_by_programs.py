@@ -792,3 +792,44 @@ def test_the_least_of_a_number_and_a_scalar_is_of_its_own_kind(k):
         return min(k, np.float64(1.5)), max(k, np.float64(1.5)), min(np.float64(1.5), k)
 
     assert repr(tnp.jit(f)(k)) == repr(f(k))
+
+
+def test_an_array_that_is_written_whole_lies_in_memory_as_before():
+    def f(b):
+        a = np.zeros((2, 3))
+        a[...] = b.T
+        a *= 3
+        return a, a.ravel(), a * 2
+
+    def g(b):
+        a = np.zeros((2, 3))
+        a.T[...] = b
+        a += a
+        return a, a.ravel(), a * 2
+
+    for function in (f, g):
+        result, expected = (made(np.arange(6.0).reshape(3, 2)) for made in (tnp.jit(function), function))
+        assert_same(result, expected)
+        assert [x.strides for x in result] == [x.strides for x in expected]
+        assert np.shares_memory(*result[:2])
+
+
+def test_a_value_is_specialized_on_behind_sizes_that_vary():
+    def f(a):
+        return a[1:] * 2 if a.flatten()[1] > 0 else a.sum()
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5, 4):
+        assert_same(jitted(np.arange(n)), f(np.arange(n)))
+        assert_same(jitted(-np.arange(n)), f(-np.arange(n)))
+
+
+def test_nothing_of_an_array_of_varying_size_is_written():
+    def f(a):
+        a[None, 0:1:-1] = 1
+
+    jitted = tnp.jit(f)
+    for shape in ((0, 2), (1, 3), (2, 4), (1, 5)):
+        a = np.zeros(shape)
+        jitted(a)
+        assert not a.any()

@@ -232,9 +232,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    if inputs.sizes:
-        computed_with = {p.name for b in trace.bound_symbols for x in _with_parts(b) for p in x.flat_inputs}
-        inputs.proxies += [n for n in inputs.sizes if n.name in computed_with]
+    inputs.proxies += inputs.sizes_in(trace.bound_symbols)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]
@@ -246,12 +244,6 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         differentiated = differentiate(trace, gradients.roots)
     guard_numbers(trace, trace.value_guards.values(), inputs)
     return differentiated
-
-
-def _with_parts(b: BoundSymbol) -> Iterator[BoundSymbol]:
-    yield b
-    for part in (*b.subsymbols, *(inner for body in bodies_of(b) for inner in body.bound_symbols)):
-        yield from _with_parts(part)
 
 
 def _check_reshapes(tracer: Tracer) -> None:

@@ -10,13 +10,13 @@ Passes work on bodies as on any trace, through :func:`tnp.transforms.subtraces.i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.symbol import BoundSymbol, OpTags, flat_proxies, map_proxies
 
-__all__ = ["Body", "bodies_of", "carried_with_inits", "is_control_flow", "map_bodies"]
+__all__ = ["Body", "bodies_of", "carried_with_inits", "is_control_flow", "map_bodies", "with_parts"]
 
 
 class Body:
@@ -97,3 +97,10 @@ def map_bodies(f: Callable[[Body], Body], bsym: BoundSymbol) -> BoundSymbol:
     """A loop or a branch with ``f`` applied to its bodies; itself if they stay what they are."""
     args = tuple([f(a) if isinstance(a, Body) else a for a in bsym.args])
     return bsym if all(a is b for a, b in zip(args, bsym.args)) else bsym.replace(args=args)
+
+
+def with_parts(b: BoundSymbol) -> Iterator[BoundSymbol]:
+    """An operation, those that it is decomposed into, and those of its bodies."""
+    yield b
+    for part in (*b.subsymbols, *(inner for body in bodies_of(b) for inner in body.bound_symbols)):
+        yield from with_parts(part)

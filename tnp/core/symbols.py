@@ -149,8 +149,10 @@ def compute(operation: str, a: int | NumberProxy, b: int | NumberProxy) -> int |
         return value
     if isinstance(b, int) and b == _NEUTRAL[operation]:
         return a
-    if operation == "mul" and isinstance(a, int) and a in (0, 1):
-        return b if a else 0
+    if operation == "mul" and any(isinstance(x, int) and x == 0 for x in (a, b)):
+        return 0
+    if operation == "mul" and isinstance(a, int) and a == 1:
+        return b
     number: Any = b if isinstance(a, int) else a
     made: NumberProxy = type(number)(None, int, value)  # of the class, which this module cannot import
     intervals.note_result(made, operation, (a, b))

@@ -29,6 +29,8 @@ from tnp.capture.tracing.traced_values import Storage, TracedArray, TracedNumber
 from tnp.core import pytree
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
+from tnp.core.subtraces import with_parts
+from tnp.core.symbol import BoundSymbol
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 
@@ -237,6 +239,13 @@ class Inputs:
         self.sizes.append(made)
         self.dimensions[made.name] = source.description, dim
         return made
+
+    def sizes_in(self, bsyms: Iterable[BoundSymbol]) -> list[NumberProxy]:
+        """The symbolic sizes that operations compute with."""
+        if not self.sizes:
+            return []
+        computed_with = {p.name for b in bsyms for x in with_parts(b) for p in x.flat_inputs}
+        return [n for n in self.sizes if n.name in computed_with]
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:
         """The traced array of an array that is an input already, guarded as the same object."""

@@ -128,7 +128,7 @@ class Specializer:
         tracer = self.tracer
         body, names = _without_writes(tracer.trace.bound_symbols)
         wanted = names.get(proxy.name, proxy)
-        inputs = {p.name for p in tracer.inputs.proxies}
+        inputs = {p.name for p in (*tracer.inputs.proxies, *tracer.inputs.sizes)}
         found = _slice(body, [wanted], inputs)
         draws = found is not None and any(b.has_tag_inside(OpTags.RANDOM) for b in found)
         if draws:  # what has been drawn before decides what is drawn
@@ -143,7 +143,7 @@ class Specializer:
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
         used = {p.name for b in body for p in b.flat_inputs} | {wanted.name}
-        trace.args = [p for p in tracer.inputs.proxies if p.name in used]
+        trace.args = [*(p for p in tracer.inputs.proxies if p.name in used), *tracer.inputs.sizes_in(body)]
         prologue = self._prologue(used)
         trace.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in trace.args]
         trace.bound_symbols += body
@@ -217,7 +217,7 @@ def _slice(body: list[BoundSymbol], wanted: list[Proxy], inputs: set[str]) -> li
             definers.setdefault(p.name, b)
         for p in b.flat_outputs:
             for n in p.shape if isinstance(p, TensorProxy) else ():
-                if isinstance(n, NumberProxy):
+                if isinstance(n, NumberProxy) and n.relations is None:
                     definers.setdefault(n.name, b)
     found: dict[int, BoundSymbol] = {}
     needed = list(wanted)

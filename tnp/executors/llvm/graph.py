@@ -75,6 +75,8 @@ class Node:
         self.dtype = dtype
         self.params = params
         self.position = position
+        #: the array whose memory the program has it in: its axes lie as in that
+        self.layout: Node | None = None
         self._take(args)
 
     def _take(self, args: Sequence[Any]) -> None:
@@ -442,6 +444,10 @@ class Lowering:
         if base.op == "input" and not is_version_of(made, base):
             # All of an array that the region was given is replaced: written to its memory, not to new one.
             self.nodes[bsym.output.name] = self.update(base, made)
+        elif len(made.shape) > 1 and not is_version_of(made, base):
+            made = self.make("copy", made.shape, made.dtype, (made,))
+            made.layout = base
+            self.nodes[bsym.output.name] = made
 
 
 def is_version_of(node: Node, base: Node) -> bool:

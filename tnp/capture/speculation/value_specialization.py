@@ -105,6 +105,8 @@ class Specializer:
         """The number that ``proxy``, of one element, has in this call. Raises :class:`NeedsValue` if the trace cannot specialize on it."""
         if proxy.name in self.specialized:
             return self.specialized[proxy.name]
+        if isinstance(proxy, NumberProxy) and proxy.relations is not None:  # a size
+            return proxy.known()
         needed = NeedsValue(f"{what} needs the value of {proxy.name}, which is known only when the program runs")
         if self.evaluator is None or self.tracer.regions or self.tracer.differentiating or self.postponed():
             raise needed

@@ -232,7 +232,7 @@ def _finish(trace: Trace, inputs: Inputs, tracer: Tracer, result: Any, different
         raise NeedsEager("it returns arrays of which its branches decide whether they are one object")
     used = {p.name for b in trace.bound_symbols for p in b.flat_inputs} | {p.name for p in flat_proxies(output)}
     inputs.finish(used)
-    inputs.proxies += inputs.sizes_in(trace.bound_symbols)
+    inputs.proxies += inputs.sizes_in(trace.bound_symbols, output)
     trace.args = list(inputs.proxies)
     _check_scopes(trace, output)
     unpacking = [BoundSymbol(prims.unpack_trivial, (), {}, p) for p in inputs.proxies]

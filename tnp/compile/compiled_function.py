@@ -411,7 +411,7 @@ class Jitted:
         prologue.sizes = form.sizes
         form.sizes.at_once = bool(self._dynamic)
         trace_it = functools.partial(self._traced, form, values, prologue, evaluator)
-        if self._dynamic is False or (self._dynamic is None and not self._entries):
+        if self._dynamic is False or not (self._entries or form.sizes.may_have_some()):
             return trace_it()
         needs_sizes = self._executors.needs_known_sizes if form.traced <= FOR_ONE_SIZE else None
         return trace_for_any_size(prologue, trace_it, needs_sizes)

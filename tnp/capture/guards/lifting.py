@@ -30,7 +30,7 @@ from tnp.core import pytree
 from tnp.core.errors import NeedsEager
 from tnp.core.proxies import NumberProxy, ObjectProxy, Proxy, TensorProxy
 from tnp.core.subtraces import with_parts
-from tnp.core.symbol import BoundSymbol
+from tnp.core.symbol import BoundSymbol, flat_proxies
 from tnp.core.trace import Trace
 from tnp.core.views import Path
 
@@ -240,11 +240,12 @@ class Inputs:
         self.dimensions[made.name] = source.description, dim
         return made
 
-    def sizes_in(self, bsyms: Iterable[BoundSymbol]) -> list[NumberProxy]:
-        """The symbolic sizes that operations compute with."""
+    def sizes_in(self, bsyms: Iterable[BoundSymbol], results: Any) -> list[NumberProxy]:
+        """The symbolic sizes that operations compute with, and those among ``results``."""
         if not self.sizes:
             return []
         computed_with = {p.name for b in bsyms for x in with_parts(b) for p in x.flat_inputs}
+        computed_with |= {p.name for p in flat_proxies(results)}
         return [n for n in self.sizes if n.name in computed_with]
 
     def known_array(self, value: Any, source: Source) -> TracedArray | None:

@@ -6,11 +6,42 @@ symbol from the next trace on. A dimension whose symbol a program specializes on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from typing import Any
+
+import numpy as np
 
 from tnp.core.symbols import LEAST
 
-__all__ = ["VaryingSizes"]
+__all__ = ["VaryingSizes", "mark_dynamic"]
+
+#: by the ``id`` of an array: it, and its dimensions that were marked
+_marked: dict[int, tuple[Any, set[int]]] = {}
+
+
+def mark_dynamic(x: np.ndarray[Any, Any], dim: int) -> None:
+    """Makes dimension ``dim`` of the array ``x`` a symbol in programs that are traced with ``x``: they serve any size from 2 on.
+
+    Without it, a size is a symbol once it has varied. Raises ``TypeError`` if ``x`` is no ndarray, ``IndexError`` if it has no
+    such dimension.
+
+    >>> import numpy as np, tnp
+    >>> f = tnp.jit(lambda x: x.sum(axis=1))
+    >>> x = np.ones((3, 4))
+    >>> tnp.mark_dynamic(x, 0)
+    >>> f(x).shape, f(np.ones((5, 4))).shape
+    ((3,), (5,))
+    >>> tnp.cache_info(f).misses
+    1
+    """
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"mark_dynamic takes an ndarray, not {type(x).__name__}")
+    if not -x.ndim <= dim < x.ndim:
+        raise IndexError(f"an array of {x.ndim} dimensions has no dimension {dim}")
+    key = id(x)
+    if key not in _marked:
+        _marked[key] = weakref.ref(x, lambda _: _marked.pop(key, None)), set()
+    _marked[key][1].add(dim % x.ndim)
 
 
 class VaryingSizes:
@@ -27,22 +58,26 @@ class VaryingSizes:
         self._varied: dict[str, set[int]] = {}
         self._known: set[tuple[str, int]] = set()
 
-    def symbols(self, array: str, shape: Sequence[int]) -> list[int]:
-        """The dimensions of ``array`` that are symbols in the present trace, and notes its ``shape``."""
+    def may_have_some(self) -> bool:
+        """Whether a first trace may have symbols."""
+        return self.at_once or bool(_marked)
+
+    def symbols(self, array: str, value: np.ndarray[Any, Any]) -> list[int]:
+        """The dimensions that are symbols in the present trace of an array, which is called ``array``; notes its shape."""
+        shape = value.shape
         before = self._seen.setdefault(array, tuple(shape))
         if len(before) != len(shape):
             self._seen[array] = before = tuple(shape)
             self._varied.pop(array, None)
         varied = self._varied.setdefault(array, set())
         varied.update(d for d, n in enumerate(shape) if n != before[d])
-        if not self.is_on or 0 in shape:
+        marked = _marked.get(id(value))
+        if marked is not None and marked[0]() is value:
+            varied.update(marked[1])
+        if not self.is_on or 0 in shape or not value.flags.c_contiguous:
             return []
         chosen = range(len(shape)) if self.at_once else sorted(varied)
         return [d for d in chosen if shape[d] >= LEAST and (array, d) not in self._known]
-
-    def mark(self, array: str, dim: int) -> None:
-        """A dimension that is a symbol from now on."""
-        self._varied.setdefault(array, set()).add(dim)
 
     def specialize(self, array: str, dim: int) -> None:
         """A dimension that is no symbol any more: programs hold for one size of it each."""

@@ -145,7 +145,7 @@ class Specializer:
         trace = Trace.like(tracer.trace)
         trace.value_guards = dict(tracer.trace.value_guards)
         used = {p.name for b in body for p in b.flat_inputs} | {wanted.name}
-        trace.args = [*(p for p in tracer.inputs.proxies if p.name in used), *tracer.inputs.sizes_in(body)]
+        trace.args = [*(p for p in tracer.inputs.proxies if p.name in used), *tracer.inputs.sizes_in(body, wanted)]
         prologue = self._prologue(used)
         trace.bound_symbols += [prims.unpack_trivial.bind(output=p) for p in trace.args]
         trace.bound_symbols += body

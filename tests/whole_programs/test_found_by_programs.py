@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -833,3 +834,26 @@ def test_nothing_of_an_array_of_varying_size_is_written():
         a = np.zeros(shape)
         jitted(a)
         assert not a.any()
+
+
+@pytest.mark.parametrize("x", [np.ones(3), np.array(2.5), np.float64(2.5), np.int32(25), np.True_, np.complex64(1)])
+@pytest.mark.parametrize("digits", [(), (1,), (-1,)])
+def test_round_takes_scalars_alone(x, digits):
+    def f(x):
+        return round(x, *digits)
+
+    try:
+        expected = f(x)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=re.escape(str(error))):
+            tnp.jit(f)(x)
+    else:
+        assert_same(tnp.jit(f)(x), expected)
+
+
+def test_a_triangle_has_a_size_that_is_no_integer():
+    def f(n):
+        return np.tri(n[()])
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="is no integer"):
+        assert_same(tnp.jit(f)(np.array(3, np.float16)), np.tri(3))

@@ -312,10 +312,9 @@ def extent(n: int | NumberProxy) -> int | Extent:
 
 
 def extents(shape: Any) -> tuple[Any, ...] | None:
-    """The dimensions of a shape to compute with; ``None`` if only the running program knows one."""
-    if any(value_of(n) is None for n in shape):
-        return None
-    return tuple(map(extent, shape))
+    """The dimensions of a shape, or of extents, to compute with; ``None`` if only the running program knows one."""
+    numbers = tuple(map(_number, shape))
+    return None if any(value_of(n) is None for n in numbers) else tuple(map(extent, numbers))
 
 
 _FUNCTIONS = {

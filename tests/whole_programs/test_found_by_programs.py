@@ -857,3 +857,24 @@ def test_a_triangle_has_a_size_that_is_no_integer():
 
     with pytest.warns(tnp.EagerFallbackWarning, match="is no integer"):
         assert_same(tnp.jit(f)(np.array(3, np.float16)), np.tri(3))
+
+
+def test_which_of_two_objects_a_result_is_depends_on_a_branch():
+    def f(a):
+        a = doubled = a * 2
+        b = turned = a.T
+        if doubled.sum() > 0:
+            a, b = b, a
+        return a, turned
+
+    for a in (np.ones(3), -np.ones(3)):
+        with pytest.warns(tnp.EagerFallbackWarning, match="one object"):
+            result = tnp.jit(f)(a)
+        assert (result[0] is result[1]) is bool(a[0] > 0)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.7, -1.7, [1.0, 2], np.float64(2.9)])
+def test_np_roll_makes_its_shift_an_integer(shift):
+    a = np.arange(5)
+    assert_same(tnp.jit(lambda a: np.roll(a, shift))(a), np.roll(a, shift))
+    assert_same(tnp.jit(np.roll)(a, shift), np.roll(a, shift))

@@ -191,8 +191,11 @@ class Branch(Trial):
         """What the sides give for a variable, in pairs, and what makes the value that the program holds of the results; ``None`` if
         the two are one."""
         x, y = a[0], b[0]
-        if x is y or self._is_one_array(x, y) or is_same_constant(x, y):
+        if x is y or is_same_constant(x, y):
             self.variables[name] = x
+            return None
+        if self._is_one_array(x, y):
+            self.variables[name] = _one_of(x, y)
             return None
         if any(v is UNBOUND or type(v) is TracedMaybe for v in (x, y)):
             return self._merge_maybe(name, a, b, region)
@@ -320,6 +323,13 @@ def _leaves(x: Any) -> Iterator[Any]:
             yield from _leaves(y)
     else:
         yield x
+
+
+def _one_of(x: TracedArray, y: TracedArray) -> TracedArray:
+    """An array that is one of two objects, which look at the same elements."""
+    made = TracedArray(x.storage, x.path, x.__tnp_value__(), x.strides_ if same_layout(x, y) else None)
+    active.current().choices.add(made, (x, y))
+    return made
 
 
 def _either(proxy: Proxy, x: Any, y: Any, shared: Sequence[TracedArray]) -> Any:

@@ -240,7 +240,8 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
 @npsymbol(returns="array")
 def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
-    a, shift, axis = as_array(a), listed(shift), listed(axis)
+    a, axis = as_array(a), listed(axis)
+    shift = [_as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else _as_integer(listed(shift))
     if axis is None:
         return clang.reshape(_rolled(clang.reshape(a, (-1,)) if a.ndim != 1 else a, _total(shift), 0), a.shape)
     dims = [one_axis(a.ndim, d) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
@@ -250,6 +251,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     for by, dim in zip(shifts * (count // len(shifts)), dims * (count // len(dims))):
         a = _rolled(a, by, dim)
     return a
+
+
+def _as_integer(shift: Any) -> Any:
+    """A shift, which NumPy makes a Python integer."""
+    if isinstance(shift, NumberProxy) and shift.python_type is float:
+        shift = shift.known()
+    return int(shift) if isinstance(shift, (float, np.floating)) else shift
 
 
 def _total(shift: Any) -> Any:

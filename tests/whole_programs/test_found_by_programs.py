@@ -878,3 +878,16 @@ def test_np_roll_makes_its_shift_an_integer(shift):
     a = np.arange(5)
     assert_same(tnp.jit(lambda a: np.roll(a, shift))(a), np.roll(a, shift))
     assert_same(tnp.jit(np.roll)(a, shift), np.roll(a, shift))
+
+
+def test_a_written_argument_is_itself_behind_branches_in_branches():
+    def f(a):
+        a <<= a
+        if a.any():
+            pass
+        elif np.isfinite(a).all():
+            v = a
+        return v
+
+    a = np.zeros(2, int)
+    assert tnp.jit(f)(a) is a

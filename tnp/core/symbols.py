@@ -105,13 +105,13 @@ class Relations:
 
 
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:
-    """Makes two sizes that are equal the same linear form, where one of them is a symbol of its own."""
-    for x, y in ((b, a), (a, b)):
-        if not isinstance(x, int) and x.form is None:
-            form = intervals.linear(y)
-            if x.name not in form.terms:
-                x.form = form
-                return
+    """Makes two sizes that are equal the same linear form: a number that they are made of is written in terms of the others."""
+    difference = intervals.linear(a).plus(intervals.linear(b), -1)
+    for number, k in reversed(difference.terms.values()):
+        if abs(k) == 1 and number.form is None:
+            rest = difference.plus(intervals.Linear({number.name: (number, 1)}, 0), -k)
+            number.form = rest.times(-k)
+            return
 
 
 def value_of(n: int | NumberProxy) -> int | None:

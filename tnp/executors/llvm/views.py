@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ def _broadcast(lowering: Lowering, output: TensorProxy, a: Node, shape: Any, dim
         return a
     return lowering.view(
         a, output.shape, lambda at: tuple(Index() if n == 1 else at[d] for n, d in zip(a.shape, dims)),
-        repeats=output.numel != a.size, whole=True,
+        repeats=math.prod(output.shape) != a.size, whole=True,
     )  # fmt: skip
 
 

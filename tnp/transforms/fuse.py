@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tnp.core import languages, prims
+from tnp.core import languages, prims, symbols
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
@@ -245,6 +245,13 @@ def _unfused(
         for p in inputs:
             if isinstance(p, TensorProxy) and given[p.name] is not p:
                 alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
+        symbolic = {
+            n.name: (p, d, n)
+            for p in reversed(inputs)
+            for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ())
+            if not isinstance(n, int) and symbols.value_of(n) is not None and n.name not in given
+        }
+        alone.bound_symbols += [prims.size.bind(p, d, output=n) for p, d, n in symbolic.values()]
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
         written = (p for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs)

@@ -11,7 +11,7 @@ from tnp.core import languages, prims, symbols
 from tnp.core.array_kinds import HOST_ARRAYS, USER_KIND
 from tnp.core.errors import ExtensionError
 from tnp.core.prims.control_flow import stored
-from tnp.core.proxies import Proxy, TensorProxy
+from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
 from tnp.core.subtraces import is_control_flow
 from tnp.core.symbol import BoundSymbol, OpTags, Symbol, leaves_of
 from tnp.core.trace import Trace, tracing
@@ -238,20 +238,19 @@ def _unfused(
     first = group[0]
     ours = first.fuser.array_kind if isinstance(first, Fusable) else None
     given = {p.name: _in_library(p, ours, alone) for p in inputs}
-    alone.args = list(given.values())
+    sizes = {
+        n.name: (k, d, n)
+        for k, p in enumerate(inputs)
+        for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ())
+        if isinstance(n, NumberProxy) and symbols.value_of(n) is not None and n.name not in given
+    }
+    alone.args = [*given.values(), *(n for _, _, n in sizes.values())]
     with tracing(alone):
         for p in alone.args:
             alone.bound_symbols.append(prims.unpack_trivial.bind(output=p))
         for p in inputs:
             if isinstance(p, TensorProxy) and given[p.name] is not p:
                 alone.bound_symbols.append(prims.as_language.bind(given[p.name], p.lang.name, output=p))
-        symbolic = {
-            n.name: (p, d, n)
-            for p in reversed(inputs)
-            for d, n in enumerate(p.shape if isinstance(p, TensorProxy) else ())
-            if not isinstance(n, int) and symbols.value_of(n) is not None and n.name not in given
-        }
-        alone.bound_symbols += [prims.size.bind(p, d, output=n) for p, d, n in symbolic.values()]
         alone.bound_symbols += _plain(group)
         # A state of an array that is written again is a result of the region, and here of a whole program: an array of its own.
         written = (p for b in group if b.has_tag_inside(OpTags.UPDATE) for p in b.flat_outputs)
@@ -264,7 +263,12 @@ def _unfused(
             prims.copy_(made[k], given[inputs[j].name])
         alone.output = fresh[0] if len(fresh) == 1 else fresh if fresh else None
         prims.python_return(alone.output)
-    return run_unfused(alone)
+    function = run_unfused(alone)
+    taken = function.__code__.co_varnames[len(inputs) : function.__code__.co_argcount]
+    places = [sizes[name][:2] for name in taken]
+    if not places:
+        return function
+    return lambda *given: function(*given, *(given[k].shape[d] for k, d in places))
 
 
 def _in_library(p: Proxy, kind: str | None, names: Trace) -> Any:

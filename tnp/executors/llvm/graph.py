@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tnp.core import dtypes, prims
+from tnp.core import dtypes, prims, symbols
 from tnp.core.devices import cpu
 from tnp.core.dtypes import DType
 from tnp.core.graph_utils import reached
@@ -344,9 +344,11 @@ class Lowering:
         self.position = 0
 
     def node(self, x: Any) -> Any:
-        """The node of a proxy; a number as it is."""
+        """The node of a proxy, or the extent of a symbolic size; a number as it is."""
         if isinstance(x, Proxy):
             if x.name not in self.nodes:
+                if isinstance(x, NumberProxy) and symbols.value_of(x) is not None:
+                    return symbols.Provable(x)
                 raise Refused(f"{x.name} is no array of the region")
             return self.nodes[x.name]
         return x

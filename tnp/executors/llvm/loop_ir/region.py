@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tnp.core import devices, dtypes, intervals, symbols
+from tnp.core import check, devices, dtypes, intervals, symbols
 from tnp.core.elementwise_table import by_name as ELEMENTWISE
 from tnp.core.printing import compile_source
 from tnp.core.proxies import NumberProxy, Proxy, TensorProxy
@@ -23,6 +23,7 @@ from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.emitter import emit
 from tnp.executors.llvm.loop_ir.lowering import lowered
 from tnp.executors.llvm.loop_ir.nodes import show
+from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
 from tnp.runtime.allocator import empty
@@ -88,6 +89,8 @@ class SymbolicRegion:
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         self.roots, self.where = _roots(arrays, self.numbers, region.outputs)
         self.kernel = lowered(region.bound_symbols, region.inputs, region.outputs)
+        if check.enabled():
+            verify(self.kernel)
         self._arrays = arrays
         # The caller passes arrays; the launcher makes scalars, which come behind them.
         is_scalar = [p.scalar for p in region.outputs]

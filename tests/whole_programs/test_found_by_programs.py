@@ -891,3 +891,34 @@ def test_a_written_argument_is_itself_behind_branches_in_branches():
 
     a = np.zeros(2, int)
     assert tnp.jit(f)(a) is a
+
+
+def test_elements_are_read_when_an_iteration_comes_to_them():
+    def f(a):
+        global _never_written
+        for x in a:  # noqa: B007
+            a -= a
+        return x
+
+    def g(a):
+        def inner():
+            nonlocal a
+
+        for x in a:  # noqa: B007
+            a *= 2
+        return x
+
+    for function in (f, g):
+        assert_same(tnp.jit(function)(np.arange(3.0)), function(np.arange(3.0)))
+
+
+def test_lengths_that_values_decide_are_one_in_branches_of_iterations():
+    def f(p):
+        for _ in range(len(p)):
+            found = p[1].nonzero()[0]
+            if p[1].astype(int).sum():
+                found[None]
+        return found
+
+    p = (1, np.arange(3, dtype=np.uint64))
+    assert_same(tnp.jit(f)(p), f(p))

@@ -236,7 +236,7 @@ class TracedArray:
         count = len(self)
         if count > _MOST_ROWS:  # a loop of that many iterations would not be written out either
             raise NeedsEager(f"it takes {count:,} rows out of an array, one by one")
-        return iter([self[i] for i in range(count)])
+        return (self[i] for i in range(count))  # scalars are read when it comes to them
 
     def __getitem__(self, key: Any) -> Any:
         return self.library.getitem(_tracer.current(), self, key)

@@ -922,3 +922,17 @@ def test_lengths_that_values_decide_are_one_in_branches_of_iterations():
 
     p = (1, np.arange(3, dtype=np.uint64))
     assert_same(tnp.jit(f)(p), f(p))
+
+
+def test_what_is_caught_of_a_variable_without_a_value_is_its_own_error(capsys):
+    def f(a):
+        if (a > 2.0).all():
+            return np
+        try:
+            v += 2  # noqa: F821, F841
+        except Exception as error:
+            print(type(error))
+
+    with pytest.warns(tnp.EagerFallbackWarning, match="catch"):
+        tnp.jit(f)(np.ones(3))
+    assert capsys.readouterr().out == "<class 'UnboundLocalError'>\n"

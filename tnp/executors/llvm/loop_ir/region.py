@@ -21,8 +21,9 @@ from tnp.executors.base import Region
 from tnp.executors.llvm.graph import REDUCTIONS as ROWS
 from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.emitter import emit
+from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lowering import lowered
-from tnp.executors.llvm.loop_ir.nodes import show
+from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
@@ -88,9 +89,8 @@ class SymbolicRegion:
         arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         self.roots, self.where = _roots(arrays, self.numbers, region.outputs)
-        self.kernel = lowered(region.bound_symbols, region.inputs, region.outputs)
-        if check.enabled():
-            verify(self.kernel)
+        self.kernel = share_rows(checked(lowered(region.bound_symbols, region.inputs, region.outputs)))
+        checked(self.kernel)
         self._arrays = arrays
         # The caller passes arrays; the launcher makes scalars, which come behind them.
         is_scalar = [p.scalar for p in region.outputs]
@@ -174,6 +174,13 @@ class SymbolicRegion:
                 self._alone = self.region.run_unfused({})
         with np.errstate(all="ignore"):
             return self._alone(*inputs)
+
+
+def checked(kernel: Kernel) -> Kernel:
+    """The kernel, verified if checks are on."""
+    if check.enabled():
+        verify(kernel)
+    return kernel
 
 
 def _dense(p: TensorProxy, *, writeable: bool = False) -> launcher.Input:

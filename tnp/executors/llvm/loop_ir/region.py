@@ -27,7 +27,7 @@ from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
-from tnp.runtime.allocator import empty
+from tnp.runtime.allocator import LARGE, empty
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
@@ -125,7 +125,9 @@ class SymbolicRegion:
     def _python(self) -> tuple[str, str, dict[str, Any]]:
         """The function that reads sizes and makes results."""
         context: dict[str, Any] = {
+            "__name__": __name__,
             "empty": empty,
+            "small": np.empty,
             "native": self.launcher.function,
             "Unfused": Unfused,
             "unfused": self._unfused,
@@ -151,7 +153,10 @@ class SymbolicRegion:
                 scalars_ += 1
                 continue
             context[f"dtype{k}"] = numpy_dtype(p.dtype)
-            lines.append(f"  o{k} = empty(({''.join(f'{_size(n, text_of)}, ' for n in p.shape)}), dtype{k})")
+            dims = [_size(n, text_of) for n in p.shape]
+            bytes_ = " * ".join([*dims, str(p.dtype.itemsize)])
+            made_by = f"(small if {bytes_} < {LARGE} else empty)"
+            lines.append(f"  o{k} = {made_by}(({''.join(f'{n}, ' for n in dims)}), dtype{k})")
             made.append(f"o{k}")
             results.append(f"o{k}")
         passed = (

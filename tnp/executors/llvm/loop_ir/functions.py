@@ -264,7 +264,11 @@ class Body:
             total = code.op(f"add i64 {total}, {code.op(f'and i64 {padded}, -64')}")
         code.require("malloc", MALLOC)
         self.rows = code.op(f"call ptr @malloc(i64 {total})")
-        missing, onward, lacking = code.op(f"icmp eq ptr {self.rows}, null"), code.label("onward"), code.label("lacking")
+        missing, onward, lacking = (
+            code.op(f"icmp eq ptr {self.rows}, null"),
+            code.label("onward"),
+            code.label("lacking"),
+        )
         code.line(f"br i1 {missing}, label %{lacking}, label %{onward}")
         code.block(lacking)
         place = code.op(f"getelementptr i64, ptr %ctx, i64 {self.module.failed}")

@@ -47,9 +47,7 @@ def _add(done: list[Nest | Rows], nest: Nest) -> None:
         count = _shared_loops(earlier, nest)
         if count:
             if isinstance(earlier, Nest):
-                done[i] = earlier = Rows(
-                    earlier.loops[:count], [Nest(earlier.loops[count:], earlier.statements)]
-                )
+                done[i] = earlier = Rows(earlier.loops[:count], [Nest(earlier.loops[count:], earlier.statements)])
             names = dict(zip(nest.loops, earlier.loops))
             earlier.nests.append(_Renaming(names, {}).nest(Nest(nest.loops[count:], nest.statements)))
             return
@@ -152,7 +150,7 @@ def _contracted(kernel: Kernel) -> Kernel:
         (entry, *others) = users[buffer]
         if others or not isinstance(entry, Rows):
             continue
-        outer = {Index.of(v) for v in entry.loops}
+        outer = {Index(), *(Index.of(v) for v in entry.loops)}  # a dimension of one element has no loop
         writer = next(s for s in _statements(entry) if s.buffer is buffer)
         kept = [d for d, i in enumerate(writer.at) if i not in outer]
         small[buffer] = Buffer(buffer.name, buffer.dtype, tuple(buffer.shape[d] for d in kept), "row"), kept

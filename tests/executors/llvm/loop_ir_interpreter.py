@@ -40,7 +40,12 @@ class Interpreter:
     def run(self):
         with np.errstate(all="ignore"):
             for nest in self.kernel.nests:
-                self.nest(nest)
+                if isinstance(nest, nodes.Rows):
+                    for at in np.ndindex(*(self.size(v.limit) for v in nest.loops)):
+                        for inner in nest.nests:
+                            self.nest(inner, dict(zip(nest.loops, at)))
+                else:
+                    self.nest(nest, {})
         return [self.memory[b] for b in self.kernel.outputs]
 
     def size(self, n):
@@ -52,10 +57,10 @@ class Interpreter:
         operation, args = number.origin
         return _SIZES[operation](*map(self.size, args))
 
-    def nest(self, nest):
+    def nest(self, nest, around):
         """Statement by statement, at all points of the loops: each loop is an axis."""
         lengths = [self.size(v.limit) for v in nest.loops]
-        values = {
+        values = around | {
             v: np.arange(n).reshape([-1 if u is v else 1 for u in nest.loops]) for v, n in zip(nest.loops, lengths)
         }
         for s in nest.statements:

@@ -70,8 +70,8 @@ MATRICES = {
     "rows normalised": lambda x: (x - x.mean(axis=1, keepdims=True)) / (x.std(axis=1, keepdims=True) + 1),
     "whole and rows": lambda x: (x - x.mean()) / (1 + x.sum(axis=1, keepdims=True) ** 2),
     "masked": lambda x: np.where(x > x.mean(axis=1, keepdims=True), x, 0).sum(axis=1),
-    "nearest": lambda x: ((x[:50, None, :2] - x[None, :50, :2]) ** 2).sum(axis=2),
-    "cube": lambda x: np.exp(x[:, :, None] - (x[:, :, None] * x[0, :2]).max(axis=2, keepdims=True)),
+    "nearest": lambda x: ((x[:20, None, :2] - x[None, :20, :2]) ** 2).sum(axis=2),
+    "cube": lambda x: np.exp(x[:20, :9, None] - (x[:20, :9, None] * x[0, :2]).max(axis=2, keepdims=True)),
 } | {f.__name__: f for f in (softmax, layer_norm, several_results, neighbours_of_rows)}  # fmt: skip
 
 
@@ -127,13 +127,13 @@ def numbers(*shape):
 @pytest.mark.parametrize("name", VECTORS)
 def test_vectors(name, interpreted):
     jitted = check(VECTORS[name], [(numbers(n),) for n in reversed(LENGTHS)], interpreted)
-    assert len(programs_of(jitted)) <= 3
+    assert len(programs_of(jitted)) <= 4
 
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices(name, interpreted):
     jitted = check(MATRICES[name], [(numbers(*shape),) for shape in reversed(SHAPES)], interpreted)
-    assert len(programs_of(jitted)) <= 3
+    assert len(programs_of(jitted)) <= 4
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

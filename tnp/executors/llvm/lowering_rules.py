@@ -184,7 +184,7 @@ def _var(lowering: Lowering, output: TensorProxy, a: Node, dims: Any, *, correct
     total = lowering.reduce("sum", output.shape, a.dtype, a, dims)
     known = isinstance(count, int)
     mean = lowering.make("div", output.shape, a.dtype, (total, float(count) if known else count))
-    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims))
+    spread = lowering.view(mean, a.shape, lambda at: tuple(i for d, i in enumerate(at) if d not in dims), repeats=True)
     distance = lowering.make("sub", a.shape, a.dtype, (a, spread))
     squares = lowering.make("mul", a.shape, a.dtype, (distance, distance))
     total = lowering.reduce("sum", output.shape, a.dtype, squares, dims)

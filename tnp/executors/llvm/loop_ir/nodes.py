@@ -19,8 +19,8 @@ from tnp.core.dtypes import DType
 from tnp.executors.llvm.index import Index, Var
 
 __all__ = [
-    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Size",
-    "Statement", "Store", "loads_in", "parts_of", "show",
+    "Apply", "Buffer", "Constant", "Convert", "Expression", "Kernel", "Load", "Nest", "Number", "Position", "Reduce", "Rows",
+    "Size", "Statement", "Store", "loads_in", "parts_of", "show",
 ]  # fmt: skip
 
 #: an integer, or an ``Extent``
@@ -29,7 +29,8 @@ SizeOf: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), or ``"temporary"``."""
+    """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), ``"temporary"``, or ``"row"``: a
+    temporary of which each iteration of the shared loops around its uses has its own."""
 
     name: str
     dtype: DType
@@ -137,9 +138,16 @@ class Nest:
 
     @property
     def reduced(self) -> tuple[Var, ...]:
-        """The loops over which all statements reduce, or none does."""
-        first = self.statements[0]
-        return first.over if isinstance(first, Reduce) else ()
+        """The loops over which statements reduce: all of them do, or over all loops, or none does."""
+        return next((s.over for s in self.statements if isinstance(s, Reduce)), ())
+
+
+@dataclass(eq=False)
+class Rows:
+    """Nests inside of loops that they share, which are parallel: each iteration runs the nests in order."""
+
+    loops: tuple[Var, ...]
+    nests: list[Nest]
 
 
 @dataclass(eq=False)
@@ -150,7 +158,7 @@ class Kernel:
     outputs: list[Buffer] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     numbers: list[type] = field(default_factory=list)
-    nests: list[Nest] = field(default_factory=list)
+    nests: list[Nest | Rows] = field(default_factory=list)
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -195,13 +203,22 @@ def show(kernel: Kernel, name: str = "kernel") -> str:
     parameters += [f"number{i}: {t.__name__}" for i, t in enumerate(kernel.numbers)]
     lines = [f"{name}({', '.join(parameters)})"]
     for nest in kernel.nests:
-        depth = 1
-        for var in nest.loops:
-            kind = "" if var in nest.reduced else " parallel"
-            lines.append(f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}")
-            depth += 1
-        lines += [f"{'  ' * depth}{_statement(s)}" for s in nest.statements]
+        if isinstance(nest, Rows):
+            lines += [f"{'  ' * (1 + d)}for {v.name} in 0..{v.limit} parallel" for d, v in enumerate(nest.loops)]
+            for inner in nest.nests:
+                lines += _nest(inner, 1 + len(nest.loops))
+        else:
+            lines += _nest(nest, 1)
     return "\n".join(lines)
+
+
+def _nest(nest: Nest, depth: int) -> Iterator[str]:
+    for var in nest.loops:
+        kind = "" if var in nest.reduced else " parallel"
+        yield f"{'  ' * depth}for {var.name} in 0..{var.limit}{kind}"
+        depth += 1
+    for s in nest.statements:
+        yield f"{'  ' * depth}{_statement(s)}"
 
 
 def _listed(items: Sequence[Any]) -> str:

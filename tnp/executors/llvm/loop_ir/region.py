@@ -21,12 +21,13 @@ from tnp.executors.base import Region
 from tnp.executors.llvm.graph import REDUCTIONS as ROWS
 from tnp.executors.llvm.graph import RULES, Refused
 from tnp.executors.llvm.loop_ir.emitter import emit
+from tnp.executors.llvm.loop_ir.fusion import share_rows
 from tnp.executors.llvm.loop_ir.lowering import lowered
-from tnp.executors.llvm.loop_ir.nodes import show
+from tnp.executors.llvm.loop_ir.nodes import Kernel, show
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.executors.llvm.region import ENTRY, function_attributes, numpy_dtype
 from tnp.runtime import ctypes_launcher, engine, launcher, locks, logs, threads
-from tnp.runtime.allocator import empty
+from tnp.runtime.allocator import LARGE, empty
 from tnp.runtime.engine import Unavailable
 from tnp.runtime.gc_tuning import relaxed_gc
 
@@ -88,9 +89,8 @@ class SymbolicRegion:
         arrays = [p for p in region.inputs if isinstance(p, TensorProxy)]
         self.numbers = [p for p in region.inputs if isinstance(p, NumberProxy)]
         self.roots, self.where = _roots(arrays, self.numbers, region.outputs)
-        self.kernel = lowered(region.bound_symbols, region.inputs, region.outputs)
-        if check.enabled():
-            verify(self.kernel)
+        self.kernel = share_rows(checked(lowered(region.bound_symbols, region.inputs, region.outputs)))
+        checked(self.kernel)
         self._arrays = arrays
         # The caller passes arrays; the launcher makes scalars, which come behind them.
         is_scalar = [p.scalar for p in region.outputs]
@@ -125,7 +125,9 @@ class SymbolicRegion:
     def _python(self) -> tuple[str, str, dict[str, Any]]:
         """The function that reads sizes and makes results."""
         context: dict[str, Any] = {
+            "__name__": __name__,
             "empty": empty,
+            "small": np.empty,
             "native": self.launcher.function,
             "Unfused": Unfused,
             "unfused": self._unfused,
@@ -151,7 +153,10 @@ class SymbolicRegion:
                 scalars_ += 1
                 continue
             context[f"dtype{k}"] = numpy_dtype(p.dtype)
-            lines.append(f"  o{k} = empty(({''.join(f'{_size(n, text_of)}, ' for n in p.shape)}), dtype{k})")
+            dims = [_size(n, text_of) for n in p.shape]
+            bytes_ = " * ".join([*dims, str(p.dtype.itemsize)])
+            made_by = f"(small if {bytes_} < {LARGE} else empty)"
+            lines.append(f"  o{k} = {made_by}(({''.join(f'{n}, ' for n in dims)}), dtype{k})")
             made.append(f"o{k}")
             results.append(f"o{k}")
         passed = (
@@ -174,6 +179,13 @@ class SymbolicRegion:
                 self._alone = self.region.run_unfused({})
         with np.errstate(all="ignore"):
             return self._alone(*inputs)
+
+
+def checked(kernel: Kernel) -> Kernel:
+    """The kernel, verified if checks are on."""
+    if check.enabled():
+        verify(kernel)
+    return kernel
 
 
 def _dense(p: TensorProxy, *, writeable: bool = False) -> launcher.Input:

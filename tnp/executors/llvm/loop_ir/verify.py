@@ -29,6 +29,7 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Number,
     Position,
     Reduce,
+    Rows,
     Size,
     Statement,
     loads_in,
@@ -69,22 +70,39 @@ class _Verifier:
         names = [b.name for b in self.kernel.buffers]
         _check(len(set(names)) == len(names), "two buffers have one name")
         for nest in self.kernel.nests:
-            self._nest(nest, ())
+            if isinstance(nest, Rows):
+                self._rows(nest)
+            else:
+                self._nest(nest, ())
         missing = [b.name for b in self.kernel.outputs if b not in self.made]
         _check(not missing, f"nothing writes {missing}")
+
+    def _rows(self, rows: Rows) -> None:
+        _check(bool(rows.loops), "nests share no loop")
+        for nest in rows.nests:
+            self._nest(nest, rows.loops)
+        outer = {Index.of(v) for v in rows.loops}
+        writers = {s.buffer: s for nest in rows.nests for s in nest.statements}
+        for load in (load for nest in rows.nests for s in nest.statements for load in loads_in(s.value)):
+            for d, i in enumerate(writers[load.buffer].at if load.buffer in writers else ()):
+                same = i not in outer or load.at[d] == i
+                _check(same, f"{load.buffer.name} is read in another iteration of shared loops than writes it")
+        self.made -= {b for b in writers if b.role == "row"}
 
     def _nest(self, nest: Nest, around: Sequence[Var]) -> None:
         loops = (*around, *nest.loops)
         _check(len(set(loops)) == len(loops), "a loop is inside of itself")
         _check(bool(nest.statements), "a nest has no statement")
-        over = {s.over if isinstance(s, Reduce) else () for s in nest.statements}
-        _check(len(over) == 1, "statements of a nest reduce over different loops")
+        over = {frozenset(s.over) if isinstance(s, Reduce) else frozenset() for s in nest.statements}
+        alike = len(over) == 1 or (around and over == {frozenset(), frozenset(nest.loops)})
+        _check(bool(alike), "statements of a nest reduce over different loops")
         here: dict[Buffer, Statement] = {}
         for s in nest.statements:
             self._expression(s.value, loops)
             for load in loads_in(s.value):
                 self._read(load, here)
-            self._place(s, loops)
+            self._place(s, nest.loops if s.buffer.role == "row" else loops)
+            _check(bool(around) or s.buffer.role != "row", f"{s.buffer.name} is a row of no shared loop")
             here[s.buffer] = s
         self.made |= here.keys()
 

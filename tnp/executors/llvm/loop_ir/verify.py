@@ -132,7 +132,7 @@ class _Verifier:
         _check(len(s.at) == len(s.buffer.shape), f"{name} has another number of dimensions than its index")
         for i, n in zip(s.at, s.buffer.shape):
             if i == Index():
-                _check(isinstance(n, int) and n == 1, f"{name} is written in part")
+                _check(bool(n == 1), f"{name} is written in part")
                 continue
             var = next((v for v in left if i == Index.of(v)), None)
             _check(var is not None, f"{name} is written at {i}, which is not one of the loops")

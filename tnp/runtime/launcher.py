@@ -533,7 +533,18 @@ def _descriptor(spec: Spec, kernel: int, release_gil: bool) -> tuple[Any, list[A
             number, pool, flags = OUTPUT_KINDS["pooled"], found, CARRAY
         strides = 0 if x.strides is None else integers(x.strides)
         records.append([number, address(dtype), len(x.shape), integers(x.shape), size, flags, strides])
-    words = [kernel, int(release_gil), len(spec.inputs), len(spec.outputs), int(spec.single), *pool, id(np.ndarray), spec.sizes, dims, 0]
+    words = [
+        kernel,
+        int(release_gil),
+        len(spec.inputs),
+        len(spec.outputs),
+        int(spec.single),
+        *pool,
+        id(np.ndarray),
+        spec.sizes,
+        dims,
+        0,
+    ]
     for record in records:
         words += record + [0] * (RECORD - len(record))
     return (ctypes.c_int64 * len(words))(*words), kept

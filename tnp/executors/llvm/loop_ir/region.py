@@ -1,7 +1,7 @@
 """Regions of symbolic sizes as callables: one kernel for all sizes.
 
-The callable is a generated Python function. It reads the sizes of the inputs, makes the results, and calls the kernel. Inputs that
-are not C-contiguous, and sizes of 0, run the region unfused.
+The callable is a launcher: native code reads the sizes of the inputs, makes the results, and calls the kernel. Inputs that are not
+C-contiguous, and sizes of 0, run the region unfused.
 """
 
 from __future__ import annotations

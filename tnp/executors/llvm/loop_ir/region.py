@@ -6,8 +6,9 @@ C-contiguous, and sizes of 0, run the region unfused.
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ _OTHERS = (
     "where", "convert_element_type", "full", "iota", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "flip",
     "select", "as_language", "clone", "reshape", "var",
 )  # fmt: skip
+
+#: the first so many values without dimensions may be scalars or arrays
+KINDS = 3
 
 
 def is_symbolic(bsym: BoundSymbol) -> bool:
@@ -91,9 +95,12 @@ class SymbolicRegion:
             self.launcher: Any = launcher.make_launcher(name, self._unfused)
         except Unavailable:
             self.launcher = ctypes_launcher.make_ctypes_launcher(name, self._unfused)
-        self.launcher.install(
-            self._spec(compiled.address(ENTRY + SIZES)), compiled.address(ENTRY), True, owner=compiled
-        )
+        # Values without dimensions come as scalars or as arrays, whatever the program says: operations of others made them.
+        single = {p.name: p.scalar for p in arrays if not p.ndim}
+        ways = [dict(zip(single, kinds)) for kinds in itertools.product((False, True), repeat=min(len(single), KINDS))]
+        for way in sorted(ways, key=lambda way: way.items() <= single.items()):  # what it says is tried first
+            spec = self._spec(compiled.address(ENTRY + SIZES), way)
+            self.launcher.install(spec, compiled.address(ENTRY), True, owner=compiled)
         self._alone: Callable[..., Any] | None = None
         self._lock = locks.lock()
         self.function: Callable[..., Any] = self.launcher.function
@@ -110,9 +117,11 @@ class SymbolicRegion:
         roots = {name: (position[source], dim, less) for name, (source, dim, less) in self.where.items()}
         return Interface([*slots, *self.kernel.outputs], len(slots), roots)
 
-    def _spec(self, sizes: int) -> launcher.Spec:
+    def _spec(self, sizes: int, are_scalars: Mapping[str, bool]) -> launcher.Spec:
         inputs = [
-            _dense(p) if isinstance(p, TensorProxy) else launcher.Input(p.python_type.__name__)
+            _dense(p, are_scalars.get(p.name, p.scalar))
+            if isinstance(p, TensorProxy)
+            else launcher.Input(p.python_type.__name__)
             for p in self.region.inputs
         ]
         outputs = [
@@ -137,8 +146,8 @@ def checked(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def _dense(p: TensorProxy) -> launcher.Input:
-    if p.scalar:
+def _dense(p: TensorProxy, is_scalar: bool) -> launcher.Input:
+    if is_scalar:
         return launcher.Input("scalar", (), (), numpy_dtype(p.dtype))
     return launcher.Input("dense", (0,) * p.ndim, (0,) * p.ndim, numpy_dtype(p.dtype))
 

@@ -10,12 +10,12 @@ from tnp.core import dtypes
 from tnp.core.errors import TraceCheckError
 from tnp.executors.llvm.index import Index, Var
 from tnp.executors.llvm.loop_ir import region as regions
-from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Constant, Kernel, Load, Nest, Reduce, Store
+from tnp.executors.llvm.loop_ir.nodes import Apply, Buffer, Constant, Kernel, Load, Nest, Reduce, Rows, Store
 from tnp.executors.llvm.loop_ir.verify import verify
 from tnp.testing import assert_same
 
 LENGTHS = (2, 3, 7, 100, 1000, 70_000)
-SHAPES = ((2, 3), (7, 2), (100, 7), (3, 1000), (1000, 70), (2, 35_000))
+SHAPES = ((2, 3), (7, 2), (100, 7), (3, 1000), (200, 70), (2, 35_000))
 DTYPES = "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
 
 #: programs of one array of any length
@@ -147,6 +147,16 @@ def test_dtypes(dtype, interpreted):
     check(f, [(of(*shape), of(*shape)[::-1].copy()) for shape in ((2, 3), (100, 7), (3, 1000))], interpreted)
 
 
+@pytest.mark.parametrize(
+    ("f", "shared", "in_memory"), [(softmax, [3], 0), (layer_norm, [5], 0), (neighbours_of_rows, [2, 2], 1)]
+)
+def test_rows_are_shared_where_a_row_needs_no_other(f, shared, in_memory, interpreted):
+    check(f, [(numbers(6, 8),)], interpreted)
+    kernel = interpreted[-1]
+    assert [len(nest.nests) for nest in kernel.nests if isinstance(nest, Rows)] == shared
+    assert len([b for b in kernel.temporaries if b.role == "temporary"]) == in_memory
+
+
 # The verifier
 
 F8 = dtypes.float64
@@ -208,6 +218,12 @@ BROKEN = {
     ],
     "where another point may write": lambda x, y, t, i, j: [
         Nest((i, j), [store(t, load(x, i, j), i, j), store(y, Load(t, (Index.of(i), Index.of(j) * -1 + 4)), i, j)])
+    ],
+    "in another iteration of shared loops": lambda x, y, t, i, j: [
+        Rows((i,), [
+            Nest((j,), [store(t, load(x, i, j), i, j)]),
+            Nest((k := Var("k", 5),), [store(y, load(t, 3, k), i, k)]),
+        ])
     ],
     "over different loops": lambda x, y, t, i, j: [
         Nest((i, j), [store(y, load(x, i, j), i, j), Reduce(t, (Index.of(i), Index()), "sum", load(x, i, j), (j,))])

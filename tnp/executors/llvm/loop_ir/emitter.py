@@ -8,10 +8,10 @@ are depends on the size alone, so that the number of threads changes no bit of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tnp.core.proxies import NumberProxy
 from tnp.executors.llvm import scalars
 from tnp.executors.llvm.code import Code, extreme
 from tnp.executors.llvm.emit.kernel import c_strides
@@ -30,43 +30,52 @@ from tnp.executors.llvm.loop_ir.nodes import (
     Statement,
     parts_of,
 )
+from tnp.runtime.launcher import RECORD_WORDS
 
-__all__ = ["Module", "NestCode", "emit"]
+__all__ = ["SIZES", "Interface", "Module", "NestCode", "emit"]
 
+#: how the function of sizes ends
+SIZES = "_sizes"
 #: blocks of a reduction that has no parallel loop, at most, and their iterations, at least
 BLOCKS, BLOCK_LENGTH = 1024, 4096
 #: columns that a thread takes of a reduction over rows
 COLUMNS = 256
 
 
-def emit(kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, *, fast: bool = False) -> str:
-    """The module of a kernel. Its arguments are the input buffers, the numbers, the sizes ``roots``, and the output buffers.
+@dataclass(frozen=True)
+class Interface:
+    """What a kernel is called with: ``slots`` are its buffers and its numbers (by index), in order, and ``roots`` the sizes that no
+    others make, by name, with where each is found: a slot, a dimension of it (of a number: ``None``), and what is to be taken from that."""
 
-    Raises :class:`Refused` for a size that does not follow from ``roots``, and for reductions over loops in other orders than
+    slots: Sequence[Buffer | int]
+    inputs: int
+    roots: Mapping[str, tuple[int, int | None, int]]
+
+
+def emit(kernel: Kernel, name: str, interface: Interface, attributes: str, *, fast: bool = False) -> str:
+    """The module of a kernel. It has two functions, ``name`` and ``name``:data:`SIZES`, as ``launcher.Spec`` describes them.
+
+    Raises :class:`Refused` for a size that does not follow from the roots, and for reductions over loops in other orders than
     those that have code.
     """
-    return Module(kernel, name, roots, attributes, fast).emit()
+    return Module(kernel, name, interface, attributes, fast).emit()
 
 
 class Module:
-    def __init__(self, kernel: Kernel, name: str, roots: Sequence[NumberProxy], attributes: str, fast: bool) -> None:
+    def __init__(self, kernel: Kernel, name: str, interface: Interface, attributes: str, fast: bool) -> None:
         self.kernel = kernel
         self.name = name
+        self.interface = interface
         self.attributes = attributes
         self.code = Code(fast=fast)
         self.functions: list[str] = []
         self.scopes: dict[Buffer, int] = {b: i for i, b in enumerate(kernel.buffers)}
         #: the word of the context that has the address of a buffer, of a number, or a size
-        given = [
-            *kernel.inputs,
-            *(f"number{i}" for i in range(len(kernel.numbers))),
-            *(n.name for n in roots),
-            *kernel.outputs,
-        ]
+        given = [x if isinstance(x, Buffer) else f"number{x}" for x in interface.slots]
         kept = [b for b in kernel.temporaries if b.role != "row"]
-        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *kept])}
+        self.words: dict[Any, int] = {x: i for i, x in enumerate([*given, *interface.roots, *kept])}
         self.given = len(given)
-        self.roots = {n.name for n in roots}
+        self.roots = set(interface.roots)
         #: the word that is 1 once a nest has found no memory
         self.failed = self.words.setdefault("failed", len(self.words))
 
@@ -83,7 +92,7 @@ class Module:
         calls: list[Callable[[Function], None]] = []
         for nest in self.kernel.nests:
             calls += [RowsCode(self, nest).call()] if isinstance(nest, Rows) else NestCode(self, nest).calls()
-        main = self._main(calls)
+        main = self._main(calls) + "\n\n" + self._sizes()
         attributes = f"attributes #0 = {{ nounwind {self.attributes} }}"
         return "\n\n".join([*self.functions, main, self.code.module_text(), self._scopes(), attributes]) + "\n"
 
@@ -92,10 +101,9 @@ class Module:
         code = function.code
         partials = [k for k in self.words if isinstance(k, tuple)]
         code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
-        for key, i in list(self.words.items())[: self.given]:
-            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
-            word = code.op(f"load i64, ptr {place}" if key in self.roots else f"ptrtoint ptr {place} to i64")
-            function.set_word(i, word)
+        for i in range(self.given):
+            function.set_word(i, code.op(f"load i64, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}"))
+        self._set_roots(function)
         for key in partials:
             place = code.op(f"alloca [{BLOCKS * SLOT_BYTES} x i8], align 64")
             function.set_word(self.words[key], code.op(f"ptrtoint ptr {place} to i64"))
@@ -110,6 +118,30 @@ class Module:
             code.block("refused")
             code.line("ret i64 1")
         return f"define i64 @{self.name}(ptr %slots) #0 {{\nentry:\n{code.text()}\n}}"
+
+    def _set_roots(self, function: Function) -> None:
+        """Puts the sizes that are given into the context."""
+        code, behind = function.code, len(self.interface.slots) + RECORD_WORDS
+        for name, (slot, dim, less) in self.interface.roots.items():
+            i = slot if dim is None else behind + slot
+            place = code.op(f"load ptr, ptr {code.op(f'getelementptr ptr, ptr %slots, i64 {i}')}")
+            number = code.op(f"load i64, ptr {code.op(f'getelementptr i64, ptr {place}, i64 {dim or 0}')}")
+            function.set_word(self.words[name], code.op(f"sub nsw i64 {number}, {less}") if less else number)
+
+    def _sizes(self) -> str:
+        """The function that gives the dimensions of results, and 1 if one that is computed is none."""
+        function = Function(self)
+        code, lacking = function.code, "false"
+        code.line(f"%ctx = alloca [{max(len(self.words), 1)} x i64], align 16")
+        self._set_roots(function)
+        made = [b for b in self.interface.slots[self.interface.inputs :] if isinstance(b, Buffer)]
+        for i, n in enumerate(n for b in made for n in b.shape):
+            size = function.size(n)
+            code.line(f"store i64 {size}, ptr {code.op(f'getelementptr i64, ptr %shapes, i64 {i}')}")
+            if not isinstance(n, int):
+                lacking = code.op(f"or i1 {lacking}, {code.op(f'icmp slt i64 {size}, 1')}")
+        code.line(f"ret i64 {code.op(f'zext i1 {lacking} to i64')}")
+        return f"define i64 @{self.name}{SIZES}(ptr %slots, ptr %shapes) #0 {{\nentry:\n{code.text()}\n}}"
 
     def _make_temporaries(self, function: Function) -> list[str]:
         """Takes memory for the temporary buffers; where there is none, the kernel refuses."""

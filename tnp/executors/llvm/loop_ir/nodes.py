@@ -1,12 +1,13 @@
 """The loop IR: kernels of loop nests over buffers whose sizes may be symbolic.
 
 A :class:`Kernel` has buffers and nests. A :class:`Nest` has loops, and statements that run at each of their points: a
-:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. Elements are expressions: loads,
+:class:`Store` writes an element, a :class:`Reduce` combines one with what its place has. :class:`Rows` are nests inside of loops
+that they share. Elements are expressions: loads,
 constants, numbers, operations (rows of the table of elementwise prims), conversions, and positions. Each has a dtype.
 
 Indices are :class:`~tnp.executors.llvm.index.Index`: one a dimension, affine in the loops' variables. Sizes are integers or
-:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.interpreter` runs it in NumPy, :mod:`.emitter` writes
-LLVM IR.
+:class:`~tnp.core.symbols.Extent`. :func:`show` prints a kernel, :mod:`.verify` checks it, :mod:`.fusion` rewrites
+it, :mod:`.emitter` writes LLVM IR.
 """
 
 from __future__ import annotations

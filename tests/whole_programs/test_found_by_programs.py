@@ -936,3 +936,13 @@ def test_what_is_caught_of_a_variable_without_a_value_is_its_own_error(capsys):
     with pytest.warns(tnp.EagerFallbackWarning, match="catch"):
         tnp.jit(f)(np.ones(3))
     assert capsys.readouterr().out == "<class 'UnboundLocalError'>\n"
+
+
+def test_an_iteration_that_does_not_come_computes_no_huge_integer():
+    def f(a, k, n):
+        for _ in range(n, 1, -1):
+            k **= k
+        return a * float(k)
+
+    a = np.ones(2)
+    assert_same(tnp.jit(f)(a, 3, 3), f(a, 3, 3))

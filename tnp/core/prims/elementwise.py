@@ -16,6 +16,7 @@ from tnp.core import dtypes, intervals, symbols
 from tnp.core.devices import Device
 from tnp.core.dtypes import DType
 from tnp.core.elementwise_table import ROWS, Row
+from tnp.core.errors import NeedsEager
 from tnp.core.prims.base import (
     check,
     check_kind,
@@ -55,6 +56,10 @@ _DIVISIONS = _BY_ZERO | {"pow", "left_shift", "right_shift"}
 _PARTIAL = frozenset(row.name for row in ROWS if row.number.startswith("math.") and not row.total)
 
 
+#: integers of more bits take long to compute
+MOST_BITS = 1_000_000
+
+
 def refuses_some(name: str, args: Sequence[Any]) -> bool:
     """Whether an operation on Python numbers, some of which are known only when the program runs, may raise then.
 
@@ -79,6 +84,12 @@ def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[An
     types = [a.python_type if isinstance(a, NumberProxy) else type(a) for a in args]
     values = [a.value if isinstance(a, NumberProxy) else a for a in args]
     if None not in values:
+        if row.name in ("pow", "left_shift") and all(isinstance(v, int) for v in values):
+            bits = values[1] * (values[0].bit_length() if row.name == "pow" else 1)
+            if (
+                abs(values[0]) > 1 and bits > MOST_BITS
+            ):  # maybe only where tracing tries an iteration that does not come
+                raise NeedsEager(f"it computes an integer of more than {MOST_BITS:,} bits")
         value = function(*values)
         result = NumberProxy(None, type(value), value)
         intervals.note_result(result, row.name, args)

@@ -78,18 +78,22 @@ def refuses_some(name: str, args: Sequence[Any]) -> bool:
     return name in _PARTIAL and any(isinstance(a, NumberProxy) for a in args)
 
 
+def _check_bits(name: str, a: Any, b: Any) -> None:
+    """Raises :class:`NeedsEager` for a huge integer: tracing may try an iteration that does not come."""
+    if isinstance(a, int) and isinstance(b, int) and abs(a) > 1:
+        bits = b * (a.bit_length() if name == "pow" else 1)
+        if bits > MOST_BITS:
+            raise NeedsEager(f"it computes an integer of more than {MOST_BITS:,} bits")
+
+
 def _number_result(row: Row, function: Callable[..., Any] | None, args: tuple[Any, ...]) -> NumberProxy:
     check(function is not None, lambda: f"{row.name} does not take Python numbers", TypeError)
     assert function is not None
     types = [a.python_type if isinstance(a, NumberProxy) else type(a) for a in args]
     values = [a.value if isinstance(a, NumberProxy) else a for a in args]
     if None not in values:
-        if row.name in ("pow", "left_shift") and all(isinstance(v, int) for v in values):
-            bits = values[1] * (values[0].bit_length() if row.name == "pow" else 1)
-            if (
-                abs(values[0]) > 1 and bits > MOST_BITS
-            ):  # maybe only where tracing tries an iteration that does not come
-                raise NeedsEager(f"it computes an integer of more than {MOST_BITS:,} bits")
+        if row.name in ("pow", "left_shift"):
+            _check_bits(row.name, *values)
         value = function(*values)
         result = NumberProxy(None, type(value), value)
         intervals.note_result(result, row.name, args)

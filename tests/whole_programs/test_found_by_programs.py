@@ -946,3 +946,45 @@ def test_an_iteration_that_does_not_come_computes_no_huge_integer():
 
     a = np.ones(2)
     assert_same(tnp.jit(f)(a, 3, 3), f(a, 3, 3))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 0, 3), (3, 0, 0), (2, 0, 3)])
+@pytest.mark.parametrize("axis", [0, 1, (0, 1), None])
+def test_an_extreme_of_nothing_raises_where_it_is_not_read(shape, axis):
+    def f(a):
+        np.max(a, axis=axis)
+
+    try:
+        np.max(np.empty(shape), axis=axis)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            tnp.jit(f)(np.empty(shape))
+    else:
+        tnp.jit(f)(np.empty(shape))
+
+
+@pytest.mark.parametrize("repeats", [0.0, 2.0, 2.5, np.float64(1.0), [1.0, 2, 0]])
+def test_np_repeat_makes_its_counts_integers(repeats):
+    a = np.arange(3)
+    assert_same(tnp.jit(lambda a: a.repeat(repeats))(a), a.repeat(repeats))
+
+
+def test_an_errstate_in_a_loop_ends_with_an_error():
+    def f(a):
+        for i in range(len(a)):
+            with np.errstate(all="raise"):
+                a[[i, -7]] = 1.0
+
+    before = np.geterr()
+    with pytest.raises(IndexError):
+        tnp.jit(f)(np.ones(3))
+    assert np.geterr() == before
+
+
+@pytest.mark.parametrize("name", ["t0", "result0"])
+def test_buffers_of_a_kernel_have_names_of_their_own(name):
+    space = {}
+    exec(f"def f({name}): return {name}.sum(axis=1), {name} + 1, {name}.sum(keepdims=True)", space)
+    jitted = tnp.jit(space["f"], dynamic=True)
+    for n in (3, 5):
+        assert_same(jitted(np.ones((n, 4))), space["f"](np.ones((n, 4))))

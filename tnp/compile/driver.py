@@ -89,7 +89,7 @@ def compile_captured(
     program = _in_modes(program, captured, is_differentiated=training is not None)
     if around is not None:
         program = around(program)
-    elif any(OpTags.ENTERS_ERRSTATE in b.sym.tags for b in traces[-1].bound_symbols):
+    elif any(b.has_tag_inside(OpTags.ENTERS_ERRSTATE) for b in traces[-1].bound_symbols):
         program = _keeping_errstate(program)
     inputs = [captured.expressions[p.name] for p in traces[-1].args]
     compile_guards = captured.prologue.compile

@@ -12,7 +12,7 @@ from tnp.core.prims.base import check
 from tnp.core.proxies import NumberProxy, TensorProxy
 from tnp.core.sizes import Dim, Shape
 from tnp.core.symbol import OpTags
-from tnp.lang.numpy.operands import as_array, as_array_with, integer_or_eager, listed, static_int
+from tnp.lang.numpy.operands import as_array, as_array_with, as_integer, integer_or_eager, listed, static_int
 from tnp.lang.numpy.operands import axis as one_axis
 from tnp.lang.numpy.registry import alias, npproperty, npsymbol
 
@@ -241,7 +241,7 @@ def rot90(m: Any, k: Any = 1, axes: Any = (0, 1)) -> TensorProxy:
 def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     """Shifted along dimensions, what leaves at one end entering at the other; of the flat array without ``axis``."""
     a, axis = as_array(a), listed(axis)
-    shift = [_as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else _as_integer(listed(shift))
+    shift = [as_integer(s) for s in shift] if isinstance(shift, (tuple, list)) else as_integer(listed(shift))
     if axis is None:
         return clang.reshape(_rolled(clang.reshape(a, (-1,)) if a.ndim != 1 else a, _total(shift), 0), a.shape)
     dims = [one_axis(a.ndim, d) for d in (axis if isinstance(axis, (tuple, list)) else (axis,))]
@@ -251,13 +251,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> TensorProxy:
     for by, dim in zip(shifts * (count // len(shifts)), dims * (count // len(dims))):
         a = _rolled(a, by, dim)
     return a
-
-
-def _as_integer(shift: Any) -> Any:
-    """A shift, which NumPy makes a Python integer."""
-    if isinstance(shift, NumberProxy) and shift.python_type is float:
-        shift = shift.known()
-    return int(shift) if isinstance(shift, (float, np.floating)) else shift
 
 
 def _total(shift: Any) -> Any:

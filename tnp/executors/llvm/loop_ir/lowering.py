@@ -96,7 +96,7 @@ class _Lowering:
                 self.stored[node] = Buffer(name, node.dtype, node.shape, "input")
                 self.kernel.inputs.append(self.stored[node])
         for i, node in enumerate(graph.outputs):
-            self.stored[node] = Buffer(f"result{i}", node.dtype, node.shape, "output")
+            self.stored[node] = Buffer(self._name(f"result{i}"), node.dtype, node.shape, "output")
             self.kernel.outputs.append(self.stored[node])
         used = needed_for(graph.outputs)
         for node in graph.nodes:
@@ -107,8 +107,15 @@ class _Lowering:
         for node in sorted((n for n in self.stored if n.op not in ("input", "number")), key=lambda n: n.position):
             self._add(node)
 
+    def _name(self, name: str) -> str:
+        """``name``, or another that no input has."""
+        taken = {buffer.name for buffer in self.stored.values()}
+        while name in taken:
+            name += "_"
+        return name
+
     def _store(self, node: Node) -> None:
-        self.stored[node] = Buffer(f"t{len(self.kernel.temporaries)}", node.dtype, node.shape)
+        self.stored[node] = Buffer(self._name(f"t{len(self.kernel.temporaries)}"), node.dtype, node.shape)
         self.kernel.temporaries.append(self.stored[node])
 
     # What is stored

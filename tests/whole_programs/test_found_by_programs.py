@@ -988,3 +988,15 @@ def test_buffers_of_a_kernel_have_names_of_their_own(name):
     jitted = tnp.jit(space["f"], dynamic=True)
     for n in (3, 5):
         assert_same(jitted(np.ones((n, 4))), space["f"](np.ones((n, 4))))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_branch_gives_what_may_be_the_callers_array_or_a_view_of_it(sign):
+    def f(a, k):
+        copied = a.copy()
+        chosen = copied if a.sum() == k else a
+        return chosen if copied.sum() <= 0.0 else chosen[:]
+
+    jitted, a = tnp.jit(f), sign * np.ones(3)
+    for k in (3.0, 4.0):
+        assert (jitted(a, k) is a) is (f(a, k) is a)

@@ -162,11 +162,23 @@ class Branch(Trial):
         """Whether both look at the same elements, and neither of two is an argument, which the caller would tell from the other."""
         if type(x) is not TracedArray or not is_same_array(y, x):
             return False
+        if x is not y and (self._may_be_callers(x) or self._may_be_callers(y)):
+            return False
         return x is y or x.storage.origin is None or all(h is not x and h is not y for h in self.tracer.inputs.arrays())
+
+    def _may_be_callers(self, x: TracedArray) -> bool:
+        """Whether a branch chose an array, maybe one of the caller's."""
+        candidates = {id(c) for c in self.tracer.choices.candidates(x) if c is not x}
+        return bool(candidates) and any(id(h) in candidates for h in self.tracer.inputs.arrays())
 
     def _own_object(self, value: Any, proxy: Any) -> Any:
         """The proxy of a value, for a view of all of an argument another one than the argument's."""
-        if type(value) is not TracedArray or value.scalar or value.storage.origin is None:
+        if type(value) is not TracedArray or value.scalar:
+            return proxy
+        chosen = (c for c in self.tracer.choices.chosen() if c is not value and is_same_array(value, c))
+        if any(map(self._may_be_callers, chosen)):
+            return view_of_all(proxy)
+        if value.storage.origin is None:
             return proxy
         if symbols.extents(proxy.shape) is None or all(
             value is h or h.__tnp_value__().name != proxy.name for h in self.tracer.inputs.arrays()

@@ -150,7 +150,10 @@ def _capture_trace(
     language = languages.set_current(NUMPY.language)
     try:
         with tracing(trace), NUMPY.capture(tracer), capturing(tracer), quiet(*_OF_VALUES) as said:
-            handles = [inputs.lift(v, Source(p, f"argument {p}")) for p, v in zip(parameters, values)]
+            handles = [
+                inputs.lift(v, Source(name, f"argument {p}"))
+                for name, p, v in zip(prologue.variables, parameters, values, strict=True)
+            ]
             nothing: Any = _no_function
             runtime = tracer.runtime = Runtime(nothing)
             if type(function) is not types.FunctionType:  # a bound method, a partial, an object that is called

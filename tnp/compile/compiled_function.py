@@ -499,7 +499,7 @@ class Jitted:
 
     def _finding(self, form: CallSignature, prologue: Prologue, text: str) -> CacheEntry:
         """That calls for which a prologue is valid run eagerly."""
-        run = prologue.compile(form.parameters, lambda *values: form.apply(self.__tnp_function__, values))
+        run = prologue.compile(prologue.variables, lambda *values: form.apply(self.__tnp_function__, values))
         return CacheEntry(form, prologue, run, eager_reason=text)
 
     def _warn_once(self, text: str, warning: type[Warning] = EagerFallbackWarning) -> None:

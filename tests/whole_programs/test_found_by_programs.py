@@ -1000,3 +1000,14 @@ def test_a_branch_gives_what_may_be_the_callers_array_or_a_view_of_it(sign):
     jitted, a = tnp.jit(f), sign * np.ones(3)
     for k in (3.0, 4.0):
         assert (jitted(a, k) is a) is (f(a, k) is a)
+
+
+def test_parameters_may_have_the_names_of_builtins():
+    def f(type, int, len, list, computation, x):
+        return type * int + len[0] + list["a"] + computation + x
+
+    jitted = tnp.jit(f)
+    for n in (3, 4, 5):
+        arguments = np.ones(n), 2, [np.arange(n)], {"a": 1.5}, 4, np.ones(n, np.float32)
+        assert_same(jitted(*arguments), f(*arguments))
+    assert tnp.cache_info(jitted).misses == 2

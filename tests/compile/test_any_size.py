@@ -11,7 +11,8 @@ from tnp.compile import any_size
 from tnp.executors import llvm
 from tnp.testing import assert_same
 
-native = pytest.mark.skipif(not llvm.is_available(), reason="LLVM is missing, or has no target for this processor")
+#: llvmlite has no target for some processors; programs are NumPy's there
+native = pytest.mark.skipif(not llvm.is_available(), reason="llvmlite has no target for this processor")
 
 
 def called(f, *sizes, **options):

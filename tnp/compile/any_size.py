@@ -74,12 +74,13 @@ class HotSizes:
         self.jitted, self.form = jitted, form
         #: what code for one size takes to compile, at least
         self.seconds = max(seconds, COMPILING)
-        self._spent: dict[Any, float] = {}
-        self._fastest: dict[Any, float] = {}
+        #: of each size, the seconds that its calls took in all, and those of the fastest
+        self._times: dict[Any, tuple[float, float]] = {}
         #: the size that is to get code of its own
         self._due: Any = None
         self._made = 0
-        self._program = made.guarded(self._timed(made.program), with_sizes=True)
+        self._untimed = made.run
+        self._program: Any = made.guarded(self._timed(made.program), with_sizes=True)
         self.__tnp_source__: str = self._program.__tnp_source__
 
     def __call__(self, *values: Any) -> Any:
@@ -90,7 +91,7 @@ class HotSizes:
         return result
 
     def _timed(self, program: Callable[..., Any]) -> Callable[..., Any]:
-        """``program``, which is told its sizes first."""
+        """``program`` as a function whose first argument is the tuple of its sizes."""
 
         def run(sizes: Any, *inputs: Any) -> Any:
             start = time.perf_counter()
@@ -101,12 +102,21 @@ class HotSizes:
         return run
 
     def _note(self, sizes: Any, seconds: float) -> None:
-        if len(self._spent) >= SIZES and sizes not in self._spent:
-            self._spent.clear()
-        self._spent[sizes] = spent = self._spent.get(sizes, 0.0) + seconds
-        self._fastest[sizes] = min(seconds, self._fastest.get(sizes, seconds))
+        if len(self._times) >= SIZES and sizes not in self._times:
+            self._times.clear()
+        spent, fastest = self._times.get(sizes, (0.0, seconds))
+        spent += seconds
+        self._times[sizes] = spent, min(seconds, fastest)
         if spent > self.seconds and self._made < MOST:
             self._due = sizes
+
+    def _fastest(self, sizes: Any) -> float:
+        return self._times.get(sizes, (0.0, 0.0))[1]
+
+    def _stop(self) -> None:
+        """Calls are not timed any more: no further size gets a program."""
+        self._made = MOST
+        self._program = self._untimed
 
     def _specialize(self, values: tuple[Any, ...]) -> None:
         """Compiles a program for the sizes of a call that has run."""
@@ -117,7 +127,7 @@ class HotSizes:
             if sizes is None:  # another thread was here
                 return
             self._made += 1
-            self._spent[sizes] = -math.inf
+            self._times[sizes] = -math.inf, self._fastest(sizes)
             start = time.perf_counter()
             found = self.jitted.compile_as_is(self.form, values)
             if found is not None:
@@ -132,15 +142,16 @@ class HotSizes:
     def _compared(self, sizes: Any, made: Compiled, entry: CacheEntry) -> Callable[..., Any]:
         """A program for one size. After some calls it is kept, or forgotten because it is not faster."""
         times: list[float] = []
+        fastest = self._fastest(sizes)
 
         def run(*inputs: Any) -> Any:
             start = time.perf_counter()
             result = made.program(*inputs)
             times.append(time.perf_counter() - start)
             if len(times) == CALLS:
-                pays = min(times) <= FASTER * self._fastest.get(sizes, 0.0)
-                if not pays:
-                    self._made = MOST
+                pays = min(times) <= FASTER * fastest
+                if not pays or self._made >= MOST:
+                    self._stop()
                 self.jitted.replace(entry, dataclasses.replace(entry, run=made.run) if pays else None)
             return result
 

@@ -100,7 +100,7 @@ def binder(signature: inspect.Signature, name: str) -> tuple[Callable[..., Any],
 
 
 def name_of(function: Any) -> str:
-    """What messages call it: of objects that are called, and of partials, that of what is behind them."""
+    """The name of a callable in messages. A partial has the name of its function, an instance that of its class."""
     while isinstance(function, functools.partial):
         function = function.func
     names = (getattr(function, a, None) for a in ("__qualname__", "__name__"))

@@ -36,8 +36,9 @@ __all__ = ["Compiled", "backend_of", "capture", "compile_captured"]
 
 class Compiled(NamedTuple):
     """A program behind guards: ``run`` gives its result, or ``MISS``. ``traces`` are those after each pass, ``training`` is what
-    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs. ``guarded(program)`` puts another
-    ``program`` behind the guards, to which ``with_sizes=True`` passes the symbolic sizes first."""
+    differentiates it, if its arguments require gradients, and ``graphs`` are its CUDA graphs. ``program`` is what runs behind the
+    guards. ``guarded(f)`` puts ``f`` behind the same guards; with ``with_sizes=True``, the first argument of ``f`` is the tuple of
+    symbolic sizes."""
 
     run: Callable[..., Any]
     traces: list[Trace]

@@ -51,7 +51,8 @@ class Relations:
         self._conditions: dict[str, None] = {}
         #: the symbols of the call
         self.symbols: list[NumberProxy] = []
-        self._known: list[str] = []
+        #: the numbers that have to have the values that they had in that call
+        self._fixed: list[NumberProxy] = []
 
     def __iter__(self) -> Iterator[str]:
         return iter(tuple(self._conditions))
@@ -63,8 +64,9 @@ class Relations:
         return number
 
     def specialized(self) -> list[NumberProxy]:
-        """The symbols for one value of which, or of what is computed of it, the program holds."""
-        return [n for n in self.symbols if any(n.text in text for text in self._known)]
+        """The symbols that decide a number which the program fixes to one value."""
+        names = {root.name for number in self._fixed for root in _roots(number)}
+        return [n for n in self.symbols if n.name in names]
 
     def fix(self, number: NumberProxy) -> None:
         """The program holds for the present value of a number only."""
@@ -74,7 +76,7 @@ class Relations:
             self._conditions[number.text if number.value else f"not {number.text}"] = None
         else:
             self._conditions[f"{number.text} == {number.value!r}"] = None
-            self._known.append(number.text)
+            self._fixed.append(number)
 
     def equal(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
         """Whether two sizes with known values are equal, which the program relies on from now on."""
@@ -88,8 +90,8 @@ class Relations:
         self._conditions[f"{texts[0]} {'==' if is_equal else '!='} {texts[1]}"] = None
         if is_equal:
             _unify(a, b)
-            if isinstance(a, int) or isinstance(b, int):
-                self._known.append(texts[isinstance(a, int)])
+            if isinstance(a, int) != isinstance(b, int):
+                self._fixed.append(cast("NumberProxy", b if isinstance(a, int) else a))
         return is_equal
 
     def less(self, a: int | NumberProxy, b: int | NumberProxy) -> bool:
@@ -102,6 +104,17 @@ class Relations:
         is_less = _known(a) < _known(b)
         self._conditions[f"{_text_of(a)} {'<' if is_less else '>='} {_text_of(b)}"] = None
         return is_less
+
+
+def _roots(number: int | NumberProxy) -> Iterator[NumberProxy]:
+    """The symbols that a number is computed of."""
+    if isinstance(number, int):
+        return
+    if number.origin is None:
+        yield number
+    else:
+        for part in number.origin[1]:
+            yield from _roots(part)
 
 
 def _unify(a: int | NumberProxy, b: int | NumberProxy) -> None:

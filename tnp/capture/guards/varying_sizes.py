@@ -47,9 +47,9 @@ def mark_dynamic(x: np.ndarray[Any, Any], dim: int) -> None:
 class VaryingSizes:
     """The sizes that calls of one kind were traced with, by the description of the array."""
 
-    def __init__(self, *, at_once: bool = False) -> None:
+    def __init__(self) -> None:
         #: whether all sizes are symbols from the first call on
-        self.at_once = at_once
+        self.at_once = False
         #: whether the present trace has symbols
         self.is_on = False
         #: how often a trace with symbols was given up

@@ -1,8 +1,8 @@
-"""Row sharing: nests over the same outer loops become one, in which each goes through one row after another.
+"""Row sharing: nests over the same outer loops are fused into one nest, which finishes a row before it begins the next.
 
-So a row stays in the cache from nest to nest, and a temporary whose rows nothing else reads is the memory of one row, or a register.
-A nest may share loops with one before it if, of all that the first writes, it reads in an iteration of those loops what the first
-writes in the same iteration: its index in the dimension of a shared loop is that loop's variable.
+A row stays in the cache from nest to nest. A temporary that only the fused nest reads shrinks to one row, or to a register. A
+nest may share loops with an earlier one if every dependence between them stays within an iteration: where it reads what the
+earlier nest writes, its index in the dimension of a shared loop is that loop's variable.
 """
 
 from __future__ import annotations

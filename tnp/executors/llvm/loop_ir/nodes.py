@@ -31,7 +31,7 @@ SizeOf: TypeAlias = Any
 @dataclass(frozen=True, eq=False)
 class Buffer:
     """Memory in C order. ``role``: ``"input"``, ``"output"`` (both the caller's), ``"temporary"``, or ``"row"``: a
-    temporary of which each iteration of the shared loops around its uses has its own."""
+    temporary that is private to an iteration of the shared loops around its uses."""
 
     name: str
     dtype: DType

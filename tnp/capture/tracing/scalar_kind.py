@@ -101,6 +101,9 @@ class TracedEither:
     def __bool__(self) -> bool:
         return bool(self.scalar)
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.asarray(self.settled(), *args, **kwargs)
+
     def __float__(self) -> float:
         return float(self.scalar)
 

@@ -394,6 +394,9 @@ class TracedNumber:
             raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
         return getattr(self._known(), name)
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NeedsValue(f"a function that tnp does not trace makes an array of the number {self.proxy.name}")
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return _tracer.current().ufunc(ufunc, method, inputs, kwargs)
 
